@@ -7,9 +7,17 @@
 // func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, CMOV, FMA3
 TEXT ·Gemm1AVX2(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -68,3800 +76,11 @@ done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
 
 tile12segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	SUBQ    $0x02, R13
-	JL      tile12fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile12steps
-
-tile12fewer:
-	ADDQ $0x02, R13
-	JZ   tile12done
-
-tile12step:
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile12step
-
-tile12done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile12first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y9, Y9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y10, Y10
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y11, Y11
-	ADDQ   ldc+24(FP), R13
-
-tile12first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile12last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y10, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y11, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile12segment
-
-tile12last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y10, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y11, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile11segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	SUBQ    $0x02, R13
-	JL      tile11fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile11steps
-
-tile11fewer:
-	ADDQ $0x02, R13
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile11step
-
-tile11done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile11first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y9, Y9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y10, Y10
-	ADDQ   ldc+24(FP), R13
-
-tile11first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile11last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y10, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile11segment
-
-tile11last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y10, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile10segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	SUBQ    $0x02, R13
-	JL      tile10fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile10steps
-
-tile10fewer:
-	ADDQ $0x02, R13
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile10step
-
-tile10done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile10first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y9, Y9
-	ADDQ   ldc+24(FP), R13
-
-tile10first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile10last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y9, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile10segment
-
-tile10last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile9segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	SUBQ    $0x02, R13
-	JL      tile9fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile9steps
-
-tile9fewer:
-	ADDQ $0x02, R13
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile9step
-
-tile9done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile9first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-
-tile9first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile9last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile9segment
-
-tile9last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile8segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	SUBQ    $0x02, R13
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	SUBQ    $0x02, R13
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	SUBQ    $0x02, R13
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	SUBQ    $0x02, R13
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	SUBQ    $0x02, R13
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	SUBQ    $0x02, R13
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	SUBQ    $0x02, R13
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000020
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R14), Y1
-	VFMADD231PS  (R15), Y1, Y0
-	VBROADCASTSS 4(R14), Y1
-	VFMADD231PS  32(R15), Y1, Y0
-	VBROADCASTSS 8(R14), Y1
-	VFMADD231PS  64(R15), Y1, Y0
-	VBROADCASTSS 12(R14), Y1
-	VFMADD231PS  96(R15), Y1, Y0
-	VBROADCASTSS 16(R14), Y1
-	VFMADD231PS  128(R15), Y1, Y0
-	VBROADCASTSS 20(R14), Y1
-	VFMADD231PS  160(R15), Y1, Y0
-	VBROADCASTSS 24(R14), Y1
-	VFMADD231PS  192(R15), Y1, Y0
-	VBROADCASTSS 28(R14), Y1
-	VFMADD231PS  224(R15), Y1, Y0
-	ADDQ         $0x00000020, R14
-	ADDQ         $0x00000100, R15
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	VMOVUPS Y0, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·GemmMax1AVX2(SB), NOSPLIT, $0-152
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile12segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	SUBQ    $0x02, R13
-	JL      tile12fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile12steps
-
-tile12fewer:
-	ADDQ $0x02, R13
-	JZ   tile12done
-
-tile12step:
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile12step
-
-tile12done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile12first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y9, Y9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y10, Y10
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y11, Y11
-	ADDQ   ldc+24(FP), R13
-
-tile12first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile12last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y10, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y11, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile12segment
-
-tile12last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y12
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y12, Y0, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y12, Y1, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y12, Y2, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y12, Y3, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y12, Y4, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y12, Y5, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y12, Y6, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y12, Y7, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y12, Y8, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y12, Y9, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y10, (CX)
-	VMAXPS  Y12, Y10, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y11, (CX)
-	VMAXPS  Y12, Y11, Y12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y12, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile11segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	SUBQ    $0x02, R13
-	JL      tile11fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile11steps
-
-tile11fewer:
-	ADDQ $0x02, R13
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile11step
-
-tile11done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile11first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y9, Y9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y10, Y10
-	ADDQ   ldc+24(FP), R13
-
-tile11first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile11last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y10, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile11segment
-
-tile11last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y11, Y0, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y11, Y1, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y11, Y2, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y11, Y3, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y11, Y4, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y11, Y5, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y11, Y6, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y11, Y7, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y11, Y8, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y11, Y9, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y10, (CX)
-	VMAXPS  Y11, Y10, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y11, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile10segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	SUBQ    $0x02, R13
-	JL      tile10fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile10steps
-
-tile10fewer:
-	ADDQ $0x02, R13
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile10step
-
-tile10done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile10first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y9, Y9
-	ADDQ   ldc+24(FP), R13
-
-tile10first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile10last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y9, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile10segment
-
-tile10last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y10
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y10, Y0, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y10, Y1, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y10, Y2, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y10, Y3, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y10, Y4, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y10, Y5, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y10, Y6, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y10, Y7, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y10, Y8, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y10, Y9, Y10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y10, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile9segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	SUBQ    $0x02, R13
-	JL      tile9fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile9steps
-
-tile9fewer:
-	ADDQ $0x02, R13
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile9step
-
-tile9done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile9first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y8, Y8
-	ADDQ   ldc+24(FP), R13
-
-tile9first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile9last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y8, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile9segment
-
-tile9last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y9
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y9, Y0, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y9, Y1, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y9, Y2, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y9, Y3, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y9, Y4, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y9, Y5, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y9, Y6, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y9, Y7, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y9, Y8, Y9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile8segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	SUBQ    $0x02, R13
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y7, Y7
-	ADDQ   ldc+24(FP), R13
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y7, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y8
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y8, Y0, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y8, Y1, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y8, Y2, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y8, Y3, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y8, Y4, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y8, Y5, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y8, Y6, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y8, Y7, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y8, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	SUBQ    $0x02, R13
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y6, Y6
-	ADDQ   ldc+24(FP), R13
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y6, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y7
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y7, Y0, Y7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y7, Y1, Y7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y7, Y2, Y7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y7, Y3, Y7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y7, Y4, Y7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y7, Y5, Y7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y7, Y6, Y7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y7, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	SUBQ    $0x02, R13
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y5, Y5
-	ADDQ   ldc+24(FP), R13
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y5, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y6
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y6, Y0, Y6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y6, Y1, Y6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y6, Y2, Y6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y6, Y3, Y6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y6, Y4, Y6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y6, Y5, Y6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	SUBQ    $0x02, R13
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y4, Y4
-	ADDQ   ldc+24(FP), R13
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y4, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y5
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y5, Y0, Y5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y5, Y1, Y5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y5, Y2, Y5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y5, Y3, Y5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y5, Y4, Y5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y5, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	SUBQ    $0x02, R13
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y3, Y3
-	ADDQ   ldc+24(FP), R13
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y3, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y4
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y4, Y0, Y4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y4, Y1, Y4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y4, Y2, Y4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y4, Y3, Y4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y4, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	SUBQ    $0x02, R13
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y2, Y2
-	ADDQ   ldc+24(FP), R13
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y2, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y3
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y3, Y0, Y3
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y3, Y1, Y3
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y3, Y2, Y3
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	SUBQ    $0x02, R13
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Y1, Y1
-	ADDQ   ldc+24(FP), R13
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Y1, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y2
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y2, Y0, Y2
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y2, Y1, Y2
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y2, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000020
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R14), Y1
-	VFMADD231PS  (R15), Y1, Y0
-	VBROADCASTSS 4(R14), Y1
-	VFMADD231PS  32(R15), Y1, Y0
-	VBROADCASTSS 8(R14), Y1
-	VFMADD231PS  64(R15), Y1, Y0
-	VBROADCASTSS 12(R14), Y1
-	VFMADD231PS  96(R15), Y1, Y0
-	VBROADCASTSS 16(R14), Y1
-	VFMADD231PS  128(R15), Y1, Y0
-	VBROADCASTSS 20(R14), Y1
-	VFMADD231PS  160(R15), Y1, Y0
-	VBROADCASTSS 24(R14), Y1
-	VFMADD231PS  192(R15), Y1, Y0
-	VBROADCASTSS 28(R14), Y1
-	VFMADD231PS  224(R15), Y1, Y0
-	ADDQ         $0x00000020, R14
-	ADDQ         $0x00000100, R15
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	ADDQ   ldc+24(FP), R13
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y1
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y1, Y0, Y1
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y1, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, FMA3
-TEXT ·GemmMerge1AVX2(SB), NOSPLIT, $0-168
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -3874,172 +93,136 @@ tile12:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile12steps:
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
 	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
+	VBROADCASTSS (R13)(DX*1), Y13
 	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
+	VBROADCASTSS (R13)(DX*2), Y13
 	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
+	VBROADCASTSS (R13)(R8*1), Y13
 	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
+	VBROADCASTSS (R13)(DX*4), Y13
 	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
+	VBROADCASTSS (R13)(R9*1), Y13
 	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
+	VBROADCASTSS (R13)(R8*2), Y13
 	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
+	VBROADCASTSS (R13)(R10*1), Y13
 	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
+	VBROADCASTSS (R13)(DX*8), Y13
 	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
+	VBROADCASTSS (R13)(R11*1), Y13
 	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
+	VBROADCASTSS (R13)(R9*2), Y13
 	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
+	VBROADCASTSS (R13)(R12*1), Y13
 	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
 	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
+	VBROADCASTSS (R13)(DX*1), Y13
 	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
+	VBROADCASTSS (R13)(DX*2), Y13
 	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
+	VBROADCASTSS (R13)(R8*1), Y13
 	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
+	VBROADCASTSS (R13)(DX*4), Y13
 	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
+	VBROADCASTSS (R13)(R9*1), Y13
 	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
+	VBROADCASTSS (R13)(R8*2), Y13
 	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
+	VBROADCASTSS (R13)(R10*1), Y13
 	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
+	VBROADCASTSS (R13)(DX*8), Y13
 	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
+	VBROADCASTSS (R13)(R11*1), Y13
 	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
+	VBROADCASTSS (R13)(R9*2), Y13
 	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
+	VBROADCASTSS (R13)(R12*1), Y13
 	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile12steps
 
 tile12fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile12done
 
 tile12step:
-	VMOVUPS      (R15), Y12
-	VBROADCASTSS (R14), Y13
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
 	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R14)(DX*1), Y13
+	VBROADCASTSS (R13)(DX*1), Y13
 	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R14)(DX*2), Y13
+	VBROADCASTSS (R13)(DX*2), Y13
 	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R14)(R8*1), Y13
+	VBROADCASTSS (R13)(R8*1), Y13
 	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R14)(DX*4), Y13
+	VBROADCASTSS (R13)(DX*4), Y13
 	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R14)(R9*1), Y13
+	VBROADCASTSS (R13)(R9*1), Y13
 	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R14)(R8*2), Y13
+	VBROADCASTSS (R13)(R8*2), Y13
 	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R14)(R10*1), Y13
+	VBROADCASTSS (R13)(R10*1), Y13
 	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R14)(DX*8), Y13
+	VBROADCASTSS (R13)(DX*8), Y13
 	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R14)(R11*1), Y13
+	VBROADCASTSS (R13)(R11*1), Y13
 	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R14)(R9*2), Y13
+	VBROADCASTSS (R13)(R9*2), Y13
 	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R14)(R12*1), Y13
+	VBROADCASTSS (R13)(R12*1), Y13
 	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile12step
 
 tile12done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	VMOVUPS     (CX), Y12
-	VMULPS      (R13), Y12, Y12
-	VFMADD231PS (R14), Y0, Y12
-	VMOVUPS     Y12, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y10, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y11, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile12more
+
+tile12last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y8, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y9, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y10, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y11, (CX)
+	ADDQ    R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
@@ -4047,8 +230,89 @@ tile12done:
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
 
+tile12more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile12sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y9, Y9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y10, Y10
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y11, Y11
+	ADDQ   b_cap+88(FP), R15
+
+tile12sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile12next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile12last
+
+tile12next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y11, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile12segment
+
 	// Tile of 11 × 1 vectors.
 tile11:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile11segment:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4060,161 +324,128 @@ tile11:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile11steps:
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
 	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
+	VBROADCASTSS (R13)(DX*1), Y12
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
+	VBROADCASTSS (R13)(DX*2), Y12
 	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
+	VBROADCASTSS (R13)(R8*1), Y12
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
+	VBROADCASTSS (R13)(DX*4), Y12
 	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
+	VBROADCASTSS (R13)(R9*1), Y12
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
+	VBROADCASTSS (R13)(R8*2), Y12
 	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
+	VBROADCASTSS (R13)(R10*1), Y12
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
+	VBROADCASTSS (R13)(DX*8), Y12
 	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
+	VBROADCASTSS (R13)(R11*1), Y12
 	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
+	VBROADCASTSS (R13)(R9*2), Y12
 	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
 	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
+	VBROADCASTSS (R13)(DX*1), Y12
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
+	VBROADCASTSS (R13)(DX*2), Y12
 	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
+	VBROADCASTSS (R13)(R8*1), Y12
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
+	VBROADCASTSS (R13)(DX*4), Y12
 	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
+	VBROADCASTSS (R13)(R9*1), Y12
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
+	VBROADCASTSS (R13)(R8*2), Y12
 	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
+	VBROADCASTSS (R13)(R10*1), Y12
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
+	VBROADCASTSS (R13)(DX*8), Y12
 	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
+	VBROADCASTSS (R13)(R11*1), Y12
 	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
+	VBROADCASTSS (R13)(R9*2), Y12
 	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile11steps
 
 tile11fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile11done
 
 tile11step:
-	VMOVUPS      (R15), Y11
-	VBROADCASTSS (R14), Y12
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
 	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R14)(DX*1), Y12
+	VBROADCASTSS (R13)(DX*1), Y12
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R14)(DX*2), Y12
+	VBROADCASTSS (R13)(DX*2), Y12
 	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R14)(R8*1), Y12
+	VBROADCASTSS (R13)(R8*1), Y12
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R14)(DX*4), Y12
+	VBROADCASTSS (R13)(DX*4), Y12
 	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R14)(R9*1), Y12
+	VBROADCASTSS (R13)(R9*1), Y12
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R14)(R8*2), Y12
+	VBROADCASTSS (R13)(R8*2), Y12
 	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R14)(R10*1), Y12
+	VBROADCASTSS (R13)(R10*1), Y12
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R14)(DX*8), Y12
+	VBROADCASTSS (R13)(DX*8), Y12
 	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R14)(R11*1), Y12
+	VBROADCASTSS (R13)(R11*1), Y12
 	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R14)(R9*2), Y12
+	VBROADCASTSS (R13)(R9*2), Y12
 	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile11step
 
 tile11done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	VMOVUPS     (CX), Y11
-	VMULPS      (R13), Y11, Y11
-	VFMADD231PS (R14), Y0, Y11
-	VMOVUPS     Y11, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y10, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile11more
+
+tile11last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y8, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y9, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y10, (CX)
+	ADDQ    R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
@@ -4223,8 +454,85 @@ tile11done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile11more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile11sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y9, Y9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y10, Y10
+	ADDQ   b_cap+88(FP), R15
+
+tile11sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile11next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile11last
+
+tile11next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile11segment
+
 	// Tile of 10 × 1 vectors.
 tile10:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile10segment:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4235,150 +543,120 @@ tile10:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile10steps:
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
 	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
+	VBROADCASTSS (R13)(DX*1), Y11
 	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
+	VBROADCASTSS (R13)(DX*2), Y11
 	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
+	VBROADCASTSS (R13)(R8*1), Y11
 	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
+	VBROADCASTSS (R13)(DX*4), Y11
 	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
+	VBROADCASTSS (R13)(R9*1), Y11
 	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
+	VBROADCASTSS (R13)(R8*2), Y11
 	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
+	VBROADCASTSS (R13)(R10*1), Y11
 	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
+	VBROADCASTSS (R13)(DX*8), Y11
 	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
+	VBROADCASTSS (R13)(R11*1), Y11
 	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
 	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
+	VBROADCASTSS (R13)(DX*1), Y11
 	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
+	VBROADCASTSS (R13)(DX*2), Y11
 	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
+	VBROADCASTSS (R13)(R8*1), Y11
 	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
+	VBROADCASTSS (R13)(DX*4), Y11
 	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
+	VBROADCASTSS (R13)(R9*1), Y11
 	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
+	VBROADCASTSS (R13)(R8*2), Y11
 	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
+	VBROADCASTSS (R13)(R10*1), Y11
 	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
+	VBROADCASTSS (R13)(DX*8), Y11
 	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
+	VBROADCASTSS (R13)(R11*1), Y11
 	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile10steps
 
 tile10fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile10done
 
 tile10step:
-	VMOVUPS      (R15), Y10
-	VBROADCASTSS (R14), Y11
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
 	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R14)(DX*1), Y11
+	VBROADCASTSS (R13)(DX*1), Y11
 	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R14)(DX*2), Y11
+	VBROADCASTSS (R13)(DX*2), Y11
 	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R14)(R8*1), Y11
+	VBROADCASTSS (R13)(R8*1), Y11
 	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R14)(DX*4), Y11
+	VBROADCASTSS (R13)(DX*4), Y11
 	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R14)(R9*1), Y11
+	VBROADCASTSS (R13)(R9*1), Y11
 	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R14)(R8*2), Y11
+	VBROADCASTSS (R13)(R8*2), Y11
 	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R14)(R10*1), Y11
+	VBROADCASTSS (R13)(R10*1), Y11
 	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R14)(DX*8), Y11
+	VBROADCASTSS (R13)(DX*8), Y11
 	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R14)(R11*1), Y11
+	VBROADCASTSS (R13)(R11*1), Y11
 	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile10step
 
 tile10done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	VMOVUPS     (CX), Y10
-	VMULPS      (R13), Y10, Y10
-	VFMADD231PS (R14), Y0, Y10
-	VMOVUPS     Y10, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile10more
+
+tile10last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y8, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y9, (CX)
+	ADDQ    R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
@@ -4386,8 +664,81 @@ tile10done:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile10more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile10sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y9, Y9
+	ADDQ   b_cap+88(FP), R15
+
+tile10sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile10next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile10last
+
+tile10next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile10segment
+
 	// Tile of 9 × 1 vectors.
 tile9:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile9segment:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4397,139 +748,4212 @@ tile9:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile9steps:
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
+	VBROADCASTSS (R13)(DX*1), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
+	VBROADCASTSS (R13)(DX*2), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
+	VBROADCASTSS (R13)(R8*1), Y10
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
+	VBROADCASTSS (R13)(DX*4), Y10
 	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
+	VBROADCASTSS (R13)(R9*1), Y10
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
+	VBROADCASTSS (R13)(R8*2), Y10
 	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
+	VBROADCASTSS (R13)(R10*1), Y10
 	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
+	VBROADCASTSS (R13)(DX*8), Y10
 	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
+	VBROADCASTSS (R13)(DX*1), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
+	VBROADCASTSS (R13)(DX*2), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
+	VBROADCASTSS (R13)(R8*1), Y10
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
+	VBROADCASTSS (R13)(DX*4), Y10
 	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
+	VBROADCASTSS (R13)(R9*1), Y10
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
+	VBROADCASTSS (R13)(R8*2), Y10
 	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
+	VBROADCASTSS (R13)(R10*1), Y10
 	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
+	VBROADCASTSS (R13)(DX*8), Y10
 	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile9steps
 
 tile9fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile9done
 
 tile9step:
-	VMOVUPS      (R15), Y9
-	VBROADCASTSS (R14), Y10
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
 	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R14)(DX*1), Y10
+	VBROADCASTSS (R13)(DX*1), Y10
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R14)(DX*2), Y10
+	VBROADCASTSS (R13)(DX*2), Y10
 	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R14)(R8*1), Y10
+	VBROADCASTSS (R13)(R8*1), Y10
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R14)(DX*4), Y10
+	VBROADCASTSS (R13)(DX*4), Y10
 	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R14)(R9*1), Y10
+	VBROADCASTSS (R13)(R9*1), Y10
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R14)(R8*2), Y10
+	VBROADCASTSS (R13)(R8*2), Y10
 	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R14)(R10*1), Y10
+	VBROADCASTSS (R13)(R10*1), Y10
 	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R14)(DX*8), Y10
+	VBROADCASTSS (R13)(DX*8), Y10
 	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile9step
+
+tile9done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile9more
+
+tile9last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y8, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000009, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile9more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile9sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+
+tile9sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile9next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile9last
+
+tile9next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile9segment
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile8segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	SUBQ   $0x02, R15
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R13)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (R13)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R13)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R13)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R13)(R9*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R13)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R13)(R10*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R13)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (R13)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R13)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R13)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R13)(R9*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R13)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R13)(R10*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R15
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R13)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (R13)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R13)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R13)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R13)(R9*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R13)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R13)(R10*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile8step
+
+tile8done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y7, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+tile8more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile8last
+
+tile8next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile8segment
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile7segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	SUBQ   $0x02, R15
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (R13)(DX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R13)(DX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R13)(R8*1), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R13)(DX*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R13)(R9*1), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R13)(R8*2), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (R13)(DX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R13)(DX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R13)(R8*1), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R13)(DX*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R13)(R9*1), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R13)(R8*2), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R15
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (R13)(DX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R13)(DX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R13)(R8*1), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R13)(DX*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R13)(R9*1), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R13)(R8*2), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile7step
+
+tile7done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y6, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile7more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile7last
+
+tile7next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile7segment
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile6segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x02, R15
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R13)(DX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (R13)(DX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R13)(R8*1), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R13)(DX*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R13)(R9*1), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R13)(DX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (R13)(DX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R13)(R8*1), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R13)(DX*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R13)(R9*1), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R15
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R13)(DX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (R13)(DX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R13)(R8*1), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R13)(DX*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R13)(R9*1), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y5, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile5segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	SUBQ   $0x02, R15
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R13)(DX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R13)(DX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (R13)(R8*1), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R13)(DX*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R13)(DX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R13)(DX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (R13)(R8*1), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R13)(DX*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R15
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R13)(DX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R13)(DX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (R13)(R8*1), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R13)(DX*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y4, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $0x02, R15
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R13)(DX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R13)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R13)(R8*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R13)(DX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R13)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R13)(R8*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R15
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R13)(DX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R13)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R13)(R8*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y3, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	SUBQ   $0x02, R15
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R13)(DX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R13)(DX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R13)(DX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R13)(DX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R15
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R13)(DX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R13)(DX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y2, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	SUBQ   $0x02, R15
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R13)(DX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R13)(DX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R15
+	JZ   tile2done
+
+tile2step:
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R13)(DX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Y1, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile1segment:
+	VXORPS  Y0, Y0, Y0
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000020
+	JNE     tile1sparse
+	SUBQ    $0x08, R15
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R13), Y1
+	VFMADD231PS  (R14), Y1, Y0
+	VBROADCASTSS 4(R13), Y1
+	VFMADD231PS  32(R14), Y1, Y0
+	VBROADCASTSS 8(R13), Y1
+	VFMADD231PS  64(R14), Y1, Y0
+	VBROADCASTSS 12(R13), Y1
+	VFMADD231PS  96(R14), Y1, Y0
+	VBROADCASTSS 16(R13), Y1
+	VFMADD231PS  128(R14), Y1, Y0
+	VBROADCASTSS 20(R13), Y1
+	VFMADD231PS  160(R14), Y1, Y0
+	VBROADCASTSS 24(R13), Y1
+	VFMADD231PS  192(R14), Y1, Y0
+	VBROADCASTSS 28(R13), Y1
+	VFMADD231PS  224(R14), Y1, Y0
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000100, R14
+	SUBQ         $0x08, R15
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R15
+
+tile1sparse:
+	SUBQ $0x02, R15
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R15
+	JZ   tile1done
+
+tile1step:
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Y0, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+128(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·GemmMax1AVX2(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
+	MOVQ a_base+32(FP), AX
+	MOVQ c_base+0(FP), CX
+	MOVQ rs+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ cs+64(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+96(FP), SI
+	SHLQ $0x02, SI
+	MOVQ m+104(FP), DI
+	LEAQ (DX)(DX*2), R8
+	LEAQ (R8)(DX*2), R9
+	LEAQ (R9)(DX*2), R10
+	LEAQ (R10)(DX*2), R11
+	LEAQ (R11)(DX*2), R12
+
+	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000018
+	JGE  tile12
+	CMPQ DI, $0x0000000c
+	JE   tile12
+	MOVQ DI, R13
+	JL   last
+	INCQ R13
+	SHRQ $0x01, R13
+
+last:
+	TESTQ R13, R13
+	JZ    done
+	CMPQ  R13, $0x00000001
+	JE    tile1
+	CMPQ  R13, $0x00000002
+	JE    tile2
+	CMPQ  R13, $0x00000003
+	JE    tile3
+	CMPQ  R13, $0x00000004
+	JE    tile4
+	CMPQ  R13, $0x00000005
+	JE    tile5
+	CMPQ  R13, $0x00000006
+	JE    tile6
+	CMPQ  R13, $0x00000007
+	JE    tile7
+	CMPQ  R13, $0x00000008
+	JE    tile8
+	CMPQ  R13, $0x00000009
+	JE    tile9
+	CMPQ  R13, $0x0000000a
+	JE    tile10
+	CMPQ  R13, $0x0000000b
+	JE    tile11
+	CMPQ  R13, $0x0000000c
+	JE    tile12
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 12 × 1 vectors.
+tile12:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile12segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	SUBQ   $0x02, R15
+	JL     tile12fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile12steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R13)(DX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(DX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(DX*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(DX*8), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R12*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R13)(DX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(DX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(DX*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(DX*8), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R12*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile12steps
+
+tile12fewer:
+	ADDQ $0x02, R15
+	JZ   tile12done
+
+tile12step:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R13)(DX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(DX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(DX*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(DX*8), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R12*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile12step
+
+tile12done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile12more
+
+tile12last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y12
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y12, Y0, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y12, Y1, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y12, Y2, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y12, Y3, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y12, Y4, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y12, Y5, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y12, Y6, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y7, (CX)
+	VMAXPS  Y12, Y7, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y8, (CX)
+	VMAXPS  Y12, Y8, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y9, (CX)
+	VMAXPS  Y12, Y9, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y10, (CX)
+	VMAXPS  Y12, Y10, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y11, (CX)
+	VMAXPS  Y12, Y11, Y12
+	ADDQ    R14, CX
+	VMOVUPS Y12, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x0000000c, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile12more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile12sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y9, Y9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y10, Y10
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y11, Y11
+	ADDQ   b_cap+88(FP), R15
+
+tile12sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile12next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile12last
+
+tile12next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y11, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile12segment
+
+	// Tile of 11 × 1 vectors.
+tile11:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile11segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	SUBQ   $0x02, R15
+	JL     tile11fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile11steps:
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (R13)(DX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (R13)(DX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R13)(R8*1), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R13)(DX*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R13)(R9*1), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R13)(R8*2), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R13)(R10*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R13)(DX*8), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R13)(R11*1), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (R13)(R9*2), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (R13)(DX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (R13)(DX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R13)(R8*1), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R13)(DX*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R13)(R9*1), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R13)(R8*2), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R13)(R10*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R13)(DX*8), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R13)(R11*1), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (R13)(R9*2), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile11steps
+
+tile11fewer:
+	ADDQ $0x02, R15
+	JZ   tile11done
+
+tile11step:
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (R13)(DX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (R13)(DX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R13)(R8*1), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R13)(DX*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R13)(R9*1), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R13)(R8*2), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R13)(R10*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R13)(DX*8), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R13)(R11*1), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (R13)(R9*2), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile11step
+
+tile11done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile11more
+
+tile11last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y11
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y11, Y0, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y11, Y1, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y11, Y2, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y11, Y3, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y11, Y4, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y11, Y5, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y11, Y6, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y7, (CX)
+	VMAXPS  Y11, Y7, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y8, (CX)
+	VMAXPS  Y11, Y8, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y9, (CX)
+	VMAXPS  Y11, Y9, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y10, (CX)
+	VMAXPS  Y11, Y10, Y11
+	ADDQ    R14, CX
+	VMOVUPS Y11, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x0000000b, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile11more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile11sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y9, Y9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y10, Y10
+	ADDQ   b_cap+88(FP), R15
+
+tile11sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile11next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile11last
+
+tile11next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile11segment
+
+	// Tile of 10 × 1 vectors.
+tile10:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile10segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	SUBQ   $0x02, R15
+	JL     tile10fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile10steps:
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R13)(DX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (R13)(DX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R13)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R13)(DX*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R13)(R9*1), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R13)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R13)(R10*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R13)(DX*8), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R13)(R11*1), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R13)(DX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (R13)(DX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R13)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R13)(DX*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R13)(R9*1), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R13)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R13)(R10*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R13)(DX*8), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R13)(R11*1), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile10steps
+
+tile10fewer:
+	ADDQ $0x02, R15
+	JZ   tile10done
+
+tile10step:
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R13)(DX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (R13)(DX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R13)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R13)(DX*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R13)(R9*1), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R13)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R13)(R10*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R13)(DX*8), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R13)(R11*1), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile10step
+
+tile10done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile10more
+
+tile10last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y10
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y10, Y0, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y10, Y1, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y10, Y2, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y10, Y3, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y10, Y4, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y10, Y5, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y10, Y6, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y7, (CX)
+	VMAXPS  Y10, Y7, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y8, (CX)
+	VMAXPS  Y10, Y8, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y9, (CX)
+	VMAXPS  Y10, Y9, Y10
+	ADDQ    R14, CX
+	VMOVUPS Y10, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x0000000a, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile10more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile10sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y9, Y9
+	ADDQ   b_cap+88(FP), R15
+
+tile10sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile10next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile10last
+
+tile10next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile10segment
+
+	// Tile of 9 × 1 vectors.
+tile9:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile9segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	SUBQ   $0x02, R15
+	JL     tile9fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile9steps:
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (R13)(DX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R13)(DX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R13)(R8*1), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R13)(DX*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R13)(R9*1), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R13)(R8*2), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R13)(R10*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (R13)(DX*8), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (R13)(DX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R13)(DX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R13)(R8*1), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R13)(DX*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R13)(R9*1), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R13)(R8*2), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R13)(R10*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (R13)(DX*8), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile9steps
+
+tile9fewer:
+	ADDQ $0x02, R15
+	JZ   tile9done
+
+tile9step:
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (R13)(DX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R13)(DX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R13)(R8*1), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R13)(DX*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R13)(R9*1), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R13)(R8*2), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R13)(R10*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (R13)(DX*8), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile9step
+
+tile9done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile9more
+
+tile9last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y9
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y9, Y0, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y9, Y1, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y9, Y2, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y9, Y3, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y9, Y4, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y9, Y5, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y9, Y6, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y7, (CX)
+	VMAXPS  Y9, Y7, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y8, (CX)
+	VMAXPS  Y9, Y8, Y9
+	ADDQ    R14, CX
+	VMOVUPS Y9, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000009, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile9more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile9sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y8, Y8
+	ADDQ   b_cap+88(FP), R15
+
+tile9sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile9next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile9last
+
+tile9next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile9segment
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile8segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	SUBQ   $0x02, R15
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R13)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (R13)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R13)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R13)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R13)(R9*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R13)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R13)(R10*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R13)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (R13)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R13)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R13)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R13)(R9*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R13)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R13)(R10*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R15
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VBROADCASTSS (R13)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VBROADCASTSS (R13)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (R13)(R8*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VBROADCASTSS (R13)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VBROADCASTSS (R13)(R9*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VBROADCASTSS (R13)(R8*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VBROADCASTSS (R13)(R10*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile8step
+
+tile8done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y8
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y8, Y0, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y8, Y1, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y8, Y2, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y8, Y3, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y8, Y4, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y8, Y5, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y8, Y6, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y7, (CX)
+	VMAXPS  Y8, Y7, Y8
+	ADDQ    R14, CX
+	VMOVUPS Y8, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+tile8more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y7, Y7
+	ADDQ   b_cap+88(FP), R15
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile8last
+
+tile8next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile8segment
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile7segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	SUBQ   $0x02, R15
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (R13)(DX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R13)(DX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R13)(R8*1), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R13)(DX*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R13)(R9*1), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R13)(R8*2), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (R13)(DX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R13)(DX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R13)(R8*1), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R13)(DX*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R13)(R9*1), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R13)(R8*2), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R15
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
+	VFMADD231PS  Y7, Y8, Y0
+	VBROADCASTSS (R13)(DX*1), Y8
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R13)(DX*2), Y8
+	VFMADD231PS  Y7, Y8, Y2
+	VBROADCASTSS (R13)(R8*1), Y8
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R13)(DX*4), Y8
+	VFMADD231PS  Y7, Y8, Y4
+	VBROADCASTSS (R13)(R9*1), Y8
+	VFMADD231PS  Y7, Y8, Y5
+	VBROADCASTSS (R13)(R8*2), Y8
+	VFMADD231PS  Y7, Y8, Y6
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile7step
+
+tile7done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y7
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y7, Y0, Y7
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y7, Y1, Y7
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y7, Y2, Y7
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y7, Y3, Y7
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y7, Y4, Y7
+	ADDQ    R14, CX
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y7, Y5, Y7
+	ADDQ    R14, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y7, Y6, Y7
+	ADDQ    R14, CX
+	VMOVUPS Y7, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile7more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y6, Y6
+	ADDQ   b_cap+88(FP), R15
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile7last
+
+tile7next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile7segment
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile6segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x02, R15
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R13)(DX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (R13)(DX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R13)(R8*1), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R13)(DX*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R13)(R9*1), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R13)(DX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (R13)(DX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R13)(R8*1), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R13)(DX*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R13)(R9*1), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R15
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
+	VFMADD231PS  Y6, Y7, Y0
+	VBROADCASTSS (R13)(DX*1), Y7
+	VFMADD231PS  Y6, Y7, Y1
+	VBROADCASTSS (R13)(DX*2), Y7
+	VFMADD231PS  Y6, Y7, Y2
+	VBROADCASTSS (R13)(R8*1), Y7
+	VFMADD231PS  Y6, Y7, Y3
+	VBROADCASTSS (R13)(DX*4), Y7
+	VFMADD231PS  Y6, Y7, Y4
+	VBROADCASTSS (R13)(R9*1), Y7
+	VFMADD231PS  Y6, Y7, Y5
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y6
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y6, Y0, Y6
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y6, Y1, Y6
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y6, Y2, Y6
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y6, Y3, Y6
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y6, Y4, Y6
+	ADDQ    R14, CX
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y6, Y5, Y6
+	ADDQ    R14, CX
+	VMOVUPS Y6, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y5, Y5
+	ADDQ   b_cap+88(FP), R15
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile6last
+
+tile6next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile5segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	SUBQ   $0x02, R15
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R13)(DX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R13)(DX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (R13)(R8*1), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R13)(DX*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R13)(DX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R13)(DX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (R13)(R8*1), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R13)(DX*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R15
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
+	VFMADD231PS  Y5, Y6, Y0
+	VBROADCASTSS (R13)(DX*1), Y6
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R13)(DX*2), Y6
+	VFMADD231PS  Y5, Y6, Y2
+	VBROADCASTSS (R13)(R8*1), Y6
+	VFMADD231PS  Y5, Y6, Y3
+	VBROADCASTSS (R13)(DX*4), Y6
+	VFMADD231PS  Y5, Y6, Y4
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y5
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y5, Y0, Y5
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y5, Y1, Y5
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y5, Y2, Y5
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y5, Y3, Y5
+	ADDQ    R14, CX
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y5, Y4, Y5
+	ADDQ    R14, CX
+	VMOVUPS Y5, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y4, Y4
+	ADDQ   b_cap+88(FP), R15
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile5last
+
+tile5next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $0x02, R15
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R13)(DX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R13)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R13)(R8*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R13)(DX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R13)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R13)(R8*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R15
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R13)(DX*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R13)(DX*2), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R13)(R8*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y4
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y4, Y0, Y4
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y4, Y1, Y4
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y4, Y2, Y4
+	ADDQ    R14, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y4, Y3, Y4
+	ADDQ    R14, CX
+	VMOVUPS Y4, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y3, Y3
+	ADDQ   b_cap+88(FP), R15
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile4last
+
+tile4next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	SUBQ   $0x02, R15
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R13)(DX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R13)(DX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R13)(DX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R13)(DX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R15
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R13)(DX*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R13)(DX*2), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y3
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y3, Y0, Y3
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y3, Y1, Y3
+	ADDQ    R14, CX
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y3, Y2, Y3
+	ADDQ    R14, CX
+	VMOVUPS Y3, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y2, Y2
+	ADDQ   b_cap+88(FP), R15
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile3last
+
+tile3next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	SUBQ   $0x02, R15
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R13)(DX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R13)(DX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R15
+	JZ   tile2done
+
+tile2step:
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R13)(DX*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y2
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y2, Y0, Y2
+	ADDQ    R14, CX
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y2, Y1, Y2
+	ADDQ    R14, CX
+	VMOVUPS Y2, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Y1, Y1
+	ADDQ   b_cap+88(FP), R15
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile2last
+
+tile2next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Y1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile1segment:
+	VXORPS  Y0, Y0, Y0
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000020
+	JNE     tile1sparse
+	SUBQ    $0x08, R15
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R13), Y1
+	VFMADD231PS  (R14), Y1, Y0
+	VBROADCASTSS 4(R13), Y1
+	VFMADD231PS  32(R14), Y1, Y0
+	VBROADCASTSS 8(R13), Y1
+	VFMADD231PS  64(R14), Y1, Y0
+	VBROADCASTSS 12(R13), Y1
+	VFMADD231PS  96(R14), Y1, Y0
+	VBROADCASTSS 16(R13), Y1
+	VFMADD231PS  128(R14), Y1, Y0
+	VBROADCASTSS 20(R13), Y1
+	VFMADD231PS  160(R14), Y1, Y0
+	VBROADCASTSS 24(R13), Y1
+	VFMADD231PS  192(R14), Y1, Y0
+	VBROADCASTSS 28(R13), Y1
+	VFMADD231PS  224(R14), Y1, Y0
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000100, R14
+	SUBQ         $0x08, R15
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R15
+
+tile1sparse:
+	SUBQ $0x02, R15
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R15
+	JZ   tile1done
+
+tile1step:
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Y1
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y1, Y0, Y1
+	ADDQ    R14, CX
+	VMOVUPS Y1, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R15
+	VADDPS (R15), Y0, Y0
+	ADDQ   b_cap+88(FP), R15
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile1last
+
+tile1next:
+	MOVQ    CX, R15
+	VMOVUPS Y0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	XORQ    AX, AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// Requires: AVX, FMA3
+TEXT ·GemmMerge1AVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    cs+64(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    m+104(FP), DI
+	LEAQ    (DX)(DX*2), R8
+	LEAQ    (R8)(DX*2), R9
+	LEAQ    (R9)(DX*2), R10
+	LEAQ    (R10)(DX*2), R11
+	LEAQ    (R11)(DX*2), R12
+
+	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000018
+	JGE  tile12
+	CMPQ DI, $0x0000000c
+	JE   tile12
+	MOVQ DI, R13
+	JL   last
+	INCQ R13
+	SHRQ $0x01, R13
+
+last:
+	TESTQ R13, R13
+	JZ    done
+	CMPQ  R13, $0x00000001
+	JE    tile1
+	CMPQ  R13, $0x00000002
+	JE    tile2
+	CMPQ  R13, $0x00000003
+	JE    tile3
+	CMPQ  R13, $0x00000004
+	JE    tile4
+	CMPQ  R13, $0x00000005
+	JE    tile5
+	CMPQ  R13, $0x00000006
+	JE    tile6
+	CMPQ  R13, $0x00000007
+	JE    tile7
+	CMPQ  R13, $0x00000008
+	JE    tile8
+	CMPQ  R13, $0x00000009
+	JE    tile9
+	CMPQ  R13, $0x0000000a
+	JE    tile10
+	CMPQ  R13, $0x0000000b
+	JE    tile11
+	CMPQ  R13, $0x0000000c
+	JE    tile12
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 12 × 1 vectors.
+tile12:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile12fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile12steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R13)(DX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(DX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(DX*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(DX*8), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R12*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R13)(DX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(DX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(DX*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(DX*8), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R12*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile12steps
+
+tile12fewer:
+	ADDQ $0x02, R15
+	JZ   tile12done
+
+tile12step:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y0
+	VBROADCASTSS (R13)(DX*1), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(DX*2), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(DX*4), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(DX*8), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R12*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile12step
+
+tile12done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R13
+	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y0, Y12
+	VMOVUPS     Y12, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y1, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y2, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y3, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y4, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y5, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y6, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y7, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y8, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y9, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y10, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y11, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+
+	// Go on to the next rows.
+	SUBQ $0x0000000c, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+	// Tile of 11 × 1 vectors.
+tile11:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile11fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile11steps:
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (R13)(DX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (R13)(DX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R13)(R8*1), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R13)(DX*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R13)(R9*1), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R13)(R8*2), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R13)(R10*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R13)(DX*8), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R13)(R11*1), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (R13)(R9*2), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (R13)(DX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (R13)(DX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R13)(R8*1), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R13)(DX*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R13)(R9*1), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R13)(R8*2), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R13)(R10*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R13)(DX*8), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R13)(R11*1), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (R13)(R9*2), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile11steps
+
+tile11fewer:
+	ADDQ $0x02, R15
+	JZ   tile11done
+
+tile11step:
+	VMOVUPS      (R14), Y11
+	VBROADCASTSS (R13), Y12
+	VFMADD231PS  Y11, Y12, Y0
+	VBROADCASTSS (R13)(DX*1), Y12
+	VFMADD231PS  Y11, Y12, Y1
+	VBROADCASTSS (R13)(DX*2), Y12
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R13)(R8*1), Y12
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R13)(DX*4), Y12
+	VFMADD231PS  Y11, Y12, Y4
+	VBROADCASTSS (R13)(R9*1), Y12
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R13)(R8*2), Y12
+	VFMADD231PS  Y11, Y12, Y6
+	VBROADCASTSS (R13)(R10*1), Y12
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS (R13)(DX*8), Y12
+	VFMADD231PS  Y11, Y12, Y8
+	VBROADCASTSS (R13)(R11*1), Y12
+	VFMADD231PS  Y11, Y12, Y9
+	VBROADCASTSS (R13)(R9*2), Y12
+	VFMADD231PS  Y11, Y12, Y10
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile11step
+
+tile11done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R13
+	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
+	VMOVUPS     (CX), Y11
+	VMULPS      (R13), Y11, Y11
+	VFMADD231PS (R14), Y0, Y11
+	VMOVUPS     Y11, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y1, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y2, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y3, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y4, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y5, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y6, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y7, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y8, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y9, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y10, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+
+	// Go on to the next rows.
+	SUBQ $0x0000000b, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+	// Tile of 10 × 1 vectors.
+tile10:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile10fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile10steps:
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R13)(DX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (R13)(DX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R13)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R13)(DX*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R13)(R9*1), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R13)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R13)(R10*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R13)(DX*8), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R13)(R11*1), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R13)(DX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (R13)(DX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R13)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R13)(DX*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R13)(R9*1), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R13)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R13)(R10*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R13)(DX*8), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R13)(R11*1), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile10steps
+
+tile10fewer:
+	ADDQ $0x02, R15
+	JZ   tile10done
+
+tile10step:
+	VMOVUPS      (R14), Y10
+	VBROADCASTSS (R13), Y11
+	VFMADD231PS  Y10, Y11, Y0
+	VBROADCASTSS (R13)(DX*1), Y11
+	VFMADD231PS  Y10, Y11, Y1
+	VBROADCASTSS (R13)(DX*2), Y11
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS (R13)(R8*1), Y11
+	VFMADD231PS  Y10, Y11, Y3
+	VBROADCASTSS (R13)(DX*4), Y11
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS (R13)(R9*1), Y11
+	VFMADD231PS  Y10, Y11, Y5
+	VBROADCASTSS (R13)(R8*2), Y11
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS (R13)(R10*1), Y11
+	VFMADD231PS  Y10, Y11, Y7
+	VBROADCASTSS (R13)(DX*8), Y11
+	VFMADD231PS  Y10, Y11, Y8
+	VBROADCASTSS (R13)(R11*1), Y11
+	VFMADD231PS  Y10, Y11, Y9
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
+	JNZ          tile10step
+
+tile10done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R13
+	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
+	VMOVUPS     (CX), Y10
+	VMULPS      (R13), Y10, Y10
+	VFMADD231PS (R14), Y0, Y10
+	VMOVUPS     Y10, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y1, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y2, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y3, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y4, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y5, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y6, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y7, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y8, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      (R13), Y0, Y0
+	VFMADD231PS (R14), Y9, Y0
+	VMOVUPS     Y0, (CX)
+	ADDQ        R15, CX
+
+	// Go on to the next rows.
+	SUBQ $0x0000000a, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+	// Tile of 9 × 1 vectors.
+tile9:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile9fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile9steps:
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (R13)(DX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R13)(DX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R13)(R8*1), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R13)(DX*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R13)(R9*1), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R13)(R8*2), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R13)(R10*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (R13)(DX*8), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (R13)(DX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R13)(DX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R13)(R8*1), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R13)(DX*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R13)(R9*1), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R13)(R8*2), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R13)(R10*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (R13)(DX*8), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
+	JGE          tile9steps
+
+tile9fewer:
+	ADDQ $0x02, R15
+	JZ   tile9done
+
+tile9step:
+	VMOVUPS      (R14), Y9
+	VBROADCASTSS (R13), Y10
+	VFMADD231PS  Y9, Y10, Y0
+	VBROADCASTSS (R13)(DX*1), Y10
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R13)(DX*2), Y10
+	VFMADD231PS  Y9, Y10, Y2
+	VBROADCASTSS (R13)(R8*1), Y10
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R13)(DX*4), Y10
+	VFMADD231PS  Y9, Y10, Y4
+	VBROADCASTSS (R13)(R9*1), Y10
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R13)(R8*2), Y10
+	VFMADD231PS  Y9, Y10, Y6
+	VBROADCASTSS (R13)(R10*1), Y10
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS (R13)(DX*8), Y10
+	VFMADD231PS  Y9, Y10, Y8
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile9step
 
 tile9done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y9
 	VMULPS      (R13), Y9, Y9
 	VFMADD231PS (R14), Y0, Y9
 	VMOVUPS     Y9, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y7, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y8, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000009, DI
@@ -4539,6 +4963,8 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4547,128 +4973,128 @@ tile8:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
 	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
+	VBROADCASTSS (R13)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
+	VBROADCASTSS (R13)(DX*2), Y9
 	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
+	VBROADCASTSS (R13)(R8*1), Y9
 	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
+	VBROADCASTSS (R13)(DX*4), Y9
 	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
+	VBROADCASTSS (R13)(R9*1), Y9
 	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
+	VBROADCASTSS (R13)(R8*2), Y9
 	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
+	VBROADCASTSS (R13)(R10*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
 	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
+	VBROADCASTSS (R13)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
+	VBROADCASTSS (R13)(DX*2), Y9
 	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
+	VBROADCASTSS (R13)(R8*1), Y9
 	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
+	VBROADCASTSS (R13)(DX*4), Y9
 	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
+	VBROADCASTSS (R13)(R9*1), Y9
 	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
+	VBROADCASTSS (R13)(R8*2), Y9
 	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
+	VBROADCASTSS (R13)(R10*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile8steps
 
 tile8fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile8done
 
 tile8step:
-	VMOVUPS      (R15), Y8
-	VBROADCASTSS (R14), Y9
+	VMOVUPS      (R14), Y8
+	VBROADCASTSS (R13), Y9
 	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R14)(DX*1), Y9
+	VBROADCASTSS (R13)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R14)(DX*2), Y9
+	VBROADCASTSS (R13)(DX*2), Y9
 	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R14)(R8*1), Y9
+	VBROADCASTSS (R13)(R8*1), Y9
 	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R14)(DX*4), Y9
+	VBROADCASTSS (R13)(DX*4), Y9
 	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R14)(R9*1), Y9
+	VBROADCASTSS (R13)(R9*1), Y9
 	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R14)(R8*2), Y9
+	VBROADCASTSS (R13)(R8*2), Y9
 	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R14)(R10*1), Y9
+	VBROADCASTSS (R13)(R10*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile8step
 
 tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y8
 	VMULPS      (R13), Y8, Y8
 	VFMADD231PS (R14), Y0, Y8
 	VMOVUPS     Y8, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y7, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -4677,6 +5103,8 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4684,117 +5112,117 @@ tile7:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
 	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
+	VBROADCASTSS (R13)(DX*1), Y8
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
+	VBROADCASTSS (R13)(DX*2), Y8
 	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
+	VBROADCASTSS (R13)(R8*1), Y8
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
+	VBROADCASTSS (R13)(DX*4), Y8
 	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
+	VBROADCASTSS (R13)(R9*1), Y8
 	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
+	VBROADCASTSS (R13)(R8*2), Y8
 	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
 	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
+	VBROADCASTSS (R13)(DX*1), Y8
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
+	VBROADCASTSS (R13)(DX*2), Y8
 	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
+	VBROADCASTSS (R13)(R8*1), Y8
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
+	VBROADCASTSS (R13)(DX*4), Y8
 	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
+	VBROADCASTSS (R13)(R9*1), Y8
 	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
+	VBROADCASTSS (R13)(R8*2), Y8
 	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile7steps
 
 tile7fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile7done
 
 tile7step:
-	VMOVUPS      (R15), Y7
-	VBROADCASTSS (R14), Y8
+	VMOVUPS      (R14), Y7
+	VBROADCASTSS (R13), Y8
 	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R14)(DX*1), Y8
+	VBROADCASTSS (R13)(DX*1), Y8
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R14)(DX*2), Y8
+	VBROADCASTSS (R13)(DX*2), Y8
 	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R14)(R8*1), Y8
+	VBROADCASTSS (R13)(R8*1), Y8
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R14)(DX*4), Y8
+	VBROADCASTSS (R13)(DX*4), Y8
 	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R14)(R9*1), Y8
+	VBROADCASTSS (R13)(R9*1), Y8
 	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R14)(R8*2), Y8
+	VBROADCASTSS (R13)(R8*2), Y8
 	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile7step
 
 tile7done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y7
 	VMULPS      (R13), Y7, Y7
 	VFMADD231PS (R14), Y0, Y7
 	VMOVUPS     Y7, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y6, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -4805,112 +5233,114 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
+	VBROADCASTSS (R13)(DX*1), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
+	VBROADCASTSS (R13)(DX*2), Y7
 	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
+	VBROADCASTSS (R13)(R8*1), Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
+	VBROADCASTSS (R13)(DX*4), Y7
 	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
+	VBROADCASTSS (R13)(R9*1), Y7
 	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
+	VBROADCASTSS (R13)(DX*1), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
+	VBROADCASTSS (R13)(DX*2), Y7
 	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
+	VBROADCASTSS (R13)(R8*1), Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
+	VBROADCASTSS (R13)(DX*4), Y7
 	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
+	VBROADCASTSS (R13)(R9*1), Y7
 	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R15), Y6
-	VBROADCASTSS (R14), Y7
+	VMOVUPS      (R14), Y6
+	VBROADCASTSS (R13), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R14)(DX*1), Y7
+	VBROADCASTSS (R13)(DX*1), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R14)(DX*2), Y7
+	VBROADCASTSS (R13)(DX*2), Y7
 	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R14)(R8*1), Y7
+	VBROADCASTSS (R13)(R8*1), Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R14)(DX*4), Y7
+	VBROADCASTSS (R13)(DX*4), Y7
 	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R14)(R9*1), Y7
+	VBROADCASTSS (R13)(R9*1), Y7
 	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile6step
 
 tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y6
 	VMULPS      (R13), Y6, Y6
 	VFMADD231PS (R14), Y0, Y6
 	VMOVUPS     Y6, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y5, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -4920,100 +5350,102 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
 	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
+	VBROADCASTSS (R13)(DX*1), Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
+	VBROADCASTSS (R13)(DX*2), Y6
 	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
+	VBROADCASTSS (R13)(R8*1), Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
+	VBROADCASTSS (R13)(DX*4), Y6
 	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
 	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
+	VBROADCASTSS (R13)(DX*1), Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
+	VBROADCASTSS (R13)(DX*2), Y6
 	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
+	VBROADCASTSS (R13)(R8*1), Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
+	VBROADCASTSS (R13)(DX*4), Y6
 	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R15), Y5
-	VBROADCASTSS (R14), Y6
+	VMOVUPS      (R14), Y5
+	VBROADCASTSS (R13), Y6
 	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R14)(DX*1), Y6
+	VBROADCASTSS (R13)(DX*1), Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R14)(DX*2), Y6
+	VBROADCASTSS (R13)(DX*2), Y6
 	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R14)(R8*1), Y6
+	VBROADCASTSS (R13)(R8*1), Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R14)(DX*4), Y6
+	VBROADCASTSS (R13)(DX*4), Y6
 	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile5step
 
 tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y5
 	VMULPS      (R13), Y5, Y5
 	VFMADD231PS (R14), Y0, Y5
 	VMOVUPS     Y5, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y4, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -5023,88 +5455,90 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
+	VBROADCASTSS (R13)(DX*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
+	VBROADCASTSS (R13)(DX*2), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
+	VBROADCASTSS (R13)(R8*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
+	VBROADCASTSS (R13)(DX*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
+	VBROADCASTSS (R13)(DX*2), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
+	VBROADCASTSS (R13)(R8*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R15), Y4
-	VBROADCASTSS (R14), Y5
+	VMOVUPS      (R14), Y4
+	VBROADCASTSS (R13), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R14)(DX*1), Y5
+	VBROADCASTSS (R13)(DX*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R14)(DX*2), Y5
+	VBROADCASTSS (R13)(DX*2), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R14)(R8*1), Y5
+	VBROADCASTSS (R13)(R8*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile4step
 
 tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y4
 	VMULPS      (R13), Y4, Y4
 	VFMADD231PS (R14), Y0, Y4
 	VMOVUPS     Y4, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y3, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -5113,76 +5547,78 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
+	VBROADCASTSS (R13)(DX*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
+	VBROADCASTSS (R13)(DX*2), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
+	VBROADCASTSS (R13)(DX*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
+	VBROADCASTSS (R13)(DX*2), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R15), Y3
-	VBROADCASTSS (R14), Y4
+	VMOVUPS      (R14), Y3
+	VBROADCASTSS (R13), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R14)(DX*1), Y4
+	VBROADCASTSS (R13)(DX*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R14)(DX*2), Y4
+	VBROADCASTSS (R13)(DX*2), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile3step
 
 tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y3
 	VMULPS      (R13), Y3, Y3
 	VFMADD231PS (R14), Y0, Y3
 	VMOVUPS     Y3, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y2, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -5192,64 +5628,66 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
+	VBROADCASTSS (R13)(DX*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
+	VBROADCASTSS (R13)(DX*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile2done
 
 tile2step:
-	VMOVUPS      (R15), Y2
-	VBROADCASTSS (R14), Y3
+	VMOVUPS      (R14), Y2
+	VBROADCASTSS (R13), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R14)(DX*1), Y3
+	VBROADCASTSS (R13)(DX*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile2step
 
 tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y2
 	VMULPS      (R13), Y2, Y2
 	VFMADD231PS (R14), Y0, Y2
 	VMOVUPS     Y2, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R13), Y0, Y0
 	VFMADD231PS (R14), Y1, Y0
 	VMOVUPS     Y0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -5258,86 +5696,88 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
+	MOVQ    AX, R13
+	MOVQ    b_base+72(FP), R14
 	VXORPS  Y0, Y0, Y0
-	MOVQ    k+112(FP), R13
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R15
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000020
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x08, R15
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R14), Y1
-	VFMADD231PS  (R15), Y1, Y0
-	VBROADCASTSS 4(R14), Y1
-	VFMADD231PS  32(R15), Y1, Y0
-	VBROADCASTSS 8(R14), Y1
-	VFMADD231PS  64(R15), Y1, Y0
-	VBROADCASTSS 12(R14), Y1
-	VFMADD231PS  96(R15), Y1, Y0
-	VBROADCASTSS 16(R14), Y1
-	VFMADD231PS  128(R15), Y1, Y0
-	VBROADCASTSS 20(R14), Y1
-	VFMADD231PS  160(R15), Y1, Y0
-	VBROADCASTSS 24(R14), Y1
-	VFMADD231PS  192(R15), Y1, Y0
-	VBROADCASTSS 28(R14), Y1
-	VFMADD231PS  224(R15), Y1, Y0
-	ADDQ         $0x00000020, R14
-	ADDQ         $0x00000100, R15
-	SUBQ         $0x08, R13
+	VBROADCASTSS (R13), Y1
+	VFMADD231PS  (R14), Y1, Y0
+	VBROADCASTSS 4(R13), Y1
+	VFMADD231PS  32(R14), Y1, Y0
+	VBROADCASTSS 8(R13), Y1
+	VFMADD231PS  64(R14), Y1, Y0
+	VBROADCASTSS 12(R13), Y1
+	VFMADD231PS  96(R14), Y1, Y0
+	VBROADCASTSS 16(R13), Y1
+	VFMADD231PS  128(R14), Y1, Y0
+	VBROADCASTSS 20(R13), Y1
+	VFMADD231PS  160(R14), Y1, Y0
+	VBROADCASTSS 24(R13), Y1
+	VFMADD231PS  192(R14), Y1, Y0
+	VBROADCASTSS 28(R13), Y1
+	VFMADD231PS  224(R14), Y1, Y0
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000100, R14
+	SUBQ         $0x08, R15
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x08, R15
 
 tile1sparse:
-	SUBQ $0x02, R13
+	SUBQ $0x02, R15
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	SUBQ         $0x02, R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	SUBQ         $0x02, R15
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile1done
 
 tile1step:
-	VMOVUPS      (R15), Y1
-	VBROADCASTSS (R14), Y2
+	VMOVUPS      (R14), Y1
+	VBROADCASTSS (R13), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R15
-	ADDQ         BX, R14
-	DECQ         R13
+	ADDQ         SI, R14
+	ADDQ         BX, R13
+	DECQ         R15
 	JNZ          tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Y1
 	VMULPS      (R13), Y1, Y1
 	VFMADD231PS (R14), Y0, Y1
 	VMOVUPS     Y1, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -5347,9 +5787,17 @@ tile1done:
 // func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, CMOV, FMA3
 TEXT ·Gemm2AVX2(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -5393,181 +5841,132 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile6segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	SUBQ    $0x02, R10
-	JL      tile6fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	SUBQ   $0x02, R12
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile6step
 
 tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y6, Y6
-	VADDPS 32(R10), Y7, Y7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y8, Y8
-	VADDPS 32(R10), Y9, Y9
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y10, Y10
-	VADDPS 32(R10), Y11, Y11
-	ADDQ   ldc+24(FP), R10
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y8, (R10)
-	VMOVUPS Y9, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y10, (R10)
-	VMOVUPS Y11, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
 
 tile6last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y8, (CX)
 	VMOVUPS Y9, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y10, (CX)
 	VMOVUPS Y11, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -5575,163 +5974,184 @@ tile6last:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile6more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y6, Y6
+	VADDPS 32(R12), Y7, Y7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y8, Y8
+	VADDPS 32(R12), Y9, Y9
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y10, Y10
+	VADDPS 32(R12), Y11, Y11
+	ADDQ   b_cap+88(FP), R12
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y8, (R12)
+	VMOVUPS Y9, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y10, (R12)
+	VMOVUPS Y11, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile6segment
+
 	// Tile of 5 × 2 vectors.
 tile5:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile5segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	SUBQ    $0x02, R10
-	JL      tile5fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	SUBQ   $0x02, R12
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile5step
 
 tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y6, Y6
-	VADDPS 32(R10), Y7, Y7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y8, Y8
-	VADDPS 32(R10), Y9, Y9
-	ADDQ   ldc+24(FP), R10
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y8, (R10)
-	VMOVUPS Y9, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
 
 tile5last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y8, (CX)
 	VMOVUPS Y9, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -5739,266 +6159,308 @@ tile5last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile5more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y6, Y6
+	VADDPS 32(R12), Y7, Y7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y8, Y8
+	VADDPS 32(R12), Y9, Y9
+	ADDQ   b_cap+88(FP), R12
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y8, (R12)
+	VMOVUPS Y9, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile5segment
+
 	// Tile of 4 × 2 vectors.
 tile4:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile4segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	SUBQ    $0x02, R10
-	JL      tile4fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	SUBQ   $0x02, R12
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile4step
 
 tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y6, Y6
-	VADDPS 32(R10), Y7, Y7
-	ADDQ   ldc+24(FP), R10
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
 
 tile4last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
 
+tile4more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y6, Y6
+	VADDPS 32(R12), Y7, Y7
+	ADDQ   b_cap+88(FP), R12
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile4segment
+
 	// Tile of 3 × 2 vectors.
 tile3:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile3segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	SUBQ    $0x02, R10
-	JL      tile3fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x02, R12
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile3step
 
 tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
 
 tile3last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y4, (CX)
 	VMOVUPS Y5, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -6006,234 +6468,331 @@ tile3last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile3more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile3segment
+
 	// Tile of 2 × 2 vectors.
 tile2:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile2segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	SUBQ    $0x02, R10
-	JL      tile2fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $0x02, R12
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile2done
 
 tile2step:
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 	VMOVUPS Y2, (CX)
 	VMOVUPS Y3, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 2 vectors.
 tile1:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile1segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R10
+	SUBQ    $0x08, R12
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	VBROADCASTSS 4(R11), Y2
-	VFMADD231PS  64(R12), Y2, Y0
-	VFMADD231PS  96(R12), Y2, Y1
-	VBROADCASTSS 8(R11), Y2
-	VFMADD231PS  128(R12), Y2, Y0
-	VFMADD231PS  160(R12), Y2, Y1
-	VBROADCASTSS 12(R11), Y2
-	VFMADD231PS  192(R12), Y2, Y0
-	VFMADD231PS  224(R12), Y2, Y1
-	VBROADCASTSS 16(R11), Y2
-	VFMADD231PS  256(R12), Y2, Y0
-	VFMADD231PS  288(R12), Y2, Y1
-	VBROADCASTSS 20(R11), Y2
-	VFMADD231PS  320(R12), Y2, Y0
-	VFMADD231PS  352(R12), Y2, Y1
-	VBROADCASTSS 24(R11), Y2
-	VFMADD231PS  384(R12), Y2, Y0
-	VFMADD231PS  416(R12), Y2, Y1
-	VBROADCASTSS 28(R11), Y2
-	VFMADD231PS  448(R12), Y2, Y0
-	VFMADD231PS  480(R12), Y2, Y1
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000200, R12
-	SUBQ         $0x08, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  64(R11), Y2, Y0
+	VFMADD231PS  96(R11), Y2, Y1
+	VBROADCASTSS 8(R10), Y2
+	VFMADD231PS  128(R11), Y2, Y0
+	VFMADD231PS  160(R11), Y2, Y1
+	VBROADCASTSS 12(R10), Y2
+	VFMADD231PS  192(R11), Y2, Y0
+	VFMADD231PS  224(R11), Y2, Y1
+	VBROADCASTSS 16(R10), Y2
+	VFMADD231PS  256(R11), Y2, Y0
+	VFMADD231PS  288(R11), Y2, Y1
+	VBROADCASTSS 20(R10), Y2
+	VFMADD231PS  320(R11), Y2, Y0
+	VFMADD231PS  352(R11), Y2, Y1
+	VBROADCASTSS 24(R10), Y2
+	VFMADD231PS  384(R11), Y2, Y0
+	VFMADD231PS  416(R11), Y2, Y1
+	VBROADCASTSS 28(R10), Y2
+	VFMADD231PS  448(R11), Y2, Y0
+	VFMADD231PS  480(R11), Y2, Y1
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000200, R11
+	SUBQ         $0x08, R12
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R10
+	ADDQ $0x08, R12
 
 tile1sparse:
-	SUBQ $0x02, R10
+	SUBQ $0x02, R12
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R10, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile1more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+128(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
 // func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, CMOV, FMA3
 TEXT ·GemmMax2AVX2(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -6277,196 +6836,148 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile6segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	SUBQ    $0x02, R10
-	JL      tile6fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	SUBQ   $0x02, R12
+	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile6step
 
 tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y6, Y6
-	VADDPS 32(R10), Y7, Y7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y8, Y8
-	VADDPS 32(R10), Y9, Y9
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y10, Y10
-	VADDPS 32(R10), Y11, Y11
-	ADDQ   ldc+24(FP), R10
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y8, (R10)
-	VMOVUPS Y9, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y10, (R10)
-	VMOVUPS Y11, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
 
 tile6last:
 	// Store; max = C > max ? C : max.
 	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y12
 	VMOVUPS 32(R10), Y13
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y12, Y0, Y12
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y13, Y1, Y13
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y12, Y2, Y12
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y13, Y3, Y13
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y12, Y4, Y12
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y13, Y5, Y13
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y12, Y6, Y12
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y13, Y7, Y13
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y12, Y8, Y12
 	VMOVUPS Y9, 32(CX)
 	VMAXPS  Y13, Y9, Y13
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y10, (CX)
 	VMAXPS  Y12, Y10, Y12
 	VMOVUPS Y11, 32(CX)
 	VMAXPS  Y13, Y11, Y13
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y12, (R10)
 	VMOVUPS Y13, 32(R10)
 
@@ -6476,176 +6987,198 @@ tile6last:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile6more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y6, Y6
+	VADDPS 32(R12), Y7, Y7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y8, Y8
+	VADDPS 32(R12), Y9, Y9
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y10, Y10
+	VADDPS 32(R12), Y11, Y11
+	ADDQ   b_cap+88(FP), R12
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile6last
+
+tile6next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y8, (R12)
+	VMOVUPS Y9, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y10, (R12)
+	VMOVUPS Y11, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile6segment
+
 	// Tile of 5 × 2 vectors.
 tile5:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile5segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	SUBQ    $0x02, R10
-	JL      tile5fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	SUBQ   $0x02, R12
+	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile5step
 
 tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y6, Y6
-	VADDPS 32(R10), Y7, Y7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y8, Y8
-	VADDPS 32(R10), Y9, Y9
-	ADDQ   ldc+24(FP), R10
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y8, (R10)
-	VMOVUPS Y9, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
 
 tile5last:
 	// Store; max = C > max ? C : max.
 	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y10
 	VMOVUPS 32(R10), Y11
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y10, Y0, Y10
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y11, Y1, Y11
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y10, Y2, Y10
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y11, Y3, Y11
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y10, Y4, Y10
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y11, Y5, Y11
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y10, Y6, Y10
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y11, Y7, Y11
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y8, (CX)
 	VMAXPS  Y10, Y8, Y10
 	VMOVUPS Y9, 32(CX)
 	VMAXPS  Y11, Y9, Y11
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y10, (R10)
 	VMOVUPS Y11, 32(R10)
 
@@ -6655,154 +7188,176 @@ tile5last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile5more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y6, Y6
+	VADDPS 32(R12), Y7, Y7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y8, Y8
+	VADDPS 32(R12), Y9, Y9
+	ADDQ   b_cap+88(FP), R12
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile5last
+
+tile5next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y8, (R12)
+	VMOVUPS Y9, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile5segment
+
 	// Tile of 4 × 2 vectors.
 tile4:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile4segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	SUBQ    $0x02, R10
-	JL      tile4fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	SUBQ   $0x02, R12
+	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile4step
 
 tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y6, Y6
-	VADDPS 32(R10), Y7, Y7
-	ADDQ   ldc+24(FP), R10
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
 
 tile4last:
 	// Store; max = C > max ? C : max.
 	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y8
 	VMOVUPS 32(R10), Y9
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y8, Y0, Y8
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y9, Y1, Y9
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y8, Y2, Y8
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y9, Y3, Y9
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y8, Y4, Y8
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y9, Y5, Y9
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y8, Y6, Y8
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y9, Y7, Y9
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y8, (R10)
 	VMOVUPS Y9, 32(R10)
 
@@ -6811,132 +7366,154 @@ tile4last:
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
 
+tile4more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y6, Y6
+	VADDPS 32(R12), Y7, Y7
+	ADDQ   b_cap+88(FP), R12
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile4last
+
+tile4next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile4segment
+
 	// Tile of 3 × 2 vectors.
 tile3:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile3segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	SUBQ    $0x02, R10
-	JL      tile3fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x02, R12
+	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile3step
 
 tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y4, Y4
-	VADDPS 32(R10), Y5, Y5
-	ADDQ   ldc+24(FP), R10
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
 
 tile3last:
 	// Store; max = C > max ? C : max.
 	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y6, Y0, Y6
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y7, Y1, Y7
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y6, Y2, Y6
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y7, Y3, Y7
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y4, (CX)
 	VMAXPS  Y6, Y4, Y6
 	VMOVUPS Y5, 32(CX)
 	VMAXPS  Y7, Y5, Y7
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y6, (R10)
 	VMOVUPS Y7, 32(R10)
 
@@ -6946,110 +7523,132 @@ tile3last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile3more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y4, Y4
+	VADDPS 32(R12), Y5, Y5
+	ADDQ   b_cap+88(FP), R12
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile3last
+
+tile3next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y4, (R12)
+	VMOVUPS Y5, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile3segment
+
 	// Tile of 2 × 2 vectors.
 tile2:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile2segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	SUBQ    $0x02, R10
-	JL      tile2fewer
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	SUBQ   $0x02, R12
+	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile2done
 
 tile2step:
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Y2, Y2
-	VADDPS 32(R10), Y3, Y3
-	ADDQ   ldc+24(FP), R10
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
 	// Store; max = C > max ? C : max.
 	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y4, Y0, Y4
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y5, Y1, Y5
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y2, (CX)
 	VMAXPS  Y4, Y2, Y4
 	VMOVUPS Y3, 32(CX)
 	VMAXPS  Y5, Y3, Y5
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y4, (R10)
 	VMOVUPS Y5, 32(R10)
 
@@ -7058,124 +7657,146 @@ tile2last:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Y2, Y2
+	VADDPS 32(R12), Y3, Y3
+	ADDQ   b_cap+88(FP), R12
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile2last
+
+tile2next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Y2, (R12)
+	VMOVUPS Y3, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 2 vectors.
 tile1:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile1segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R10
+	SUBQ    $0x08, R12
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	VBROADCASTSS 4(R11), Y2
-	VFMADD231PS  64(R12), Y2, Y0
-	VFMADD231PS  96(R12), Y2, Y1
-	VBROADCASTSS 8(R11), Y2
-	VFMADD231PS  128(R12), Y2, Y0
-	VFMADD231PS  160(R12), Y2, Y1
-	VBROADCASTSS 12(R11), Y2
-	VFMADD231PS  192(R12), Y2, Y0
-	VFMADD231PS  224(R12), Y2, Y1
-	VBROADCASTSS 16(R11), Y2
-	VFMADD231PS  256(R12), Y2, Y0
-	VFMADD231PS  288(R12), Y2, Y1
-	VBROADCASTSS 20(R11), Y2
-	VFMADD231PS  320(R12), Y2, Y0
-	VFMADD231PS  352(R12), Y2, Y1
-	VBROADCASTSS 24(R11), Y2
-	VFMADD231PS  384(R12), Y2, Y0
-	VFMADD231PS  416(R12), Y2, Y1
-	VBROADCASTSS 28(R11), Y2
-	VFMADD231PS  448(R12), Y2, Y0
-	VFMADD231PS  480(R12), Y2, Y1
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000200, R12
-	SUBQ         $0x08, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  64(R11), Y2, Y0
+	VFMADD231PS  96(R11), Y2, Y1
+	VBROADCASTSS 8(R10), Y2
+	VFMADD231PS  128(R11), Y2, Y0
+	VFMADD231PS  160(R11), Y2, Y1
+	VBROADCASTSS 12(R10), Y2
+	VFMADD231PS  192(R11), Y2, Y0
+	VFMADD231PS  224(R11), Y2, Y1
+	VBROADCASTSS 16(R10), Y2
+	VFMADD231PS  256(R11), Y2, Y0
+	VFMADD231PS  288(R11), Y2, Y1
+	VBROADCASTSS 20(R10), Y2
+	VFMADD231PS  320(R11), Y2, Y0
+	VFMADD231PS  352(R11), Y2, Y1
+	VBROADCASTSS 24(R10), Y2
+	VFMADD231PS  384(R11), Y2, Y0
+	VFMADD231PS  416(R11), Y2, Y1
+	VBROADCASTSS 28(R10), Y2
+	VFMADD231PS  448(R11), Y2, Y0
+	VFMADD231PS  480(R11), Y2, Y1
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000200, R11
+	SUBQ         $0x08, R12
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R10
+	ADDQ $0x08, R12
 
 tile1sparse:
-	SUBQ $0x02, R10
+	SUBQ $0x02, R12
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R10
-	VADDPS (R10), Y0, Y0
-	VADDPS 32(R10), Y1, Y1
-	ADDQ   ldc+24(FP), R10
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R10
-	VMOVUPS Y0, (R10)
-	VMOVUPS Y1, 32(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
 	// Store; max = C > max ? C : max.
 	MOVQ    max_base+128(FP), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y2, Y0, Y2
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y3, Y1, Y3
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Y2, (R10)
 	VMOVUPS Y3, 32(R10)
 
@@ -7184,21 +7805,70 @@ tile1last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile1more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R12
+	VADDPS (R12), Y0, Y0
+	VADDPS 32(R12), Y1, Y1
+	ADDQ   b_cap+88(FP), R12
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile1last
+
+tile1next:
+	MOVQ    CX, R12
+	VMOVUPS Y0, (R12)
+	VMOVUPS Y1, 32(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	XORQ    AX, AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
 // func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
 TEXT ·GemmMerge2AVX2(SB), NOSPLIT, $0-168
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    cs+64(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    m+104(FP), DI
+	LEAQ    (DX)(DX*2), R8
+	LEAQ    (R8)(DX*2), R9
 
 	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -7233,6 +7903,8 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7245,97 +7917,97 @@ tile6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R12), Y12
-	VMOVUPS      32(R12), Y13
-	VBROADCASTSS (R11), Y14
+	VMOVUPS      (R11), Y12
+	VMOVUPS      32(R11), Y13
+	VBROADCASTSS (R10), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R11)(DX*1), Y14
+	VBROADCASTSS (R10)(DX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R11)(DX*2), Y14
+	VBROADCASTSS (R10)(DX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11)(R8*1), Y14
+	VBROADCASTSS (R10)(R8*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R11)(DX*4), Y14
+	VBROADCASTSS (R10)(DX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R11)(R9*1), Y14
+	VBROADCASTSS (R10)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile6step
 
 tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y12
 	VMULPS      (R10), Y12, Y12
 	VFMADD231PS (R11), Y0, Y12
@@ -7344,7 +8016,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -7353,7 +8025,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -7362,7 +8034,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y6, Y0
@@ -7371,7 +8043,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y8, Y0
@@ -7380,7 +8052,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y9, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y10, Y0
@@ -7389,7 +8061,7 @@ tile6done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y11, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -7399,6 +8071,8 @@ tile6done:
 
 	// Tile of 5 × 2 vectors.
 tile5:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7409,88 +8083,88 @@ tile5:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R12), Y10
-	VMOVUPS      32(R12), Y11
-	VBROADCASTSS (R11), Y12
+	VMOVUPS      (R11), Y10
+	VMOVUPS      32(R11), Y11
+	VBROADCASTSS (R10), Y12
 	VFMADD231PS  Y10, Y12, Y0
 	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R11)(DX*1), Y12
+	VBROADCASTSS (R10)(DX*1), Y12
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R11)(DX*2), Y12
+	VBROADCASTSS (R10)(DX*2), Y12
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R11)(R8*1), Y12
+	VBROADCASTSS (R10)(R8*1), Y12
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R11)(DX*4), Y12
+	VBROADCASTSS (R10)(DX*4), Y12
 	VFMADD231PS  Y10, Y12, Y8
 	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile5step
 
 tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y10
 	VMULPS      (R10), Y10, Y10
 	VFMADD231PS (R11), Y0, Y10
@@ -7499,7 +8173,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -7508,7 +8182,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -7517,7 +8191,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y6, Y0
@@ -7526,7 +8200,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y8, Y0
@@ -7535,7 +8209,7 @@ tile5done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y9, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -7545,6 +8219,8 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7553,79 +8229,79 @@ tile4:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R12), Y8
-	VMOVUPS      32(R12), Y9
-	VBROADCASTSS (R11), Y10
+	VMOVUPS      (R11), Y8
+	VMOVUPS      32(R11), Y9
+	VBROADCASTSS (R10), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(DX*1), Y10
+	VBROADCASTSS (R10)(DX*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(DX*2), Y10
+	VBROADCASTSS (R10)(DX*2), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R8*1), Y10
+	VBROADCASTSS (R10)(R8*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile4step
 
 tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y8
 	VMULPS      (R10), Y8, Y8
 	VFMADD231PS (R11), Y0, Y8
@@ -7634,7 +8310,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -7643,7 +8319,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -7652,7 +8328,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y6, Y0
@@ -7661,7 +8337,7 @@ tile4done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y7, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -7670,76 +8346,78 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R12), Y6
-	VMOVUPS      32(R12), Y7
-	VBROADCASTSS (R11), Y8
+	VMOVUPS      (R11), Y6
+	VMOVUPS      32(R11), Y7
+	VBROADCASTSS (R10), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R11)(DX*1), Y8
+	VBROADCASTSS (R10)(DX*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(DX*2), Y8
+	VBROADCASTSS (R10)(DX*2), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile3step
 
 tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y6
 	VMULPS      (R10), Y6, Y6
 	VFMADD231PS (R11), Y0, Y6
@@ -7748,7 +8426,7 @@ tile3done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -7757,7 +8435,7 @@ tile3done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y4, Y0
@@ -7766,7 +8444,7 @@ tile3done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y5, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -7776,65 +8454,67 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile2done
 
 tile2step:
-	VMOVUPS      (R12), Y4
-	VMOVUPS      32(R12), Y5
-	VBROADCASTSS (R11), Y6
+	VMOVUPS      (R11), Y4
+	VMOVUPS      32(R11), Y5
+	VBROADCASTSS (R10), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R11)(DX*1), Y6
+	VBROADCASTSS (R10)(DX*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile2step
 
 tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y4
 	VMULPS      (R10), Y4, Y4
 	VFMADD231PS (R11), Y0, Y4
@@ -7843,7 +8523,7 @@ tile2done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R10), Y0, Y0
 	VFMADD231PS (R11), Y2, Y0
@@ -7852,7 +8532,7 @@ tile2done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y3, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -7861,90 +8541,92 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
+	MOVQ    AX, R10
+	MOVQ    b_base+72(FP), R11
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
-	MOVQ    k+112(FP), R10
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R12
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R10
+	SUBQ    $0x08, R12
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	VBROADCASTSS 4(R11), Y2
-	VFMADD231PS  64(R12), Y2, Y0
-	VFMADD231PS  96(R12), Y2, Y1
-	VBROADCASTSS 8(R11), Y2
-	VFMADD231PS  128(R12), Y2, Y0
-	VFMADD231PS  160(R12), Y2, Y1
-	VBROADCASTSS 12(R11), Y2
-	VFMADD231PS  192(R12), Y2, Y0
-	VFMADD231PS  224(R12), Y2, Y1
-	VBROADCASTSS 16(R11), Y2
-	VFMADD231PS  256(R12), Y2, Y0
-	VFMADD231PS  288(R12), Y2, Y1
-	VBROADCASTSS 20(R11), Y2
-	VFMADD231PS  320(R12), Y2, Y0
-	VFMADD231PS  352(R12), Y2, Y1
-	VBROADCASTSS 24(R11), Y2
-	VFMADD231PS  384(R12), Y2, Y0
-	VFMADD231PS  416(R12), Y2, Y1
-	VBROADCASTSS 28(R11), Y2
-	VFMADD231PS  448(R12), Y2, Y0
-	VFMADD231PS  480(R12), Y2, Y1
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000200, R12
-	SUBQ         $0x08, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	VBROADCASTSS 4(R10), Y2
+	VFMADD231PS  64(R11), Y2, Y0
+	VFMADD231PS  96(R11), Y2, Y1
+	VBROADCASTSS 8(R10), Y2
+	VFMADD231PS  128(R11), Y2, Y0
+	VFMADD231PS  160(R11), Y2, Y1
+	VBROADCASTSS 12(R10), Y2
+	VFMADD231PS  192(R11), Y2, Y0
+	VFMADD231PS  224(R11), Y2, Y1
+	VBROADCASTSS 16(R10), Y2
+	VFMADD231PS  256(R11), Y2, Y0
+	VFMADD231PS  288(R11), Y2, Y1
+	VBROADCASTSS 20(R10), Y2
+	VFMADD231PS  320(R11), Y2, Y0
+	VFMADD231PS  352(R11), Y2, Y1
+	VBROADCASTSS 24(R10), Y2
+	VFMADD231PS  384(R11), Y2, Y0
+	VFMADD231PS  416(R11), Y2, Y1
+	VBROADCASTSS 28(R10), Y2
+	VFMADD231PS  448(R11), Y2, Y0
+	VFMADD231PS  480(R11), Y2, Y1
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000200, R11
+	SUBQ         $0x08, R12
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R10
+	ADDQ $0x08, R12
 
 tile1sparse:
-	SUBQ $0x02, R10
+	SUBQ $0x02, R12
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R11), Y2
-	VFMADD231PS  (R12), Y2, Y0
-	VFMADD231PS  32(R12), Y2, Y1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	VBROADCASTSS (R10), Y2
+	VFMADD231PS  (R11), Y2, Y0
+	VFMADD231PS  32(R11), Y2, Y1
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Y2
 	VMULPS      (R10), Y2, Y2
 	VFMADD231PS (R11), Y0, Y2
@@ -7953,7 +8635,7 @@ tile1done:
 	VMULPS      32(R10), Y0, Y0
 	VFMADD231PS 32(R11), Y1, Y0
 	VMOVUPS     Y0, 32(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -7963,9 +8645,17 @@ tile1done:
 // func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, CMOV, FMA3
 TEXT ·Gemm3AVX2(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -8004,1300 +8694,11 @@ done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
-	MOVQ    AX, R10
-	MOVQ    b_base+72(FP), R11
-	MOVQ    k+112(FP), R9
-	MOVQ    R9, c_len+8(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, c_cap+16(FP)
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
 
 tile4segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	SUBQ    $0x02, R9
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R9
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y4, Y4
-	VADDPS 64(R9), Y5, Y5
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y6, Y6
-	VADDPS 32(R9), Y7, Y7
-	VADDPS 64(R9), Y8, Y8
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y9, Y9
-	VADDPS 32(R9), Y10, Y10
-	VADDPS 64(R9), Y11, Y11
-	ADDQ   ldc+24(FP), R9
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	VMOVUPS Y8, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y9, (R9)
-	VMOVUPS Y10, 32(R9)
-	VMOVUPS Y11, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	VMOVUPS Y10, 32(CX)
-	VMOVUPS Y11, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ    AX, R10
-	MOVQ    b_base+72(FP), R11
-	MOVQ    k+112(FP), R9
-	MOVQ    R9, c_len+8(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	SUBQ    $0x02, R9
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R9
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y4, Y4
-	VADDPS 64(R9), Y5, Y5
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y6, Y6
-	VADDPS 32(R9), Y7, Y7
-	VADDPS 64(R9), Y8, Y8
-	ADDQ   ldc+24(FP), R9
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	VMOVUPS Y8, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ    AX, R10
-	MOVQ    b_base+72(FP), R11
-	MOVQ    k+112(FP), R9
-	MOVQ    R9, c_len+8(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	SUBQ    $0x02, R9
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R9
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y4, Y4
-	VADDPS 64(R9), Y5, Y5
-	ADDQ   ldc+24(FP), R9
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ    AX, R10
-	MOVQ    b_base+72(FP), R11
-	MOVQ    k+112(FP), R9
-	MOVQ    R9, c_len+8(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
-	JNE     tile1sparse
-	SUBQ    $0x08, R9
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	VBROADCASTSS 4(R10), Y3
-	VFMADD231PS  96(R11), Y3, Y0
-	VFMADD231PS  128(R11), Y3, Y1
-	VFMADD231PS  160(R11), Y3, Y2
-	VBROADCASTSS 8(R10), Y3
-	VFMADD231PS  192(R11), Y3, Y0
-	VFMADD231PS  224(R11), Y3, Y1
-	VFMADD231PS  256(R11), Y3, Y2
-	VBROADCASTSS 12(R10), Y3
-	VFMADD231PS  288(R11), Y3, Y0
-	VFMADD231PS  320(R11), Y3, Y1
-	VFMADD231PS  352(R11), Y3, Y2
-	VBROADCASTSS 16(R10), Y3
-	VFMADD231PS  384(R11), Y3, Y0
-	VFMADD231PS  416(R11), Y3, Y1
-	VFMADD231PS  448(R11), Y3, Y2
-	VBROADCASTSS 20(R10), Y3
-	VFMADD231PS  480(R11), Y3, Y0
-	VFMADD231PS  512(R11), Y3, Y1
-	VFMADD231PS  544(R11), Y3, Y2
-	VBROADCASTSS 24(R10), Y3
-	VFMADD231PS  576(R11), Y3, Y0
-	VFMADD231PS  608(R11), Y3, Y1
-	VFMADD231PS  640(R11), Y3, Y2
-	VBROADCASTSS 28(R10), Y3
-	VFMADD231PS  672(R11), Y3, Y0
-	VFMADD231PS  704(R11), Y3, Y1
-	VFMADD231PS  736(R11), Y3, Y2
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000300, R11
-	SUBQ         $0x08, R9
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R9
-
-tile1sparse:
-	SUBQ $0x02, R9
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R9
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·GemmMax3AVX2(SB), NOSPLIT, $0-152
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-
-	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000008
-	JGE  tile4
-	CMPQ DI, $0x00000004
-	JE   tile4
-	MOVQ DI, R9
-	JL   last
-	INCQ R9
-	SHRQ $0x01, R9
-
-last:
-	TESTQ R9, R9
-	JZ    done
-	CMPQ  R9, $0x00000001
-	JE    tile1
-	CMPQ  R9, $0x00000002
-	JE    tile2
-	CMPQ  R9, $0x00000003
-	JE    tile3
-	CMPQ  R9, $0x00000004
-	JE    tile4
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R9
-	MOVQ R9, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	VXORPS  Y9, Y9, Y9
-	VXORPS  Y10, Y10, Y10
-	VXORPS  Y11, Y11, Y11
-	SUBQ    $0x02, R9
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R9
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y4, Y4
-	VADDPS 64(R9), Y5, Y5
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y6, Y6
-	VADDPS 32(R9), Y7, Y7
-	VADDPS 64(R9), Y8, Y8
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y9, Y9
-	VADDPS 32(R9), Y10, Y10
-	VADDPS 64(R9), Y11, Y11
-	ADDQ   ldc+24(FP), R9
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	VMOVUPS Y8, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y9, (R9)
-	VMOVUPS Y10, 32(R9)
-	VMOVUPS Y11, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y12
-	VMOVUPS 32(R9), Y13
-	VMOVUPS 64(R9), Y14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y12, Y0, Y12
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y13, Y1, Y13
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y14, Y2, Y14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y12, Y3, Y12
-	VMOVUPS Y4, 32(CX)
-	VMAXPS  Y13, Y4, Y13
-	VMOVUPS Y5, 64(CX)
-	VMAXPS  Y14, Y5, Y14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y12, Y6, Y12
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y13, Y7, Y13
-	VMOVUPS Y8, 64(CX)
-	VMAXPS  Y14, Y8, Y14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y12, Y9, Y12
-	VMOVUPS Y10, 32(CX)
-	VMAXPS  Y13, Y10, Y13
-	VMOVUPS Y11, 64(CX)
-	VMAXPS  Y14, Y11, Y14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y12, (R9)
-	VMOVUPS Y13, 32(R9)
-	VMOVUPS Y14, 64(R9)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R9
-	MOVQ R9, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
-	SUBQ    $0x02, R9
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R9
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y4, Y4
-	VADDPS 64(R9), Y5, Y5
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y6, Y6
-	VADDPS 32(R9), Y7, Y7
-	VADDPS 64(R9), Y8, Y8
-	ADDQ   ldc+24(FP), R9
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	VMOVUPS Y8, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y9
-	VMOVUPS 32(R9), Y10
-	VMOVUPS 64(R9), Y11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y9, Y0, Y9
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y10, Y1, Y10
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y11, Y2, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y9, Y3, Y9
-	VMOVUPS Y4, 32(CX)
-	VMAXPS  Y10, Y4, Y10
-	VMOVUPS Y5, 64(CX)
-	VMAXPS  Y11, Y5, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y9, Y6, Y9
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y10, Y7, Y10
-	VMOVUPS Y8, 64(CX)
-	VMAXPS  Y11, Y8, Y11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y9, (R9)
-	VMOVUPS Y10, 32(R9)
-	VMOVUPS Y11, 64(R9)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R9
-	MOVQ R9, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	SUBQ    $0x02, R9
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R9
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-	VADDPS (R9), Y3, Y3
-	VADDPS 32(R9), Y4, Y4
-	VADDPS 64(R9), Y5, Y5
-	ADDQ   ldc+24(FP), R9
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	VMOVUPS 64(R9), Y8
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y6, Y0, Y6
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y7, Y1, Y7
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y8, Y2, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y6, Y3, Y6
-	VMOVUPS Y4, 32(CX)
-	VMAXPS  Y7, Y4, Y7
-	VMOVUPS Y5, 64(CX)
-	VMAXPS  Y8, Y5, Y8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	VMOVUPS Y8, 64(R9)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R9
-	MOVQ R9, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R9
-	CMPQ    R9, seg+120(FP)
-	CMOVQGT seg+120(FP), R9
-	SUBQ    R9, c_len+8(FP)
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
-	JNE     tile1sparse
-	SUBQ    $0x08, R9
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	VBROADCASTSS 4(R10), Y3
-	VFMADD231PS  96(R11), Y3, Y0
-	VFMADD231PS  128(R11), Y3, Y1
-	VFMADD231PS  160(R11), Y3, Y2
-	VBROADCASTSS 8(R10), Y3
-	VFMADD231PS  192(R11), Y3, Y0
-	VFMADD231PS  224(R11), Y3, Y1
-	VFMADD231PS  256(R11), Y3, Y2
-	VBROADCASTSS 12(R10), Y3
-	VFMADD231PS  288(R11), Y3, Y0
-	VFMADD231PS  320(R11), Y3, Y1
-	VFMADD231PS  352(R11), Y3, Y2
-	VBROADCASTSS 16(R10), Y3
-	VFMADD231PS  384(R11), Y3, Y0
-	VFMADD231PS  416(R11), Y3, Y1
-	VFMADD231PS  448(R11), Y3, Y2
-	VBROADCASTSS 20(R10), Y3
-	VFMADD231PS  480(R11), Y3, Y0
-	VFMADD231PS  512(R11), Y3, Y1
-	VFMADD231PS  544(R11), Y3, Y2
-	VBROADCASTSS 24(R10), Y3
-	VFMADD231PS  576(R11), Y3, Y0
-	VFMADD231PS  608(R11), Y3, Y1
-	VFMADD231PS  640(R11), Y3, Y2
-	VBROADCASTSS 28(R10), Y3
-	VFMADD231PS  672(R11), Y3, Y0
-	VFMADD231PS  704(R11), Y3, Y1
-	VFMADD231PS  736(R11), Y3, Y2
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000300, R11
-	SUBQ         $0x08, R9
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R9
-
-tile1sparse:
-	SUBQ $0x02, R9
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R9
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R9
-	VADDPS (R9), Y0, Y0
-	VADDPS 32(R9), Y1, Y1
-	VADDPS 64(R9), Y2, Y2
-	ADDQ   ldc+24(FP), R9
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R9
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	VMOVUPS Y2, 64(R9)
-	ADDQ    ldc+24(FP), R9
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y3
-	VMOVUPS 32(R9), Y4
-	VMOVUPS 64(R9), Y5
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y3, Y0, Y3
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y4, Y1, Y4
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y5, Y2, Y5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, FMA3
-TEXT ·GemmMerge3AVX2(SB), NOSPLIT, $0-168
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-
-	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000008
-	JGE  tile4
-	CMPQ DI, $0x00000004
-	JE   tile4
-	MOVQ DI, R9
-	JL   last
-	INCQ R9
-	SHRQ $0x01, R9
-
-last:
-	TESTQ R9, R9
-	JZ    done
-	CMPQ  R9, $0x00000001
-	JE    tile1
-	CMPQ  R9, $0x00000002
-	JE    tile2
-	CMPQ  R9, $0x00000003
-	JE    tile3
-	CMPQ  R9, $0x00000004
-	JE    tile4
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 4 × 3 vectors.
-tile4:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9310,94 +8711,1545 @@ tile4:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R9
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x02, R9
+	SUBQ   $0x02, R11
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y1
 	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
+	VBROADCASTSS (R9)(DX*1), Y15
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y4
 	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
+	VBROADCASTSS (R9)(DX*2), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
+	VBROADCASTSS (R9)(R8*1), Y15
 	VFMADD231PS  Y12, Y15, Y9
 	VFMADD231PS  Y13, Y15, Y10
 	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y1
 	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
+	VBROADCASTSS (R9)(DX*1), Y15
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y4
 	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
+	VBROADCASTSS (R9)(DX*2), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
+	VBROADCASTSS (R9)(R8*1), Y15
 	VFMADD231PS  Y12, Y15, Y9
 	VFMADD231PS  Y13, Y15, Y10
 	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R9
+	ADDQ $0x02, R11
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VMOVUPS      64(R11), Y14
-	VBROADCASTSS (R10), Y15
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y1
 	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R10)(DX*1), Y15
+	VBROADCASTSS (R9)(DX*1), Y15
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y4
 	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R10)(DX*2), Y15
+	VBROADCASTSS (R9)(DX*2), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R10)(R8*1), Y15
+	VBROADCASTSS (R9)(R8*1), Y15
 	VFMADD231PS  Y12, Y15, Y9
 	VFMADD231PS  Y13, Y15, Y10
 	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	MOVQ    ldc+24(FP), R9
+	SHLQ    $0x02, R9
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	ADDQ    R9, CX
+	VMOVUPS Y3, (CX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 64(CX)
+	ADDQ    R9, CX
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	ADDQ    R9, CX
+	VMOVUPS Y9, (CX)
+	VMOVUPS Y10, 32(CX)
+	VMOVUPS Y11, 64(CX)
+	ADDQ    R9, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y3, Y3
+	VADDPS 32(R11), Y4, Y4
+	VADDPS 64(R11), Y5, Y5
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y6, Y6
+	VADDPS 32(R11), Y7, Y7
+	VADDPS 64(R11), Y8, Y8
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y9, Y9
+	VADDPS 32(R11), Y10, Y10
+	VADDPS 64(R11), Y11, Y11
+	ADDQ   b_cap+88(FP), R11
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R9
+	MOVQ    R9, a_len+40(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	VMOVUPS Y5, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y6, (R11)
+	VMOVUPS Y7, 32(R11)
+	VMOVUPS Y8, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y9, (R11)
+	VMOVUPS Y10, 32(R11)
+	VMOVUPS Y11, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	SUBQ   $0x02, R11
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R9)(DX*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R9)(DX*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R9)(DX*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	MOVQ    ldc+24(FP), R9
+	SHLQ    $0x02, R9
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	ADDQ    R9, CX
+	VMOVUPS Y3, (CX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 64(CX)
+	ADDQ    R9, CX
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	ADDQ    R9, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y3, Y3
+	VADDPS 32(R11), Y4, Y4
+	VADDPS 64(R11), Y5, Y5
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y6, Y6
+	VADDPS 32(R11), Y7, Y7
+	VADDPS 64(R11), Y8, Y8
+	ADDQ   b_cap+88(FP), R11
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R9
+	MOVQ    R9, a_len+40(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	VMOVUPS Y5, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y6, (R11)
+	VMOVUPS Y7, 32(R11)
+	VMOVUPS Y8, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x02, R11
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      32(R10), Y8
+	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      64(R10), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      32(R10), Y8
+	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      64(R10), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
+
+tile2step:
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      32(R10), Y8
+	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      64(R10), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	MOVQ    ldc+24(FP), R9
+	SHLQ    $0x02, R9
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	ADDQ    R9, CX
+	VMOVUPS Y3, (CX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 64(CX)
+	ADDQ    R9, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y3, Y3
+	VADDPS 32(R11), Y4, Y4
+	VADDPS 64(R11), Y5, Y5
+	ADDQ   b_cap+88(FP), R11
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R9
+	MOVQ    R9, a_len+40(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	VMOVUPS Y5, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile1segment:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000060
+	JNE     tile1sparse
+	SUBQ    $0x08, R11
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	VBROADCASTSS 4(R9), Y3
+	VFMADD231PS  96(R10), Y3, Y0
+	VFMADD231PS  128(R10), Y3, Y1
+	VFMADD231PS  160(R10), Y3, Y2
+	VBROADCASTSS 8(R9), Y3
+	VFMADD231PS  192(R10), Y3, Y0
+	VFMADD231PS  224(R10), Y3, Y1
+	VFMADD231PS  256(R10), Y3, Y2
+	VBROADCASTSS 12(R9), Y3
+	VFMADD231PS  288(R10), Y3, Y0
+	VFMADD231PS  320(R10), Y3, Y1
+	VFMADD231PS  352(R10), Y3, Y2
+	VBROADCASTSS 16(R9), Y3
+	VFMADD231PS  384(R10), Y3, Y0
+	VFMADD231PS  416(R10), Y3, Y1
+	VFMADD231PS  448(R10), Y3, Y2
+	VBROADCASTSS 20(R9), Y3
+	VFMADD231PS  480(R10), Y3, Y0
+	VFMADD231PS  512(R10), Y3, Y1
+	VFMADD231PS  544(R10), Y3, Y2
+	VBROADCASTSS 24(R9), Y3
+	VFMADD231PS  576(R10), Y3, Y0
+	VFMADD231PS  608(R10), Y3, Y1
+	VFMADD231PS  640(R10), Y3, Y2
+	VBROADCASTSS 28(R9), Y3
+	VFMADD231PS  672(R10), Y3, Y0
+	VFMADD231PS  704(R10), Y3, Y1
+	VFMADD231PS  736(R10), Y3, Y2
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000300, R10
+	SUBQ         $0x08, R11
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R11
+
+tile1sparse:
+	SUBQ $0x02, R11
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	MOVQ    ldc+24(FP), R9
+	SHLQ    $0x02, R9
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	VMOVUPS Y2, 64(CX)
+	ADDQ    R9, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R9
+	MOVQ    R9, a_len+40(FP)
+	MOVBQZX load+128(FP), R9
+	MOVQ    R9, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+128(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, CMOV, FMA3
+TEXT ·GemmMax3AVX2(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
+	MOVQ a_base+32(FP), AX
+	MOVQ c_base+0(FP), CX
+	MOVQ rs+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ cs+64(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+96(FP), SI
+	SHLQ $0x02, SI
+	MOVQ m+104(FP), DI
+	LEAQ (DX)(DX*2), R8
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000008
+	JGE  tile4
+	CMPQ DI, $0x00000004
+	JE   tile4
+	MOVQ DI, R9
+	JL   last
+	INCQ R9
+	SHRQ $0x01, R9
+
+last:
+	TESTQ R9, R9
+	JZ    done
+	CMPQ  R9, $0x00000001
+	JE    tile1
+	CMPQ  R9, $0x00000002
+	JE    tile2
+	CMPQ  R9, $0x00000003
+	JE    tile3
+	CMPQ  R9, $0x00000004
+	JE    tile4
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile4segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	SUBQ   $0x02, R11
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (R9)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(DX*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (R9)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(DX*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (R9)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(DX*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R9
+	VMOVUPS (R9), Y12
+	VMOVUPS 32(R9), Y13
+	VMOVUPS 64(R9), Y14
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y12, Y0, Y12
+	VMOVUPS Y1, 32(CX)
+	VMAXPS  Y13, Y1, Y13
+	VMOVUPS Y2, 64(CX)
+	VMAXPS  Y14, Y2, Y14
+	ADDQ    R10, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y12, Y3, Y12
+	VMOVUPS Y4, 32(CX)
+	VMAXPS  Y13, Y4, Y13
+	VMOVUPS Y5, 64(CX)
+	VMAXPS  Y14, Y5, Y14
+	ADDQ    R10, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y12, Y6, Y12
+	VMOVUPS Y7, 32(CX)
+	VMAXPS  Y13, Y7, Y13
+	VMOVUPS Y8, 64(CX)
+	VMAXPS  Y14, Y8, Y14
+	ADDQ    R10, CX
+	VMOVUPS Y9, (CX)
+	VMAXPS  Y12, Y9, Y12
+	VMOVUPS Y10, 32(CX)
+	VMAXPS  Y13, Y10, Y13
+	VMOVUPS Y11, 64(CX)
+	VMAXPS  Y14, Y11, Y14
+	ADDQ    R10, CX
+	VMOVUPS Y12, (R9)
+	VMOVUPS Y13, 32(R9)
+	VMOVUPS Y14, 64(R9)
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y3, Y3
+	VADDPS 32(R11), Y4, Y4
+	VADDPS 64(R11), Y5, Y5
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y6, Y6
+	VADDPS 32(R11), Y7, Y7
+	VADDPS 64(R11), Y8, Y8
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y9, Y9
+	VADDPS 32(R11), Y10, Y10
+	VADDPS 64(R11), Y11, Y11
+	ADDQ   b_cap+88(FP), R11
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R9
+	MOVQ R9, a_len+40(FP)
+	XORQ R9, R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  tile4last
+
+tile4next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	VMOVUPS Y5, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y6, (R11)
+	VMOVUPS Y7, 32(R11)
+	VMOVUPS Y8, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y9, (R11)
+	VMOVUPS Y10, 32(R11)
+	VMOVUPS Y11, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile3segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	SUBQ   $0x02, R11
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R9)(DX*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R9)(DX*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R11
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  Y9, Y12, Y0
+	VFMADD231PS  Y10, Y12, Y1
+	VFMADD231PS  Y11, Y12, Y2
+	VBROADCASTSS (R9)(DX*1), Y12
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y5
+	VBROADCASTSS (R9)(DX*2), Y12
+	VFMADD231PS  Y9, Y12, Y6
+	VFMADD231PS  Y10, Y12, Y7
+	VFMADD231PS  Y11, Y12, Y8
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R9
+	VMOVUPS (R9), Y9
+	VMOVUPS 32(R9), Y10
+	VMOVUPS 64(R9), Y11
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y9, Y0, Y9
+	VMOVUPS Y1, 32(CX)
+	VMAXPS  Y10, Y1, Y10
+	VMOVUPS Y2, 64(CX)
+	VMAXPS  Y11, Y2, Y11
+	ADDQ    R10, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y9, Y3, Y9
+	VMOVUPS Y4, 32(CX)
+	VMAXPS  Y10, Y4, Y10
+	VMOVUPS Y5, 64(CX)
+	VMAXPS  Y11, Y5, Y11
+	ADDQ    R10, CX
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y9, Y6, Y9
+	VMOVUPS Y7, 32(CX)
+	VMAXPS  Y10, Y7, Y10
+	VMOVUPS Y8, 64(CX)
+	VMAXPS  Y11, Y8, Y11
+	ADDQ    R10, CX
+	VMOVUPS Y9, (R9)
+	VMOVUPS Y10, 32(R9)
+	VMOVUPS Y11, 64(R9)
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y3, Y3
+	VADDPS 32(R11), Y4, Y4
+	VADDPS 64(R11), Y5, Y5
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y6, Y6
+	VADDPS 32(R11), Y7, Y7
+	VADDPS 64(R11), Y8, Y8
+	ADDQ   b_cap+88(FP), R11
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R9
+	MOVQ R9, a_len+40(FP)
+	XORQ R9, R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  tile3last
+
+tile3next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	VMOVUPS Y5, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y6, (R11)
+	VMOVUPS Y7, 32(R11)
+	VMOVUPS Y8, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile2segment:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	SUBQ   $0x02, R11
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      32(R10), Y8
+	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      64(R10), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      32(R10), Y8
+	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      64(R10), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R11
+	JZ   tile2done
+
+tile2step:
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VFMADD231PS  Y8, Y7, Y3
+	VMOVUPS      32(R10), Y8
+	VFMADD231PS  Y8, Y6, Y1
+	VFMADD231PS  Y8, Y7, Y4
+	VMOVUPS      64(R10), Y8
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y5
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R9
+	VMOVUPS (R9), Y6
+	VMOVUPS 32(R9), Y7
+	VMOVUPS 64(R9), Y8
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y6, Y0, Y6
+	VMOVUPS Y1, 32(CX)
+	VMAXPS  Y7, Y1, Y7
+	VMOVUPS Y2, 64(CX)
+	VMAXPS  Y8, Y2, Y8
+	ADDQ    R10, CX
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y6, Y3, Y6
+	VMOVUPS Y4, 32(CX)
+	VMAXPS  Y7, Y4, Y7
+	VMOVUPS Y5, 64(CX)
+	VMAXPS  Y8, Y5, Y8
+	ADDQ    R10, CX
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+	VADDPS (R11), Y3, Y3
+	VADDPS 32(R11), Y4, Y4
+	VADDPS 64(R11), Y5, Y5
+	ADDQ   b_cap+88(FP), R11
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R9
+	MOVQ R9, a_len+40(FP)
+	XORQ R9, R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  tile2last
+
+tile2next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	VMOVUPS Y3, (R11)
+	VMOVUPS Y4, 32(R11)
+	VMOVUPS Y5, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R9
+	MOVQ b_base+72(FP), R10
+	MOVQ k+112(FP), R11
+
+tile1segment:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000060
+	JNE     tile1sparse
+	SUBQ    $0x08, R11
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	VBROADCASTSS 4(R9), Y3
+	VFMADD231PS  96(R10), Y3, Y0
+	VFMADD231PS  128(R10), Y3, Y1
+	VFMADD231PS  160(R10), Y3, Y2
+	VBROADCASTSS 8(R9), Y3
+	VFMADD231PS  192(R10), Y3, Y0
+	VFMADD231PS  224(R10), Y3, Y1
+	VFMADD231PS  256(R10), Y3, Y2
+	VBROADCASTSS 12(R9), Y3
+	VFMADD231PS  288(R10), Y3, Y0
+	VFMADD231PS  320(R10), Y3, Y1
+	VFMADD231PS  352(R10), Y3, Y2
+	VBROADCASTSS 16(R9), Y3
+	VFMADD231PS  384(R10), Y3, Y0
+	VFMADD231PS  416(R10), Y3, Y1
+	VFMADD231PS  448(R10), Y3, Y2
+	VBROADCASTSS 20(R9), Y3
+	VFMADD231PS  480(R10), Y3, Y0
+	VFMADD231PS  512(R10), Y3, Y1
+	VFMADD231PS  544(R10), Y3, Y2
+	VBROADCASTSS 24(R9), Y3
+	VFMADD231PS  576(R10), Y3, Y0
+	VFMADD231PS  608(R10), Y3, Y1
+	VFMADD231PS  640(R10), Y3, Y2
+	VBROADCASTSS 28(R9), Y3
+	VFMADD231PS  672(R10), Y3, Y0
+	VFMADD231PS  704(R10), Y3, Y1
+	VFMADD231PS  736(R10), Y3, Y2
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000300, R10
+	SUBQ         $0x08, R11
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R11
+
+tile1sparse:
+	SUBQ $0x02, R11
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R11
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R9
+	VMOVUPS (R9), Y3
+	VMOVUPS 32(R9), Y4
+	VMOVUPS 64(R9), Y5
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y3, Y0, Y3
+	VMOVUPS Y1, 32(CX)
+	VMAXPS  Y4, Y1, Y4
+	VMOVUPS Y2, 64(CX)
+	VMAXPS  Y5, Y2, Y5
+	ADDQ    R10, CX
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, 32(R9)
+	VMOVUPS Y5, 64(R9)
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R11
+	SHLQ   $0x02, R11
+	MOVQ   R11, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R11
+	VADDPS (R11), Y0, Y0
+	VADDPS 32(R11), Y1, Y1
+	VADDPS 64(R11), Y2, Y2
+	ADDQ   b_cap+88(FP), R11
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R9
+	MOVQ R9, a_len+40(FP)
+	XORQ R9, R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  tile1last
+
+tile1next:
+	MOVQ    CX, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	ADDQ    b_cap+88(FP), R11
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R11
+	CMPQ    R11, seg+120(FP)
+	CMOVQGT seg+120(FP), R11
+	SUBQ    R11, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	XORQ    AX, AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// Requires: AVX, FMA3
+TEXT ·GemmMerge3AVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    cs+64(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    m+104(FP), DI
+	LEAQ    (DX)(DX*2), R8
+
+	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000008
+	JGE  tile4
+	CMPQ DI, $0x00000004
+	JE   tile4
+	MOVQ DI, R9
+	JL   last
+	INCQ R9
+	SHRQ $0x01, R9
+
+last:
+	TESTQ R9, R9
+	JZ    done
+	CMPQ  R9, $0x00000001
+	JE    tile1
+	CMPQ  R9, $0x00000002
+	JE    tile2
+	CMPQ  R9, $0x00000003
+	JE    tile3
+	CMPQ  R9, $0x00000004
+	JE    tile4
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ   AX, R9
+	MOVQ   b_base+72(FP), R10
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	MOVQ   k+112(FP), R11
+	SUBQ   $0x02, R11
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (R9)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(DX*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (R9)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(DX*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R11
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (R9)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(DX*2), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(R8*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
 	JNZ          tile4step
 
 tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
+	MOVQ        ldc+24(FP), R11
+	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y12
 	VMULPS      (R9), Y12, Y12
 	VFMADD231PS (R10), Y0, Y12
@@ -9410,7 +10262,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y3, Y0
@@ -9423,7 +10275,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y6, Y0
@@ -9436,7 +10288,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y8, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y9, Y0
@@ -9449,7 +10301,7 @@ tile4done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y11, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -9458,6 +10310,8 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVQ   AX, R9
+	MOVQ   b_base+72(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9467,82 +10321,82 @@ tile3:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	MOVQ   k+112(FP), R9
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x02, R9
+	MOVQ   k+112(FP), R11
+	SUBQ   $0x02, R11
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y9, Y12, Y0
 	VFMADD231PS  Y10, Y12, Y1
 	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
+	VBROADCASTSS (R9)(DX*1), Y12
 	VFMADD231PS  Y9, Y12, Y3
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
+	VBROADCASTSS (R9)(DX*2), Y12
 	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y10, Y12, Y7
 	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y9, Y12, Y0
 	VFMADD231PS  Y10, Y12, Y1
 	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
+	VBROADCASTSS (R9)(DX*1), Y12
 	VFMADD231PS  Y9, Y12, Y3
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
+	VBROADCASTSS (R9)(DX*2), Y12
 	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y10, Y12, Y7
 	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R9
+	ADDQ $0x02, R11
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R11), Y9
-	VMOVUPS      32(R11), Y10
-	VMOVUPS      64(R11), Y11
-	VBROADCASTSS (R10), Y12
+	VMOVUPS      (R10), Y9
+	VMOVUPS      32(R10), Y10
+	VMOVUPS      64(R10), Y11
+	VBROADCASTSS (R9), Y12
 	VFMADD231PS  Y9, Y12, Y0
 	VFMADD231PS  Y10, Y12, Y1
 	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R10)(DX*1), Y12
+	VBROADCASTSS (R9)(DX*1), Y12
 	VFMADD231PS  Y9, Y12, Y3
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(DX*2), Y12
+	VBROADCASTSS (R9)(DX*2), Y12
 	VFMADD231PS  Y9, Y12, Y6
 	VFMADD231PS  Y10, Y12, Y7
 	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
 	JNZ          tile3step
 
 tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
+	MOVQ        ldc+24(FP), R11
+	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y9
 	VMULPS      (R9), Y9, Y9
 	VFMADD231PS (R10), Y0, Y9
@@ -9555,7 +10409,7 @@ tile3done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y3, Y0
@@ -9568,7 +10422,7 @@ tile3done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y6, Y0
@@ -9581,7 +10435,7 @@ tile3done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y8, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -9591,76 +10445,78 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVQ   AX, R9
+	MOVQ   b_base+72(FP), R10
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R9
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x02, R9
+	MOVQ   k+112(FP), R11
+	SUBQ   $0x02, R11
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
 	VFMADD231PS  Y8, Y6, Y0
 	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
+	VMOVUPS      32(R10), Y8
 	VFMADD231PS  Y8, Y6, Y1
 	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
+	VMOVUPS      64(R10), Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
 	VFMADD231PS  Y8, Y6, Y0
 	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
+	VMOVUPS      32(R10), Y8
 	VFMADD231PS  Y8, Y6, Y1
 	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
+	VMOVUPS      64(R10), Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R9
+	ADDQ $0x02, R11
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R10), Y6
-	VBROADCASTSS (R10)(DX*1), Y7
-	VMOVUPS      (R11), Y8
+	VBROADCASTSS (R9), Y6
+	VBROADCASTSS (R9)(DX*1), Y7
+	VMOVUPS      (R10), Y8
 	VFMADD231PS  Y8, Y6, Y0
 	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R11), Y8
+	VMOVUPS      32(R10), Y8
 	VFMADD231PS  Y8, Y6, Y1
 	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R11), Y8
+	VMOVUPS      64(R10), Y8
 	VFMADD231PS  Y8, Y6, Y2
 	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
 	JNZ          tile2step
 
 tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
+	MOVQ        ldc+24(FP), R11
+	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y6
 	VMULPS      (R9), Y6, Y6
 	VFMADD231PS (R10), Y0, Y6
@@ -9673,7 +10529,7 @@ tile2done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 	VMOVUPS     (CX), Y0
 	VMULPS      (R9), Y0, Y0
 	VFMADD231PS (R10), Y3, Y0
@@ -9686,7 +10542,7 @@ tile2done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y5, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -9695,102 +10551,104 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
+	MOVQ    AX, R9
+	MOVQ    b_base+72(FP), R10
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	MOVQ    k+112(FP), R9
-	MOVQ    AX, R10
-	MOVQ    b_base+72(FP), R11
+	MOVQ    k+112(FP), R11
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R9
+	SUBQ    $0x08, R11
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	VBROADCASTSS 4(R10), Y3
-	VFMADD231PS  96(R11), Y3, Y0
-	VFMADD231PS  128(R11), Y3, Y1
-	VFMADD231PS  160(R11), Y3, Y2
-	VBROADCASTSS 8(R10), Y3
-	VFMADD231PS  192(R11), Y3, Y0
-	VFMADD231PS  224(R11), Y3, Y1
-	VFMADD231PS  256(R11), Y3, Y2
-	VBROADCASTSS 12(R10), Y3
-	VFMADD231PS  288(R11), Y3, Y0
-	VFMADD231PS  320(R11), Y3, Y1
-	VFMADD231PS  352(R11), Y3, Y2
-	VBROADCASTSS 16(R10), Y3
-	VFMADD231PS  384(R11), Y3, Y0
-	VFMADD231PS  416(R11), Y3, Y1
-	VFMADD231PS  448(R11), Y3, Y2
-	VBROADCASTSS 20(R10), Y3
-	VFMADD231PS  480(R11), Y3, Y0
-	VFMADD231PS  512(R11), Y3, Y1
-	VFMADD231PS  544(R11), Y3, Y2
-	VBROADCASTSS 24(R10), Y3
-	VFMADD231PS  576(R11), Y3, Y0
-	VFMADD231PS  608(R11), Y3, Y1
-	VFMADD231PS  640(R11), Y3, Y2
-	VBROADCASTSS 28(R10), Y3
-	VFMADD231PS  672(R11), Y3, Y0
-	VFMADD231PS  704(R11), Y3, Y1
-	VFMADD231PS  736(R11), Y3, Y2
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000300, R11
-	SUBQ         $0x08, R9
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	VBROADCASTSS 4(R9), Y3
+	VFMADD231PS  96(R10), Y3, Y0
+	VFMADD231PS  128(R10), Y3, Y1
+	VFMADD231PS  160(R10), Y3, Y2
+	VBROADCASTSS 8(R9), Y3
+	VFMADD231PS  192(R10), Y3, Y0
+	VFMADD231PS  224(R10), Y3, Y1
+	VFMADD231PS  256(R10), Y3, Y2
+	VBROADCASTSS 12(R9), Y3
+	VFMADD231PS  288(R10), Y3, Y0
+	VFMADD231PS  320(R10), Y3, Y1
+	VFMADD231PS  352(R10), Y3, Y2
+	VBROADCASTSS 16(R9), Y3
+	VFMADD231PS  384(R10), Y3, Y0
+	VFMADD231PS  416(R10), Y3, Y1
+	VFMADD231PS  448(R10), Y3, Y2
+	VBROADCASTSS 20(R9), Y3
+	VFMADD231PS  480(R10), Y3, Y0
+	VFMADD231PS  512(R10), Y3, Y1
+	VFMADD231PS  544(R10), Y3, Y2
+	VBROADCASTSS 24(R9), Y3
+	VFMADD231PS  576(R10), Y3, Y0
+	VFMADD231PS  608(R10), Y3, Y1
+	VFMADD231PS  640(R10), Y3, Y2
+	VBROADCASTSS 28(R9), Y3
+	VFMADD231PS  672(R10), Y3, Y0
+	VFMADD231PS  704(R10), Y3, Y1
+	VFMADD231PS  736(R10), Y3, Y2
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x00000300, R10
+	SUBQ         $0x08, R11
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R9
+	ADDQ $0x08, R11
 
 tile1sparse:
-	SUBQ $0x02, R9
+	SUBQ $0x02, R11
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R9
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	SUBQ         $0x02, R11
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R9
+	ADDQ $0x02, R11
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R10), Y3
-	VFMADD231PS  (R11), Y3, Y0
-	VFMADD231PS  32(R11), Y3, Y1
-	VFMADD231PS  64(R11), Y3, Y2
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R9
+	VBROADCASTSS (R9), Y3
+	VFMADD231PS  (R10), Y3, Y0
+	VFMADD231PS  32(R10), Y3, Y1
+	VFMADD231PS  64(R10), Y3, Y2
+	ADDQ         SI, R10
+	ADDQ         BX, R9
+	DECQ         R11
 	JNZ          tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R9
 	MOVQ        beta_base+144(FP), R10
+	MOVQ        ldc+24(FP), R11
+	SHLQ        $0x02, R11
 	VMOVUPS     (CX), Y3
 	VMULPS      (R9), Y3, Y3
 	VFMADD231PS (R10), Y0, Y3
@@ -9803,7 +10661,7 @@ tile1done:
 	VMULPS      64(R9), Y0, Y0
 	VFMADD231PS 64(R10), Y2, Y0
 	VMOVUPS     Y0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -9811,11 +10669,19 @@ tile1done:
 	JMP  rows
 
 // func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, FMA3
+// Requires: AVX, CMOV, FMA3
 TEXT ·WeightGemmAVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, $0x00000080
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -9849,21 +10715,11 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
-	MOVQ    AX, R9
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R8
-	MOVQ    R8, c_len+8(FP)
-	MOVBQZX load+120(FP), R8
-	MOVQ    R8, c_cap+16(FP)
+	MOVQ AX, R8
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
 
 tile2segment:
-	MOVQ c_len+8(FP), R8
-	CMPQ R8, $0x80
-	JLE  tile2start
-	MOVQ $0x00000080, R8
-
-tile2start:
-	SUBQ   R8, c_len+8(FP)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9876,168 +10732,181 @@ tile2start:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R8
+	SUBQ   $0x02, R10
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VMOVUPS      (R10), Y14
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VMOVUPS      (R9), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VMOVUPS      32(R10), Y14
+	VMOVUPS      32(R9), Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VMOVUPS      64(R10), Y14
+	VMOVUPS      64(R9), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VMOVUPS      96(R10), Y14
+	VMOVUPS      96(R9), Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VMOVUPS      128(R10), Y14
+	VMOVUPS      128(R9), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VMOVUPS      160(R10), Y14
+	VMOVUPS      160(R9), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VMOVUPS      (R10), Y14
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VMOVUPS      (R9), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VMOVUPS      32(R10), Y14
+	VMOVUPS      32(R9), Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VMOVUPS      64(R10), Y14
+	VMOVUPS      64(R9), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VMOVUPS      96(R10), Y14
+	VMOVUPS      96(R9), Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VMOVUPS      128(R10), Y14
+	VMOVUPS      128(R9), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VMOVUPS      160(R10), Y14
+	VMOVUPS      160(R9), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	SUBQ         $0x02, R10
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R8
+	ADDQ $0x02, R10
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VMOVUPS      (R10), Y14
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VMOVUPS      (R9), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VMOVUPS      32(R10), Y14
+	VMOVUPS      32(R9), Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VMOVUPS      64(R10), Y14
+	VMOVUPS      64(R9), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VMOVUPS      96(R10), Y14
+	VMOVUPS      96(R9), Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VMOVUPS      128(R10), Y14
+	VMOVUPS      128(R9), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VMOVUPS      160(R10), Y14
+	VMOVUPS      160(R9), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	DECQ         R10
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R8
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	ADDQ   ldc+24(FP), R8
-	VADDPS (R8), Y6, Y6
-	VADDPS 32(R8), Y7, Y7
-	VADDPS 64(R8), Y8, Y8
-	VADDPS 96(R8), Y9, Y9
-	VADDPS 128(R8), Y10, Y10
-	VADDPS 160(R8), Y11, Y11
-	ADDQ   ldc+24(FP), R8
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	VMOVUPS Y8, 64(R8)
-	VMOVUPS Y9, 96(R8)
-	VMOVUPS Y10, 128(R8)
-	VMOVUPS Y11, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
+	MOVQ    ldc+24(FP), R8
+	SHLQ    $0x02, R8
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
 	VMOVUPS Y9, 96(CX)
 	VMOVUPS Y10, 128(CX)
 	VMOVUPS Y11, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	MOVQ   R10, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	VADDPS 64(R10), Y2, Y2
+	VADDPS 96(R10), Y3, Y3
+	VADDPS 128(R10), Y4, Y4
+	VADDPS 160(R10), Y5, Y5
+	ADDQ   b_cap+88(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	VADDPS 64(R10), Y8, Y8
+	VADDPS 96(R10), Y9, Y9
+	VADDPS 128(R10), Y10, Y10
+	VADDPS 160(R10), Y11, Y11
+	ADDQ   b_cap+88(FP), R10
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	VMOVUPS Y8, 64(R10)
+	VMOVUPS Y9, 96(R10)
+	VMOVUPS Y10, 128(R10)
+	VMOVUPS Y11, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000080, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 6 vectors.
 tile1:
-	MOVQ    AX, R9
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R8
-	MOVQ    R8, c_len+8(FP)
-	MOVBQZX load+120(FP), R8
-	MOVQ    R8, c_cap+16(FP)
+	MOVQ AX, R8
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
 
 tile1segment:
-	MOVQ c_len+8(FP), R8
-	CMPQ R8, $0x80
-	JLE  tile1start
-	MOVQ $0x00000080, R8
-
-tile1start:
-	SUBQ    R8, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -10048,167 +10917,214 @@ tile1start:
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
 	JNE     tile1sparse
-	SUBQ    $0x08, R8
+	SUBQ    $0x08, R10
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	VBROADCASTSS 4(R9), Y6
-	VFMADD231PS  192(R10), Y6, Y0
-	VFMADD231PS  224(R10), Y6, Y1
-	VFMADD231PS  256(R10), Y6, Y2
-	VFMADD231PS  288(R10), Y6, Y3
-	VFMADD231PS  320(R10), Y6, Y4
-	VFMADD231PS  352(R10), Y6, Y5
-	VBROADCASTSS 8(R9), Y6
-	VFMADD231PS  384(R10), Y6, Y0
-	VFMADD231PS  416(R10), Y6, Y1
-	VFMADD231PS  448(R10), Y6, Y2
-	VFMADD231PS  480(R10), Y6, Y3
-	VFMADD231PS  512(R10), Y6, Y4
-	VFMADD231PS  544(R10), Y6, Y5
-	VBROADCASTSS 12(R9), Y6
-	VFMADD231PS  576(R10), Y6, Y0
-	VFMADD231PS  608(R10), Y6, Y1
-	VFMADD231PS  640(R10), Y6, Y2
-	VFMADD231PS  672(R10), Y6, Y3
-	VFMADD231PS  704(R10), Y6, Y4
-	VFMADD231PS  736(R10), Y6, Y5
-	VBROADCASTSS 16(R9), Y6
-	VFMADD231PS  768(R10), Y6, Y0
-	VFMADD231PS  800(R10), Y6, Y1
-	VFMADD231PS  832(R10), Y6, Y2
-	VFMADD231PS  864(R10), Y6, Y3
-	VFMADD231PS  896(R10), Y6, Y4
-	VFMADD231PS  928(R10), Y6, Y5
-	VBROADCASTSS 20(R9), Y6
-	VFMADD231PS  960(R10), Y6, Y0
-	VFMADD231PS  992(R10), Y6, Y1
-	VFMADD231PS  1024(R10), Y6, Y2
-	VFMADD231PS  1056(R10), Y6, Y3
-	VFMADD231PS  1088(R10), Y6, Y4
-	VFMADD231PS  1120(R10), Y6, Y5
-	VBROADCASTSS 24(R9), Y6
-	VFMADD231PS  1152(R10), Y6, Y0
-	VFMADD231PS  1184(R10), Y6, Y1
-	VFMADD231PS  1216(R10), Y6, Y2
-	VFMADD231PS  1248(R10), Y6, Y3
-	VFMADD231PS  1280(R10), Y6, Y4
-	VFMADD231PS  1312(R10), Y6, Y5
-	VBROADCASTSS 28(R9), Y6
-	VFMADD231PS  1344(R10), Y6, Y0
-	VFMADD231PS  1376(R10), Y6, Y1
-	VFMADD231PS  1408(R10), Y6, Y2
-	VFMADD231PS  1440(R10), Y6, Y3
-	VFMADD231PS  1472(R10), Y6, Y4
-	VFMADD231PS  1504(R10), Y6, Y5
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000600, R10
-	SUBQ         $0x08, R8
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  (R9), Y6, Y0
+	VFMADD231PS  32(R9), Y6, Y1
+	VFMADD231PS  64(R9), Y6, Y2
+	VFMADD231PS  96(R9), Y6, Y3
+	VFMADD231PS  128(R9), Y6, Y4
+	VFMADD231PS  160(R9), Y6, Y5
+	VBROADCASTSS 4(R8), Y6
+	VFMADD231PS  192(R9), Y6, Y0
+	VFMADD231PS  224(R9), Y6, Y1
+	VFMADD231PS  256(R9), Y6, Y2
+	VFMADD231PS  288(R9), Y6, Y3
+	VFMADD231PS  320(R9), Y6, Y4
+	VFMADD231PS  352(R9), Y6, Y5
+	VBROADCASTSS 8(R8), Y6
+	VFMADD231PS  384(R9), Y6, Y0
+	VFMADD231PS  416(R9), Y6, Y1
+	VFMADD231PS  448(R9), Y6, Y2
+	VFMADD231PS  480(R9), Y6, Y3
+	VFMADD231PS  512(R9), Y6, Y4
+	VFMADD231PS  544(R9), Y6, Y5
+	VBROADCASTSS 12(R8), Y6
+	VFMADD231PS  576(R9), Y6, Y0
+	VFMADD231PS  608(R9), Y6, Y1
+	VFMADD231PS  640(R9), Y6, Y2
+	VFMADD231PS  672(R9), Y6, Y3
+	VFMADD231PS  704(R9), Y6, Y4
+	VFMADD231PS  736(R9), Y6, Y5
+	VBROADCASTSS 16(R8), Y6
+	VFMADD231PS  768(R9), Y6, Y0
+	VFMADD231PS  800(R9), Y6, Y1
+	VFMADD231PS  832(R9), Y6, Y2
+	VFMADD231PS  864(R9), Y6, Y3
+	VFMADD231PS  896(R9), Y6, Y4
+	VFMADD231PS  928(R9), Y6, Y5
+	VBROADCASTSS 20(R8), Y6
+	VFMADD231PS  960(R9), Y6, Y0
+	VFMADD231PS  992(R9), Y6, Y1
+	VFMADD231PS  1024(R9), Y6, Y2
+	VFMADD231PS  1056(R9), Y6, Y3
+	VFMADD231PS  1088(R9), Y6, Y4
+	VFMADD231PS  1120(R9), Y6, Y5
+	VBROADCASTSS 24(R8), Y6
+	VFMADD231PS  1152(R9), Y6, Y0
+	VFMADD231PS  1184(R9), Y6, Y1
+	VFMADD231PS  1216(R9), Y6, Y2
+	VFMADD231PS  1248(R9), Y6, Y3
+	VFMADD231PS  1280(R9), Y6, Y4
+	VFMADD231PS  1312(R9), Y6, Y5
+	VBROADCASTSS 28(R8), Y6
+	VFMADD231PS  1344(R9), Y6, Y0
+	VFMADD231PS  1376(R9), Y6, Y1
+	VFMADD231PS  1408(R9), Y6, Y2
+	VFMADD231PS  1440(R9), Y6, Y3
+	VFMADD231PS  1472(R9), Y6, Y4
+	VFMADD231PS  1504(R9), Y6, Y5
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000600, R9
+	SUBQ         $0x08, R10
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R8
+	ADDQ $0x08, R10
 
 tile1sparse:
-	SUBQ $0x02, R8
+	SUBQ $0x02, R10
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R8
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  (R9), Y6, Y0
+	VFMADD231PS  32(R9), Y6, Y1
+	VFMADD231PS  64(R9), Y6, Y2
+	VFMADD231PS  96(R9), Y6, Y3
+	VFMADD231PS  128(R9), Y6, Y4
+	VFMADD231PS  160(R9), Y6, Y5
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  (R9), Y6, Y0
+	VFMADD231PS  32(R9), Y6, Y1
+	VFMADD231PS  64(R9), Y6, Y2
+	VFMADD231PS  96(R9), Y6, Y3
+	VFMADD231PS  128(R9), Y6, Y4
+	VFMADD231PS  160(R9), Y6, Y5
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	SUBQ         $0x02, R10
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R8
+	ADDQ $0x02, R10
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R8
+	VBROADCASTSS (R8), Y6
+	VFMADD231PS  (R9), Y6, Y0
+	VFMADD231PS  32(R9), Y6, Y1
+	VFMADD231PS  64(R9), Y6, Y2
+	VFMADD231PS  96(R9), Y6, Y3
+	VFMADD231PS  128(R9), Y6, Y4
+	VFMADD231PS  160(R9), Y6, Y5
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	DECQ         R10
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R8
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	ADDQ   ldc+24(FP), R8
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
+	MOVQ    ldc+24(FP), R8
+	SHLQ    $0x02, R8
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	MOVQ   R10, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	VADDPS 64(R10), Y2, Y2
+	VADDPS 96(R10), Y3, Y3
+	VADDPS 128(R10), Y4, Y4
+	VADDPS 160(R10), Y5, Y5
+	ADDQ   b_cap+88(FP), R10
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000080, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000080, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+120(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
 
 // func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-// Requires: AVX, F16C, FMA3
+// Requires: AVX, CMOV, F16C, FMA3
 TEXT ·WeightGemmF16AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, $0x00000080
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -10242,21 +11158,11 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
-	MOVQ    AX, R9
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R8
-	MOVQ    R8, c_len+8(FP)
-	MOVBQZX load+120(FP), R8
-	MOVQ    R8, c_cap+16(FP)
+	MOVQ AX, R8
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
 
 tile2segment:
-	MOVQ c_len+8(FP), R8
-	CMPQ R8, $0x80
-	JLE  tile2start
-	MOVQ $0x00000080, R8
-
-tile2start:
-	SUBQ   R8, c_len+8(FP)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10269,168 +11175,181 @@ tile2start:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R8
+	SUBQ   $0x02, R10
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VCVTPH2PS    (R10), Y14
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VCVTPH2PS    (R9), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VCVTPH2PS    16(R10), Y14
+	VCVTPH2PS    16(R9), Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VCVTPH2PS    32(R10), Y14
+	VCVTPH2PS    32(R9), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VCVTPH2PS    48(R10), Y14
+	VCVTPH2PS    48(R9), Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VCVTPH2PS    64(R10), Y14
+	VCVTPH2PS    64(R9), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VCVTPH2PS    80(R10), Y14
+	VCVTPH2PS    80(R9), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VCVTPH2PS    (R10), Y14
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VCVTPH2PS    (R9), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VCVTPH2PS    16(R10), Y14
+	VCVTPH2PS    16(R9), Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VCVTPH2PS    32(R10), Y14
+	VCVTPH2PS    32(R9), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VCVTPH2PS    48(R10), Y14
+	VCVTPH2PS    48(R9), Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VCVTPH2PS    64(R10), Y14
+	VCVTPH2PS    64(R9), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VCVTPH2PS    80(R10), Y14
+	VCVTPH2PS    80(R9), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	SUBQ         $0x02, R10
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R8
+	ADDQ $0x02, R10
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VCVTPH2PS    (R10), Y14
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VCVTPH2PS    (R9), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VCVTPH2PS    16(R10), Y14
+	VCVTPH2PS    16(R9), Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VCVTPH2PS    32(R10), Y14
+	VCVTPH2PS    32(R9), Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VCVTPH2PS    48(R10), Y14
+	VCVTPH2PS    48(R9), Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VCVTPH2PS    64(R10), Y14
+	VCVTPH2PS    64(R9), Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VCVTPH2PS    80(R10), Y14
+	VCVTPH2PS    80(R9), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	DECQ         R10
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R8
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	ADDQ   ldc+24(FP), R8
-	VADDPS (R8), Y6, Y6
-	VADDPS 32(R8), Y7, Y7
-	VADDPS 64(R8), Y8, Y8
-	VADDPS 96(R8), Y9, Y9
-	VADDPS 128(R8), Y10, Y10
-	VADDPS 160(R8), Y11, Y11
-	ADDQ   ldc+24(FP), R8
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	VMOVUPS Y8, 64(R8)
-	VMOVUPS Y9, 96(R8)
-	VMOVUPS Y10, 128(R8)
-	VMOVUPS Y11, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
+	MOVQ    ldc+24(FP), R8
+	SHLQ    $0x02, R8
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
 	VMOVUPS Y9, 96(CX)
 	VMOVUPS Y10, 128(CX)
 	VMOVUPS Y11, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	MOVQ   R10, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	VADDPS 64(R10), Y2, Y2
+	VADDPS 96(R10), Y3, Y3
+	VADDPS 128(R10), Y4, Y4
+	VADDPS 160(R10), Y5, Y5
+	ADDQ   b_cap+88(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	VADDPS 64(R10), Y8, Y8
+	VADDPS 96(R10), Y9, Y9
+	VADDPS 128(R10), Y10, Y10
+	VADDPS 160(R10), Y11, Y11
+	ADDQ   b_cap+88(FP), R10
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	VMOVUPS Y8, 64(R10)
+	VMOVUPS Y9, 96(R10)
+	VMOVUPS Y10, 128(R10)
+	VMOVUPS Y11, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000080, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 6 vectors.
 tile1:
-	MOVQ    AX, R9
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R8
-	MOVQ    R8, c_len+8(FP)
-	MOVBQZX load+120(FP), R8
-	MOVQ    R8, c_cap+16(FP)
+	MOVQ AX, R8
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
 
 tile1segment:
-	MOVQ c_len+8(FP), R8
-	CMPQ R8, $0x80
-	JLE  tile1start
-	MOVQ $0x00000080, R8
-
-tile1start:
-	SUBQ    R8, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -10441,233 +11360,280 @@ tile1start:
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R8
+	SUBQ    $0x08, R10
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
+	VBROADCASTSS (R8), Y6
+	VCVTPH2PS    (R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
+	VCVTPH2PS    16(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
+	VCVTPH2PS    32(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
+	VCVTPH2PS    48(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
+	VCVTPH2PS    64(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
+	VCVTPH2PS    80(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 4(R9), Y6
-	VCVTPH2PS    96(R10), Y7
+	VBROADCASTSS 4(R8), Y6
+	VCVTPH2PS    96(R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    112(R10), Y7
+	VCVTPH2PS    112(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    128(R10), Y7
+	VCVTPH2PS    128(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    144(R10), Y7
+	VCVTPH2PS    144(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    160(R10), Y7
+	VCVTPH2PS    160(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    176(R10), Y7
+	VCVTPH2PS    176(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 8(R9), Y6
-	VCVTPH2PS    192(R10), Y7
+	VBROADCASTSS 8(R8), Y6
+	VCVTPH2PS    192(R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    208(R10), Y7
+	VCVTPH2PS    208(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    224(R10), Y7
+	VCVTPH2PS    224(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    240(R10), Y7
+	VCVTPH2PS    240(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    256(R10), Y7
+	VCVTPH2PS    256(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    272(R10), Y7
+	VCVTPH2PS    272(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 12(R9), Y6
-	VCVTPH2PS    288(R10), Y7
+	VBROADCASTSS 12(R8), Y6
+	VCVTPH2PS    288(R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    304(R10), Y7
+	VCVTPH2PS    304(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    320(R10), Y7
+	VCVTPH2PS    320(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    336(R10), Y7
+	VCVTPH2PS    336(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    352(R10), Y7
+	VCVTPH2PS    352(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    368(R10), Y7
+	VCVTPH2PS    368(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 16(R9), Y6
-	VCVTPH2PS    384(R10), Y7
+	VBROADCASTSS 16(R8), Y6
+	VCVTPH2PS    384(R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    400(R10), Y7
+	VCVTPH2PS    400(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    416(R10), Y7
+	VCVTPH2PS    416(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    432(R10), Y7
+	VCVTPH2PS    432(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    448(R10), Y7
+	VCVTPH2PS    448(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    464(R10), Y7
+	VCVTPH2PS    464(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 20(R9), Y6
-	VCVTPH2PS    480(R10), Y7
+	VBROADCASTSS 20(R8), Y6
+	VCVTPH2PS    480(R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    496(R10), Y7
+	VCVTPH2PS    496(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    512(R10), Y7
+	VCVTPH2PS    512(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    528(R10), Y7
+	VCVTPH2PS    528(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    544(R10), Y7
+	VCVTPH2PS    544(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    560(R10), Y7
+	VCVTPH2PS    560(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 24(R9), Y6
-	VCVTPH2PS    576(R10), Y7
+	VBROADCASTSS 24(R8), Y6
+	VCVTPH2PS    576(R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    592(R10), Y7
+	VCVTPH2PS    592(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    608(R10), Y7
+	VCVTPH2PS    608(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    624(R10), Y7
+	VCVTPH2PS    624(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    640(R10), Y7
+	VCVTPH2PS    640(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    656(R10), Y7
+	VCVTPH2PS    656(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 28(R9), Y6
-	VCVTPH2PS    672(R10), Y7
+	VBROADCASTSS 28(R8), Y6
+	VCVTPH2PS    672(R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    688(R10), Y7
+	VCVTPH2PS    688(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    704(R10), Y7
+	VCVTPH2PS    704(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    720(R10), Y7
+	VCVTPH2PS    720(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    736(R10), Y7
+	VCVTPH2PS    736(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    752(R10), Y7
+	VCVTPH2PS    752(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000300, R10
-	SUBQ         $0x08, R8
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000300, R9
+	SUBQ         $0x08, R10
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R8
+	ADDQ $0x08, R10
 
 tile1sparse:
-	SUBQ $0x02, R8
+	SUBQ $0x02, R10
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
+	VBROADCASTSS (R8), Y6
+	VCVTPH2PS    (R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
+	VCVTPH2PS    16(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
+	VCVTPH2PS    32(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
+	VCVTPH2PS    48(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
+	VCVTPH2PS    64(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
+	VCVTPH2PS    80(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	VBROADCASTSS (R8), Y6
+	VCVTPH2PS    (R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
+	VCVTPH2PS    16(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
+	VCVTPH2PS    32(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
+	VCVTPH2PS    48(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
+	VCVTPH2PS    64(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
+	VCVTPH2PS    80(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	SUBQ         $0x02, R10
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R8
+	ADDQ $0x02, R10
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
+	VBROADCASTSS (R8), Y6
+	VCVTPH2PS    (R9), Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
+	VCVTPH2PS    16(R9), Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
+	VCVTPH2PS    32(R9), Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
+	VCVTPH2PS    48(R9), Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
+	VCVTPH2PS    64(R9), Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
+	VCVTPH2PS    80(R9), Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	DECQ         R10
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R8
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	ADDQ   ldc+24(FP), R8
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
+	MOVQ    ldc+24(FP), R8
+	SHLQ    $0x02, R8
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	MOVQ   R10, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	VADDPS 64(R10), Y2, Y2
+	VADDPS 96(R10), Y3, Y3
+	VADDPS 128(R10), Y4, Y4
+	VADDPS 160(R10), Y5, Y5
+	ADDQ   b_cap+88(FP), R10
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000080, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000080, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+120(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
 
 // func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX2, FMA3
+// Requires: AVX, AVX2, CMOV, FMA3
 TEXT ·WeightGemmBF16AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, $0x00000080
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -10701,21 +11667,11 @@ done:
 
 	// Tile of 2 × 6 vectors.
 tile2:
-	MOVQ    AX, R9
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R8
-	MOVQ    R8, c_len+8(FP)
-	MOVBQZX load+120(FP), R8
-	MOVQ    R8, c_cap+16(FP)
+	MOVQ AX, R8
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
 
 tile2segment:
-	MOVQ c_len+8(FP), R8
-	CMPQ R8, $0x80
-	JLE  tile2start
-	MOVQ $0x00000080, R8
-
-tile2start:
-	SUBQ   R8, c_len+8(FP)
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10728,186 +11684,199 @@ tile2start:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R8
+	SUBQ   $0x02, R10
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VPMOVZXWD    (R10), Y14
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VPMOVZXWD    (R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VPMOVZXWD    16(R10), Y14
+	VPMOVZXWD    16(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VPMOVZXWD    32(R10), Y14
+	VPMOVZXWD    32(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VPMOVZXWD    48(R10), Y14
+	VPMOVZXWD    48(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VPMOVZXWD    64(R10), Y14
+	VPMOVZXWD    64(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VPMOVZXWD    80(R10), Y14
+	VPMOVZXWD    80(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VPMOVZXWD    (R10), Y14
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VPMOVZXWD    (R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VPMOVZXWD    16(R10), Y14
+	VPMOVZXWD    16(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VPMOVZXWD    32(R10), Y14
+	VPMOVZXWD    32(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VPMOVZXWD    48(R10), Y14
+	VPMOVZXWD    48(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VPMOVZXWD    64(R10), Y14
+	VPMOVZXWD    64(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VPMOVZXWD    80(R10), Y14
+	VPMOVZXWD    80(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	SUBQ         $0x02, R10
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R8
+	ADDQ $0x02, R10
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VPMOVZXWD    (R10), Y14
+	VBROADCASTSS (R8), Y12
+	VBROADCASTSS (R8)(DX*1), Y13
+	VPMOVZXWD    (R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
-	VPMOVZXWD    16(R10), Y14
+	VPMOVZXWD    16(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y1
 	VFMADD231PS  Y14, Y13, Y7
-	VPMOVZXWD    32(R10), Y14
+	VPMOVZXWD    32(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y2
 	VFMADD231PS  Y14, Y13, Y8
-	VPMOVZXWD    48(R10), Y14
+	VPMOVZXWD    48(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y3
 	VFMADD231PS  Y14, Y13, Y9
-	VPMOVZXWD    64(R10), Y14
+	VPMOVZXWD    64(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y4
 	VFMADD231PS  Y14, Y13, Y10
-	VPMOVZXWD    80(R10), Y14
+	VPMOVZXWD    80(R9), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	DECQ         R10
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R8
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	ADDQ   ldc+24(FP), R8
-	VADDPS (R8), Y6, Y6
-	VADDPS 32(R8), Y7, Y7
-	VADDPS 64(R8), Y8, Y8
-	VADDPS 96(R8), Y9, Y9
-	VADDPS 128(R8), Y10, Y10
-	VADDPS 160(R8), Y11, Y11
-	ADDQ   ldc+24(FP), R8
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	VMOVUPS Y6, (R8)
-	VMOVUPS Y7, 32(R8)
-	VMOVUPS Y8, 64(R8)
-	VMOVUPS Y9, 96(R8)
-	VMOVUPS Y10, 128(R8)
-	VMOVUPS Y11, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
+	MOVQ    ldc+24(FP), R8
+	SHLQ    $0x02, R8
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 	VMOVUPS Y6, (CX)
 	VMOVUPS Y7, 32(CX)
 	VMOVUPS Y8, 64(CX)
 	VMOVUPS Y9, 96(CX)
 	VMOVUPS Y10, 128(CX)
 	VMOVUPS Y11, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	MOVQ   R10, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	VADDPS 64(R10), Y2, Y2
+	VADDPS 96(R10), Y3, Y3
+	VADDPS 128(R10), Y4, Y4
+	VADDPS 160(R10), Y5, Y5
+	ADDQ   b_cap+88(FP), R10
+	VADDPS (R10), Y6, Y6
+	VADDPS 32(R10), Y7, Y7
+	VADDPS 64(R10), Y8, Y8
+	VADDPS 96(R10), Y9, Y9
+	VADDPS 128(R10), Y10, Y10
+	VADDPS 160(R10), Y11, Y11
+	ADDQ   b_cap+88(FP), R10
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	VMOVUPS Y6, (R10)
+	VMOVUPS Y7, 32(R10)
+	VMOVUPS Y8, 64(R10)
+	VMOVUPS Y9, 96(R10)
+	VMOVUPS Y10, 128(R10)
+	VMOVUPS Y11, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000080, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 6 vectors.
 tile1:
-	MOVQ    AX, R9
-	MOVQ    b_base+72(FP), R10
-	MOVQ    k+112(FP), R8
-	MOVQ    R8, c_len+8(FP)
-	MOVBQZX load+120(FP), R8
-	MOVQ    R8, c_cap+16(FP)
+	MOVQ AX, R8
+	MOVQ b_base+72(FP), R9
+	MOVQ k+112(FP), R10
 
 tile1segment:
-	MOVQ c_len+8(FP), R8
-	CMPQ R8, $0x80
-	JLE  tile1start
-	MOVQ $0x00000080, R8
-
-tile1start:
-	SUBQ    R8, c_len+8(FP)
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -10918,296 +11887,336 @@ tile1start:
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R8
+	SUBQ    $0x08, R10
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
+	VBROADCASTSS (R8), Y6
+	VPMOVZXWD    (R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
+	VPMOVZXWD    16(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
+	VPMOVZXWD    32(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
+	VPMOVZXWD    48(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
+	VPMOVZXWD    64(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
+	VPMOVZXWD    80(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 4(R9), Y6
-	VPMOVZXWD    96(R10), Y7
+	VBROADCASTSS 4(R8), Y6
+	VPMOVZXWD    96(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    112(R10), Y7
+	VPMOVZXWD    112(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    128(R10), Y7
+	VPMOVZXWD    128(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    144(R10), Y7
+	VPMOVZXWD    144(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    160(R10), Y7
+	VPMOVZXWD    160(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    176(R10), Y7
+	VPMOVZXWD    176(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 8(R9), Y6
-	VPMOVZXWD    192(R10), Y7
+	VBROADCASTSS 8(R8), Y6
+	VPMOVZXWD    192(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    208(R10), Y7
+	VPMOVZXWD    208(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    224(R10), Y7
+	VPMOVZXWD    224(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    240(R10), Y7
+	VPMOVZXWD    240(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    256(R10), Y7
+	VPMOVZXWD    256(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    272(R10), Y7
+	VPMOVZXWD    272(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 12(R9), Y6
-	VPMOVZXWD    288(R10), Y7
+	VBROADCASTSS 12(R8), Y6
+	VPMOVZXWD    288(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    304(R10), Y7
+	VPMOVZXWD    304(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    320(R10), Y7
+	VPMOVZXWD    320(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    336(R10), Y7
+	VPMOVZXWD    336(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    352(R10), Y7
+	VPMOVZXWD    352(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    368(R10), Y7
+	VPMOVZXWD    368(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 16(R9), Y6
-	VPMOVZXWD    384(R10), Y7
+	VBROADCASTSS 16(R8), Y6
+	VPMOVZXWD    384(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    400(R10), Y7
+	VPMOVZXWD    400(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    416(R10), Y7
+	VPMOVZXWD    416(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    432(R10), Y7
+	VPMOVZXWD    432(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    448(R10), Y7
+	VPMOVZXWD    448(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    464(R10), Y7
+	VPMOVZXWD    464(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 20(R9), Y6
-	VPMOVZXWD    480(R10), Y7
+	VBROADCASTSS 20(R8), Y6
+	VPMOVZXWD    480(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    496(R10), Y7
+	VPMOVZXWD    496(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    512(R10), Y7
+	VPMOVZXWD    512(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    528(R10), Y7
+	VPMOVZXWD    528(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    544(R10), Y7
+	VPMOVZXWD    544(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    560(R10), Y7
+	VPMOVZXWD    560(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 24(R9), Y6
-	VPMOVZXWD    576(R10), Y7
+	VBROADCASTSS 24(R8), Y6
+	VPMOVZXWD    576(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    592(R10), Y7
+	VPMOVZXWD    592(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    608(R10), Y7
+	VPMOVZXWD    608(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    624(R10), Y7
+	VPMOVZXWD    624(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    640(R10), Y7
+	VPMOVZXWD    640(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    656(R10), Y7
+	VPMOVZXWD    656(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 28(R9), Y6
-	VPMOVZXWD    672(R10), Y7
+	VBROADCASTSS 28(R8), Y6
+	VPMOVZXWD    672(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    688(R10), Y7
+	VPMOVZXWD    688(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    704(R10), Y7
+	VPMOVZXWD    704(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    720(R10), Y7
+	VPMOVZXWD    720(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    736(R10), Y7
+	VPMOVZXWD    736(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    752(R10), Y7
+	VPMOVZXWD    752(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000300, R10
-	SUBQ         $0x08, R8
+	ADDQ         $0x00000020, R8
+	ADDQ         $0x00000300, R9
+	SUBQ         $0x08, R10
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R8
+	ADDQ $0x08, R10
 
 tile1sparse:
-	SUBQ $0x02, R8
+	SUBQ $0x02, R10
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
+	VBROADCASTSS (R8), Y6
+	VPMOVZXWD    (R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
+	VPMOVZXWD    16(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
+	VPMOVZXWD    32(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
+	VPMOVZXWD    48(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
+	VPMOVZXWD    64(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
+	VPMOVZXWD    80(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	VBROADCASTSS (R8), Y6
+	VPMOVZXWD    (R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
+	VPMOVZXWD    16(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
+	VPMOVZXWD    32(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
+	VPMOVZXWD    48(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
+	VPMOVZXWD    64(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
+	VPMOVZXWD    80(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	SUBQ         $0x02, R10
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R8
+	ADDQ $0x02, R10
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
+	VBROADCASTSS (R8), Y6
+	VPMOVZXWD    (R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
+	VPMOVZXWD    16(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
+	VPMOVZXWD    32(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
+	VPMOVZXWD    48(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
+	VPMOVZXWD    64(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
+	VPMOVZXWD    80(R9), Y7
 	VPSLLD       $0x10, Y7, Y7
 	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R8
+	ADDQ         SI, R9
+	ADDQ         BX, R8
+	DECQ         R10
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R8
-	VADDPS (R8), Y0, Y0
-	VADDPS 32(R8), Y1, Y1
-	VADDPS 64(R8), Y2, Y2
-	VADDPS 96(R8), Y3, Y3
-	VADDPS 128(R8), Y4, Y4
-	VADDPS 160(R8), Y5, Y5
-	ADDQ   ldc+24(FP), R8
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R8
-	VMOVUPS Y0, (R8)
-	VMOVUPS Y1, 32(R8)
-	VMOVUPS Y2, 64(R8)
-	VMOVUPS Y3, 96(R8)
-	VMOVUPS Y4, 128(R8)
-	VMOVUPS Y5, 160(R8)
-	ADDQ    ldc+24(FP), R8
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
+	MOVQ    ldc+24(FP), R8
+	SHLQ    $0x02, R8
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R8, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R10
+	SHLQ   $0x02, R10
+	MOVQ   R10, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R10
+	VADDPS (R10), Y0, Y0
+	VADDPS 32(R10), Y1, Y1
+	VADDPS 64(R10), Y2, Y2
+	VADDPS 96(R10), Y3, Y3
+	VADDPS 128(R10), Y4, Y4
+	VADDPS 160(R10), Y5, Y5
+	ADDQ   b_cap+88(FP), R10
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R8
+	MOVQ    R8, a_len+40(FP)
+	MOVBQZX load+120(FP), R8
+	MOVQ    R8, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R10
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, 64(R10)
+	VMOVUPS Y3, 96(R10)
+	VMOVUPS Y4, 128(R10)
+	VMOVUPS Y5, 160(R10)
+	ADDQ    b_cap+88(FP), R10
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R10
+	MOVQ    $0x00000080, R11
+	CMPQ    R10, R11
+	CMOVQGT R11, R10
+	SUBQ    R10, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000080, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+120(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
 
 // func AddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX
 TEXT ·AddBiasAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
@@ -11254,6 +12263,7 @@ GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 // func AdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·AdditiveAVX2(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
 	MOVQ    weights_base+112(FP), DX
 	MOVQ    weights_len+120(FP), BX
 	MOVQ    q_base+32(FP), SI
@@ -11486,6 +12496,7 @@ GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
 // func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -11640,6 +12651,7 @@ chunk1done:
 // func MaskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX2
 TEXT ·MaskSpanAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -11713,6 +12725,7 @@ GLOBL constff800000AVX2<>(SB), RODATA|NOPTR, $32
 // func ALiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·ALiBiAVX2(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -11814,6 +12827,7 @@ chunk1done:
 // func BiasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
 // Requires: AVX, FMA3
 TEXT ·BiasAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -12060,6 +13074,7 @@ GLOBL const3fb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
 // func MaskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX2
 TEXT ·MaskBoolAVX2(SB), NOSPLIT, $0-120
+	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -12323,13 +13338,14 @@ GLOBL spread3AVX2<>(SB), RODATA|NOPTR, $32
 // func SoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SoftmaxAVX2(SB), NOSPLIT, $0-88
-	MOVQ s_base+0(FP), AX
-	MOVQ ld+24(FP), CX
-	SHLQ $0x02, CX
-	MOVQ n+32(FP), DX
-	MOVQ max_base+40(FP), BX
-	MOVQ sum_base+64(FP), SI
-	MOVQ max_len+48(FP), DI
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    n+32(FP), DX
+	MOVQ    max_base+40(FP), BX
+	MOVQ    sum_base+64(FP), SI
+	MOVQ    max_len+48(FP), DI
 
 	// The widest chunk of lanes that is left.
 columns:
@@ -12543,16 +13559,17 @@ GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
 // func DropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX2
 TEXT ·DropoutAVX2(SB), NOSPLIT, $0-136
-	MOVQ  s_base+0(FP), AX
-	MOVQ  ld+24(FP), CX
-	SHLQ  $0x02, CX
-	MOVQ  keys_base+48(FP), DX
-	MOVQ  head_base+80(FP), BX
-	MOVQ  pos_base+104(FP), SI
-	MOVQ  pos_len+112(FP), DI
-	MOVQ  n+40(FP), R8
-	TESTQ R8, R8
-	JZ    done
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    keys_base+48(FP), DX
+	MOVQ    head_base+80(FP), BX
+	MOVQ    pos_base+104(FP), SI
+	MOVQ    pos_len+112(FP), DI
+	MOVQ    n+40(FP), R8
+	TESTQ   R8, R8
+	JZ      done
 
 	// One vector of lanes, an evaluation of Philox per iteration.
 lanes:
@@ -12873,13 +13890,14 @@ GLOBL constcd9e8d57AVX2<>(SB), RODATA|NOPTR, $32
 // func MergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·MergeStatsAVX2(SB), NOSPLIT, $0-144
-	MOVQ max_base+0(FP), AX
-	MOVQ sum_base+24(FP), CX
-	MOVQ blockMax_base+48(FP), DX
-	MOVQ blockSum_base+72(FP), BX
-	MOVQ alpha_base+96(FP), SI
-	MOVQ beta_base+120(FP), DI
-	MOVQ max_len+8(FP), R8
+	PCALIGN $0x40
+	MOVQ    max_base+0(FP), AX
+	MOVQ    sum_base+24(FP), CX
+	MOVQ    blockMax_base+48(FP), DX
+	MOVQ    blockSum_base+72(FP), BX
+	MOVQ    alpha_base+96(FP), SI
+	MOVQ    beta_base+120(FP), DI
+	MOVQ    max_len+8(FP), R8
 
 	// One vector of lanes: m' = max(blockMax, max).
 columns:
@@ -12953,6 +13971,7 @@ done:
 // func PackAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 // Requires: AVX
 TEXT ·PackAVX2(SB), NOSPLIT, $0-100
+	PCALIGN      $0x40
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -13177,29 +14196,30 @@ done:
 // func UnpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 // Requires: AVX
 TEXT ·UnpackAVX2(SB), NOSPLIT, $0-128
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   off_base+24(FP), CX
-	MOVQ   src_base+48(FP), DX
-	MOVQ   ld+72(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   sum_base+96(FP), SI
-	MOVQ   d+88(FP), DI
-	XORQ   R8, R8
-	TESTQ  DI, DI
-	JZ     done
-	MOVQ   n+80(FP), R9
-	CMPQ   R9, $0x01
-	JE     scalars
-	CMPQ   DI, $0x04
-	JL     scalars
-	CMPQ   R9, $0x04
-	JLE    few
-	ADDQ   $0x00000007, R9
-	ANDQ   $-8, R9
-	VXORPS Y0, Y0, Y0
-	LEAQ   (DX)(R9*4), DX
-	LEAQ   (SI)(R9*4), SI
-	LEAQ   (CX)(R9*8), CX
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    off_base+24(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sum_base+96(FP), SI
+	MOVQ    d+88(FP), DI
+	XORQ    R8, R8
+	TESTQ   DI, DI
+	JZ      done
+	MOVQ    n+80(FP), R9
+	CMPQ    R9, $0x01
+	JE      scalars
+	CMPQ    DI, $0x04
+	JL      scalars
+	CMPQ    R9, $0x04
+	JLE     few
+	ADDQ    $0x00000007, R9
+	ANDQ    $-8, R9
+	VXORPS  Y0, Y0, Y0
+	LEAQ    (DX)(R9*4), DX
+	LEAQ    (SI)(R9*4), SI
+	LEAQ    (CX)(R9*8), CX
 
 	// One vector of lanes, 4 columns of its rows per iteration.
 unpackcolumns:
@@ -13455,15 +14475,16 @@ finite:
 // func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $256-160
-	MOVQ ldk+48(FP), AX
-	SHLQ $0x02, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x02, DX
-	MOVQ d+96(FP), CX
-	SHLQ $0x02, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
@@ -14919,15 +15940,16 @@ done:
 // func SkinnyPVAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·SkinnyPVAVX2(SB), NOSPLIT, $0-160
-	MOVQ ldv+56(FP), AX
-	SHLQ $0x02, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x02, DX
-	MOVQ dv+112(FP), CX
-	SHLQ $0x02, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -16088,15 +17110,16 @@ done:
 // func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $256-160
-	MOVQ ldk+48(FP), AX
-	SHLQ $0x01, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x01, DX
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -17502,15 +18525,16 @@ done:
 // func SkinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, F16C, FMA3, MMX+
 TEXT ·SkinnyPVF16AVX2(SB), NOSPLIT, $0-160
-	MOVQ ldv+56(FP), AX
-	SHLQ $0x01, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x01, DX
-	MOVQ dv+112(FP), CX
-	SHLQ $0x01, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -18101,15 +19125,16 @@ done:
 // func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $256-160
-	MOVQ ldk+48(FP), AX
-	SHLQ $0x01, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x01, DX
-	MOVQ d+96(FP), CX
-	SHLQ $0x01, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -19397,15 +20422,16 @@ GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
 // func SkinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·SkinnyPVBF16AVX2(SB), NOSPLIT, $0-160
-	MOVQ ldv+56(FP), AX
-	SHLQ $0x01, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x01, DX
-	MOVQ dv+112(FP), CX
-	SHLQ $0x01, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -20036,13 +21062,14 @@ done:
 // func SkinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $256-200
-	MOVQ ldk+48(FP), AX
-	SHLQ $0x02, lsc+80(FP)
-	MOVQ far+192(FP), DX
-	MOVQ d+136(FP), CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x02, lsc+80(FP)
+	MOVQ    far+192(FP), DX
+	MOVQ    d+136(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
@@ -22178,12 +23205,13 @@ done:
 // func SkinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·SkinnyPVInt8AVX2(SB), NOSPLIT, $0-200
-	MOVQ ldv+56(FP), AX
-	MOVQ far+192(FP), DX
-	MOVQ dv+152(FP), CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	MOVQ    far+192(FP), DX
+	MOVQ    dv+152(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
@@ -22903,6 +23931,7 @@ done:
 // func SkinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SkinnySoftmaxAVX2(SB), NOSPLIT, $0-88
+	PCALIGN        $0x40
 	MOVQ           s_base+0(FP), AX
 	MOVQ           ld+24(FP), CX
 	SHLQ           $0x02, CX
@@ -23019,17 +24048,18 @@ done:
 // func SkinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
 TEXT ·SkinnyMergeAVX2(SB), NOSPLIT, $0-128
-	MOVQ  o_base+0(FP), AX
-	MOVQ  ldo+24(FP), CX
-	SHLQ  $0x02, CX
-	MOVQ  part_base+32(FP), DX
-	MOVQ  ldp+56(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  alpha_base+80(FP), SI
-	MOVQ  beta_base+104(FP), DI
-	MOVQ  n+64(FP), R8
-	TESTQ R8, R8
-	JZ    done
+	PCALIGN $0x40
+	MOVQ    o_base+0(FP), AX
+	MOVQ    ldo+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    part_base+32(FP), DX
+	MOVQ    ldp+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    alpha_base+80(FP), SI
+	MOVQ    beta_base+104(FP), DI
+	MOVQ    n+64(FP), R8
+	TESTQ   R8, R8
+	JZ      done
 
 row:
 	VBROADCASTSS (SI), Y0
@@ -23076,6 +24106,7 @@ done:
 // func SkinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 // Requires: AVX
 TEXT ·SkinnyUnpackAVX2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
 	MOVQ    o_base+48(FP), DX
@@ -23153,16 +24184,17 @@ done:
 // func WidenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·WidenF16AVX2(SB), NOSPLIT, $0-80
-	MOVQ  src_base+32(FP), AX
-	MOVQ  dst_base+0(FP), CX
-	MOVQ  lds+56(FP), DX
-	MOVQ  ldd+24(FP), BX
-	MOVQ  n+64(FP), SI
-	MOVQ  d+72(FP), DI
-	TESTQ SI, SI
-	JZ    end
-	TESTQ DI, DI
-	JZ    end
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
 
 row:
 	XORQ R8, R8
@@ -23205,16 +24237,17 @@ end:
 // func WidenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX2
 TEXT ·WidenBF16AVX2(SB), NOSPLIT, $0-80
-	MOVQ  src_base+32(FP), AX
-	MOVQ  dst_base+0(FP), CX
-	MOVQ  lds+56(FP), DX
-	MOVQ  ldd+24(FP), BX
-	MOVQ  n+64(FP), SI
-	MOVQ  d+72(FP), DI
-	TESTQ SI, SI
-	JZ    end
-	TESTQ DI, DI
-	JZ    end
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
 
 row:
 	XORQ R8, R8
@@ -23257,13 +24290,14 @@ end:
 // func WidenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·WidenInt8AVX2(SB), NOSPLIT, $0-120
-	MOVQ  src_base+32(FP), AX
-	MOVQ  dst_base+0(FP), CX
-	MOVQ  scales_base+64(FP), DX
-	MOVQ  group+96(FP), BX
-	MOVQ  n+104(FP), SI
-	TESTQ SI, SI
-	JZ    end
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+64(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	TESTQ   SI, SI
+	JZ      end
 
 row:
 	MOVQ  d+112(FP), R10
@@ -23330,6 +24364,7 @@ end:
 // func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·NarrowF16AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    lds+56(FP), DX
@@ -23386,6 +24421,7 @@ end:
 // func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX2
 TEXT ·NarrowBF16AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    lds+56(FP), DX
@@ -23465,6 +24501,7 @@ GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
 // func Exp2AVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·Exp2AVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    dst_len+8(FP), DX
@@ -23579,6 +24616,7 @@ GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
 // func TanhAVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·TanhAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    dst_len+8(FP), DX
@@ -23696,6 +24734,7 @@ done:
 // func PeakAVX2(n int)
 // Requires: AVX, FMA3
 TEXT ·PeakAVX2(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
 	MOVQ    n+0(FP), AX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
@@ -23747,6 +24786,7 @@ loop:
 // func ReadAVX2(p []float32)
 // Requires: AVX
 TEXT ·ReadAVX2(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
 	MOVQ    p_len+8(FP), CX
 	SHRQ    $0x08, CX

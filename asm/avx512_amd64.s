@@ -7,9 +7,17 @@
 // func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·Gemm1AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -68,3332 +76,11 @@ done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
 
 tile12segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R13
-	JL      tile12fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile12steps
-
-tile12fewer:
-	ADDQ $0x02, R13
-	JZ   tile12done
-
-tile12step:
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile12step
-
-tile12done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile12first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z9, Z9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z10, Z10
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z11, Z11
-	ADDQ   ldc+24(FP), R13
-
-tile12first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile12last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z10, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z11, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile12segment
-
-tile12last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z11, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile11segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	SUBQ    $0x02, R13
-	JL      tile11fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile11steps
-
-tile11fewer:
-	ADDQ $0x02, R13
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile11step
-
-tile11done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile11first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z9, Z9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z10, Z10
-	ADDQ   ldc+24(FP), R13
-
-tile11first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile11last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z10, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile11segment
-
-tile11last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile10segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	SUBQ    $0x02, R13
-	JL      tile10fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile10steps
-
-tile10fewer:
-	ADDQ $0x02, R13
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile10step
-
-tile10done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile10first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z9, Z9
-	ADDQ   ldc+24(FP), R13
-
-tile10first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile10last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z9, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile10segment
-
-tile10last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile9segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	SUBQ    $0x02, R13
-	JL      tile9fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile9steps
-
-tile9fewer:
-	ADDQ $0x02, R13
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile9step
-
-tile9done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile9first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-
-tile9first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile9last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile9segment
-
-tile9last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile8segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	SUBQ    $0x02, R13
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	SUBQ    $0x02, R13
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	SUBQ    $0x02, R13
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	SUBQ    $0x02, R13
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	SUBQ    $0x02, R13
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	SUBQ    $0x02, R13
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	SUBQ    $0x02, R13
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
-	MOVQ    k+112(FP), R13
-	MOVQ    R13, c_len+8(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS 4(R14), Z1
-	VFMADD231PS  64(R15), Z1, Z0
-	VBROADCASTSS 8(R14), Z1
-	VFMADD231PS  128(R15), Z1, Z0
-	VBROADCASTSS 12(R14), Z1
-	VFMADD231PS  192(R15), Z1, Z0
-	VBROADCASTSS 16(R14), Z1
-	VFMADD231PS  256(R15), Z1, Z0
-	VBROADCASTSS 20(R14), Z1
-	VFMADD231PS  320(R15), Z1, Z0
-	VBROADCASTSS 24(R14), Z1
-	VFMADD231PS  384(R15), Z1, Z0
-	VBROADCASTSS 28(R14), Z1
-	VFMADD231PS  448(R15), Z1, Z0
-	ADDQ         $0x00000020, R14
-	ADDQ         $0x00000200, R15
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	VMOVUPS Z0, (CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax1AVX512(SB), NOSPLIT, $0-152
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile12segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R13
-	JL      tile12fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile12steps
-
-tile12fewer:
-	ADDQ $0x02, R13
-	JZ   tile12done
-
-tile12step:
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile12step
-
-tile12done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile12first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z9, Z9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z10, Z10
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z11, Z11
-	ADDQ   ldc+24(FP), R13
-
-tile12first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile12last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z10, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z11, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile12segment
-
-tile12last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z12, Z1, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z12, Z2, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z12, Z3, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z12, Z5, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z12, Z7, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z12, Z9, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z12, Z10, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z11, (CX)
-	VMAXPS  Z12, Z11, Z12
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile11segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	SUBQ    $0x02, R13
-	JL      tile11fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile11steps
-
-tile11fewer:
-	ADDQ $0x02, R13
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile11step
-
-tile11done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile11first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z9, Z9
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z10, Z10
-	ADDQ   ldc+24(FP), R13
-
-tile11first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile11last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z9, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z10, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile11segment
-
-tile11last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z11, Z0, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z11, Z1, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z11, Z2, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z11, Z3, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z11, Z4, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z11, Z5, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z11, Z6, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z11, Z7, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z11, Z8, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z11, Z9, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z11, Z10, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z11, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile10segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	SUBQ    $0x02, R13
-	JL      tile10fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile10steps
-
-tile10fewer:
-	ADDQ $0x02, R13
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile10step
-
-tile10done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile10first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z9, Z9
-	ADDQ   ldc+24(FP), R13
-
-tile10first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile10last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z9, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile10segment
-
-tile10last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z10
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z10, Z0, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z10, Z1, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z10, Z2, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z10, Z3, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z10, Z4, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z10, Z5, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z10, Z6, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z10, Z7, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z10, Z8, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z10, Z9, Z10
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile9segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	SUBQ    $0x02, R13
-	JL      tile9fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile9steps
-
-tile9fewer:
-	ADDQ $0x02, R13
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile9step
-
-tile9done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile9first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z8, Z8
-	ADDQ   ldc+24(FP), R13
-
-tile9first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile9last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z8, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile9segment
-
-tile9last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z9
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z9, Z0, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z9, Z1, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z9, Z2, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z9, Z3, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z9, Z4, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z9, Z5, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z9, Z6, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z9, Z7, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z9, Z8, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile8segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	SUBQ    $0x02, R13
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z7, Z7
-	ADDQ   ldc+24(FP), R13
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z7, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z8
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z8, Z0, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z8, Z1, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z8, Z2, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z8, Z3, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z8, Z4, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z8, Z5, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z8, Z6, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z8, Z7, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	SUBQ    $0x02, R13
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z6, Z6
-	ADDQ   ldc+24(FP), R13
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z6, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z7
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z7, Z0, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z7, Z1, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z7, Z2, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z7, Z3, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z7, Z4, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z7, Z5, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z7, Z6, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z7, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	SUBQ    $0x02, R13
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z5, Z5
-	ADDQ   ldc+24(FP), R13
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z5, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z6
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z6, Z0, Z6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z6, Z1, Z6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z6, Z2, Z6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z6, Z3, Z6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z6, Z4, Z6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z6, Z5, Z6
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	SUBQ    $0x02, R13
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z4, Z4
-	ADDQ   ldc+24(FP), R13
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z4, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z5
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z5, Z0, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z5, Z1, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z5, Z2, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z5, Z3, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z5, Z4, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z5, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	SUBQ    $0x02, R13
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z3, Z3
-	ADDQ   ldc+24(FP), R13
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z3, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z4
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z4, Z0, Z4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z4, Z1, Z4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z4, Z2, Z4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z4, Z3, Z4
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	SUBQ    $0x02, R13
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z2, Z2
-	ADDQ   ldc+24(FP), R13
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z2, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z3
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z3, Z0, Z3
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z3, Z1, Z3
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z3, Z2, Z3
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	SUBQ    $0x02, R13
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-	VADDPS (R13), Z1, Z1
-	ADDQ   ldc+24(FP), R13
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	VMOVUPS Z1, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z2
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z2, Z0, Z2
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z2, Z1, Z2
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ AX, R14
-	MOVQ b_base+72(FP), R15
-	MOVQ k+112(FP), R13
-	MOVQ R13, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS 4(R14), Z1
-	VFMADD231PS  64(R15), Z1, Z0
-	VBROADCASTSS 8(R14), Z1
-	VFMADD231PS  128(R15), Z1, Z0
-	VBROADCASTSS 12(R14), Z1
-	VFMADD231PS  192(R15), Z1, Z0
-	VBROADCASTSS 16(R14), Z1
-	VFMADD231PS  256(R15), Z1, Z0
-	VBROADCASTSS 20(R14), Z1
-	VFMADD231PS  320(R15), Z1, Z0
-	VBROADCASTSS 24(R14), Z1
-	VFMADD231PS  384(R15), Z1, Z0
-	VBROADCASTSS 28(R14), Z1
-	VFMADD231PS  448(R15), Z1, Z0
-	ADDQ         $0x00000020, R14
-	ADDQ         $0x00000200, R15
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
-	JGE              tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
-	JNZ              tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	ADDQ   ldc+24(FP), R13
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	ADDQ    ldc+24(FP), R13
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z1
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z1, Z0, Z1
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z1, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge1AVX512(SB), NOSPLIT, $0-168
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3406,136 +93,100 @@ tile12:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile12fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile12steps:
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile12steps
 
 tile12fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile12done
 
 tile12step:
-	VMOVUPS          (R15), Z12
-	VFMADD231PS.BCST (R14), Z12, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R14)(R12*1), Z12, Z11
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile12step
 
 tile12done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z0, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z11, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile12more
+
+tile12last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z8, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z9, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z10, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z11, (CX)
+	ADDQ    R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000c, DI
@@ -3543,8 +194,89 @@ tile12done:
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
 
+tile12more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile12sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z9, Z9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z10, Z10
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z11, Z11
+	ADDQ   b_cap+88(FP), R15
+
+tile12sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile12next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile12last
+
+tile12next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z11, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile12segment
+
 	// Tile of 11 × 1 vectors.
 tile11:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile11segment:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3556,128 +288,95 @@ tile11:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile11fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile11steps:
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile11steps
 
 tile11fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile11done
 
 tile11step:
-	VMOVUPS          (R15), Z11
-	VFMADD231PS.BCST (R14), Z11, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R14)(R9*2), Z11, Z10
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile11step
 
 tile11done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	VMOVUPS     (CX), Z11
-	VMULPS      (R13), Z11, Z11
-	VFMADD231PS (R14), Z0, Z11
-	VMOVUPS     Z11, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile11more
+
+tile11last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z8, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z9, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z10, (CX)
+	ADDQ    R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000b, DI
@@ -3686,8 +385,85 @@ tile11done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile11more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile11sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z9, Z9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z10, Z10
+	ADDQ   b_cap+88(FP), R15
+
+tile11sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile11next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile11last
+
+tile11next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile11segment
+
 	// Tile of 10 × 1 vectors.
 tile10:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile10segment:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3698,120 +474,90 @@ tile10:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile10fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile10steps:
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile10steps
 
 tile10fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile10done
 
 tile10step:
-	VMOVUPS          (R15), Z10
-	VFMADD231PS.BCST (R14), Z10, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R14)(R11*1), Z10, Z9
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile10step
 
 tile10done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	VMOVUPS     (CX), Z10
-	VMULPS      (R13), Z10, Z10
-	VFMADD231PS (R14), Z0, Z10
-	VMOVUPS     Z10, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile10more
+
+tile10last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z8, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z9, (CX)
+	ADDQ    R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x0000000a, DI
@@ -3819,8 +565,81 @@ tile10done:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile10more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile10sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z9, Z9
+	ADDQ   b_cap+88(FP), R15
+
+tile10sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile10next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile10last
+
+tile10next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile10segment
+
 	// Tile of 9 × 1 vectors.
 tile9:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile9segment:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3830,112 +649,3717 @@ tile9:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	SUBQ   $0x02, R15
 	JL     tile9fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile9steps:
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile9steps
 
 tile9fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile9done
 
 tile9step:
-	VMOVUPS          (R15), Z9
-	VFMADD231PS.BCST (R14), Z9, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R14)(DX*8), Z9, Z8
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile9step
+
+tile9done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile9more
+
+tile9last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z7, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z8, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000009, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile9more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile9sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+
+tile9sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile9next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile9last
+
+tile9next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile9segment
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	SUBQ   $0x02, R15
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R15
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile8step
+
+tile8done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z7, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+tile8more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile8last
+
+tile8next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile8segment
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	SUBQ   $0x02, R15
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R15
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile7step
+
+tile7done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z6, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile7more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile7last
+
+tile7next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile7segment
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	SUBQ   $0x02, R15
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R15
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z5, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	SUBQ   $0x02, R15
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R15
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z4, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	SUBQ   $0x02, R15
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R15
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z3, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	SUBQ   $0x02, R15
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R15
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z2, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	SUBQ   $0x02, R15
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R15
+	JZ   tile2done
+
+tile2step:
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+	VMOVUPS Z1, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000040
+	JNE     tile1sparse
+	SUBQ    $0x08, R15
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R13), Z1
+	VFMADD231PS  (R14), Z1, Z0
+	VBROADCASTSS 4(R13), Z1
+	VFMADD231PS  64(R14), Z1, Z0
+	VBROADCASTSS 8(R13), Z1
+	VFMADD231PS  128(R14), Z1, Z0
+	VBROADCASTSS 12(R13), Z1
+	VFMADD231PS  192(R14), Z1, Z0
+	VBROADCASTSS 16(R13), Z1
+	VFMADD231PS  256(R14), Z1, Z0
+	VBROADCASTSS 20(R13), Z1
+	VFMADD231PS  320(R14), Z1, Z0
+	VBROADCASTSS 24(R13), Z1
+	VFMADD231PS  384(R14), Z1, Z0
+	VBROADCASTSS 28(R13), Z1
+	VFMADD231PS  448(R14), Z1, Z0
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000200, R14
+	SUBQ         $0x08, R15
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R15
+
+tile1sparse:
+	SUBQ $0x02, R15
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R15
+	JZ   tile1done
+
+tile1step:
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	VMOVUPS Z0, (CX)
+	ADDQ    R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R13
+	MOVQ    R13, a_len+40(FP)
+	MOVBQZX load+128(FP), R13
+	MOVQ    R13, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+128(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax1AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
+	MOVQ a_base+32(FP), AX
+	MOVQ c_base+0(FP), CX
+	MOVQ rs+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ cs+64(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+96(FP), SI
+	SHLQ $0x02, SI
+	MOVQ m+104(FP), DI
+	LEAQ (DX)(DX*2), R8
+	LEAQ (R8)(DX*2), R9
+	LEAQ (R9)(DX*2), R10
+	LEAQ (R10)(DX*2), R11
+	LEAQ (R11)(DX*2), R12
+
+	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000018
+	JGE  tile12
+	CMPQ DI, $0x0000000c
+	JE   tile12
+	MOVQ DI, R13
+	JL   last
+	INCQ R13
+	SHRQ $0x01, R13
+
+last:
+	TESTQ R13, R13
+	JZ    done
+	CMPQ  R13, $0x00000001
+	JE    tile1
+	CMPQ  R13, $0x00000002
+	JE    tile2
+	CMPQ  R13, $0x00000003
+	JE    tile3
+	CMPQ  R13, $0x00000004
+	JE    tile4
+	CMPQ  R13, $0x00000005
+	JE    tile5
+	CMPQ  R13, $0x00000006
+	JE    tile6
+	CMPQ  R13, $0x00000007
+	JE    tile7
+	CMPQ  R13, $0x00000008
+	JE    tile8
+	CMPQ  R13, $0x00000009
+	JE    tile9
+	CMPQ  R13, $0x0000000a
+	JE    tile10
+	CMPQ  R13, $0x0000000b
+	JE    tile11
+	CMPQ  R13, $0x0000000c
+	JE    tile12
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 12 × 1 vectors.
+tile12:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile12segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	SUBQ   $0x02, R15
+	JL     tile12fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile12steps:
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile12steps
+
+tile12fewer:
+	ADDQ $0x02, R15
+	JZ   tile12done
+
+tile12step:
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile12step
+
+tile12done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile12more
+
+tile12last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z12
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z12, Z0, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z12, Z1, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z12, Z2, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z12, Z3, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z12, Z4, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z12, Z5, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z12, Z6, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z12, Z7, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z12, Z8, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z12, Z9, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z12, Z10, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z11, (CX)
+	VMAXPS  Z12, Z11, Z12
+	ADDQ    R14, CX
+	VMOVUPS Z12, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x0000000c, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile12more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile12sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z9, Z9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z10, Z10
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z11, Z11
+	ADDQ   b_cap+88(FP), R15
+
+tile12sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile12next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile12last
+
+tile12next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z11, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile12segment
+
+	// Tile of 11 × 1 vectors.
+tile11:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile11segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	SUBQ   $0x02, R15
+	JL     tile11fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile11steps:
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile11steps
+
+tile11fewer:
+	ADDQ $0x02, R15
+	JZ   tile11done
+
+tile11step:
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile11step
+
+tile11done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile11more
+
+tile11last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z11
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z11, Z0, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z11, Z1, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z11, Z2, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z11, Z3, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z11, Z4, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z11, Z5, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z11, Z6, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z11, Z7, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z11, Z8, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z11, Z9, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z11, Z10, Z11
+	ADDQ    R14, CX
+	VMOVUPS Z11, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x0000000b, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile11more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile11sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z9, Z9
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z10, Z10
+	ADDQ   b_cap+88(FP), R15
+
+tile11sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile11next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile11last
+
+tile11next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z10, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile11segment
+
+	// Tile of 10 × 1 vectors.
+tile10:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile10segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	SUBQ   $0x02, R15
+	JL     tile10fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile10steps:
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile10steps
+
+tile10fewer:
+	ADDQ $0x02, R15
+	JZ   tile10done
+
+tile10step:
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile10step
+
+tile10done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile10more
+
+tile10last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z10
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z10, Z0, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z10, Z1, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z10, Z2, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z10, Z3, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z10, Z4, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z10, Z5, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z10, Z6, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z10, Z7, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z10, Z8, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z10, Z9, Z10
+	ADDQ    R14, CX
+	VMOVUPS Z10, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x0000000a, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile10more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile10sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z9, Z9
+	ADDQ   b_cap+88(FP), R15
+
+tile10sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile10next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile10last
+
+tile10next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z9, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile10segment
+
+	// Tile of 9 × 1 vectors.
+tile9:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile9segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	SUBQ   $0x02, R15
+	JL     tile9fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile9steps:
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile9steps
+
+tile9fewer:
+	ADDQ $0x02, R15
+	JZ   tile9done
+
+tile9step:
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile9step
+
+tile9done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile9more
+
+tile9last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z9
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z9, Z0, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z9, Z1, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z9, Z2, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z9, Z3, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z9, Z4, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z9, Z5, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z9, Z6, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z9, Z7, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z9, Z8, Z9
+	ADDQ    R14, CX
+	VMOVUPS Z9, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000009, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile9more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile9sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z8, Z8
+	ADDQ   b_cap+88(FP), R15
+
+tile9sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile9next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile9last
+
+tile9next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z8, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile9segment
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	SUBQ   $0x02, R15
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R15
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile8step
+
+tile8done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z8
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z8, Z0, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z8, Z1, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z8, Z2, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z8, Z3, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z8, Z4, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z8, Z5, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z8, Z6, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z8, Z7, Z8
+	ADDQ    R14, CX
+	VMOVUPS Z8, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+tile8more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z7, Z7
+	ADDQ   b_cap+88(FP), R15
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile8last
+
+tile8next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z7, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile8segment
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	SUBQ   $0x02, R15
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R15
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile7step
+
+tile7done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z7
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z7, Z0, Z7
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z7, Z1, Z7
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z7, Z2, Z7
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z7, Z3, Z7
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z7, Z4, Z7
+	ADDQ    R14, CX
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z7, Z5, Z7
+	ADDQ    R14, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z7, Z6, Z7
+	ADDQ    R14, CX
+	VMOVUPS Z7, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile7more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z6, Z6
+	ADDQ   b_cap+88(FP), R15
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile7last
+
+tile7next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z6, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile7segment
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	SUBQ   $0x02, R15
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R15
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z6
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z6, Z0, Z6
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z6, Z1, Z6
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z6, Z2, Z6
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z6, Z3, Z6
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z6, Z4, Z6
+	ADDQ    R14, CX
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z6, Z5, Z6
+	ADDQ    R14, CX
+	VMOVUPS Z6, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z5, Z5
+	ADDQ   b_cap+88(FP), R15
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile6last
+
+tile6next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z5, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	SUBQ   $0x02, R15
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R15
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z5
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z5, Z0, Z5
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z5, Z1, Z5
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z5, Z2, Z5
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z5, Z3, Z5
+	ADDQ    R14, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z5, Z4, Z5
+	ADDQ    R14, CX
+	VMOVUPS Z5, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z4, Z4
+	ADDQ   b_cap+88(FP), R15
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile5last
+
+tile5next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z4, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	SUBQ   $0x02, R15
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R15
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z4
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z4, Z0, Z4
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z4, Z1, Z4
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z4, Z2, Z4
+	ADDQ    R14, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z4, Z3, Z4
+	ADDQ    R14, CX
+	VMOVUPS Z4, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z3, Z3
+	ADDQ   b_cap+88(FP), R15
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile4last
+
+tile4next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z3, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	SUBQ   $0x02, R15
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R15
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z3
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z3, Z0, Z3
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z3, Z1, Z3
+	ADDQ    R14, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z3, Z2, Z3
+	ADDQ    R14, CX
+	VMOVUPS Z3, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z2, Z2
+	ADDQ   b_cap+88(FP), R15
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile3last
+
+tile3next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z2, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	SUBQ   $0x02, R15
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R15
+	JZ   tile2done
+
+tile2step:
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z2
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z2, Z0, Z2
+	ADDQ    R14, CX
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z2, Z1, Z2
+	ADDQ    R14, CX
+	VMOVUPS Z2, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+	VADDPS (R15), Z1, Z1
+	ADDQ   b_cap+88(FP), R15
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile2last
+
+tile2next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	VMOVUPS Z1, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	MOVQ k+112(FP), R15
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000040
+	JNE     tile1sparse
+	SUBQ    $0x08, R15
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R13), Z1
+	VFMADD231PS  (R14), Z1, Z0
+	VBROADCASTSS 4(R13), Z1
+	VFMADD231PS  64(R14), Z1, Z0
+	VBROADCASTSS 8(R13), Z1
+	VFMADD231PS  128(R14), Z1, Z0
+	VBROADCASTSS 12(R13), Z1
+	VFMADD231PS  192(R14), Z1, Z0
+	VBROADCASTSS 16(R13), Z1
+	VFMADD231PS  256(R14), Z1, Z0
+	VBROADCASTSS 20(R13), Z1
+	VFMADD231PS  320(R14), Z1, Z0
+	VBROADCASTSS 24(R13), Z1
+	VFMADD231PS  384(R14), Z1, Z0
+	VBROADCASTSS 28(R13), Z1
+	VFMADD231PS  448(R14), Z1, Z0
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000200, R14
+	SUBQ         $0x08, R15
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R15
+
+tile1sparse:
+	SUBQ $0x02, R15
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R15
+	JZ   tile1done
+
+tile1step:
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z1
+	MOVQ    ldc+24(FP), R14
+	SHLQ    $0x02, R14
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z1, Z0, Z1
+	ADDQ    R14, CX
+	VMOVUPS Z1, (R13)
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R15
+	SHLQ   $0x02, R15
+	MOVQ   R15, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R15
+	VADDPS (R15), Z0, Z0
+	ADDQ   b_cap+88(FP), R15
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R13
+	MOVQ R13, a_len+40(FP)
+	XORQ R13, R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  tile1last
+
+tile1next:
+	MOVQ    CX, R15
+	VMOVUPS Z0, (R15)
+	ADDQ    b_cap+88(FP), R15
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	XORQ    AX, AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·GemmMerge1AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    cs+64(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    m+104(FP), DI
+	LEAQ    (DX)(DX*2), R8
+	LEAQ    (R8)(DX*2), R9
+	LEAQ    (R9)(DX*2), R10
+	LEAQ    (R10)(DX*2), R11
+	LEAQ    (R11)(DX*2), R12
+
+	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000018
+	JGE  tile12
+	CMPQ DI, $0x0000000c
+	JE   tile12
+	MOVQ DI, R13
+	JL   last
+	INCQ R13
+	SHRQ $0x01, R13
+
+last:
+	TESTQ R13, R13
+	JZ    done
+	CMPQ  R13, $0x00000001
+	JE    tile1
+	CMPQ  R13, $0x00000002
+	JE    tile2
+	CMPQ  R13, $0x00000003
+	JE    tile3
+	CMPQ  R13, $0x00000004
+	JE    tile4
+	CMPQ  R13, $0x00000005
+	JE    tile5
+	CMPQ  R13, $0x00000006
+	JE    tile6
+	CMPQ  R13, $0x00000007
+	JE    tile7
+	CMPQ  R13, $0x00000008
+	JE    tile8
+	CMPQ  R13, $0x00000009
+	JE    tile9
+	CMPQ  R13, $0x0000000a
+	JE    tile10
+	CMPQ  R13, $0x0000000b
+	JE    tile11
+	CMPQ  R13, $0x0000000c
+	JE    tile12
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 12 × 1 vectors.
+tile12:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile12fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile12steps:
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile12steps
+
+tile12fewer:
+	ADDQ $0x02, R15
+	JZ   tile12done
+
+tile12step:
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile12step
+
+tile12done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R13
+	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z0, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z1, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z3, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z5, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z7, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z9, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z11, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+
+	// Go on to the next rows.
+	SUBQ $0x0000000c, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+	// Tile of 11 × 1 vectors.
+tile11:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile11fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile11steps:
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile11steps
+
+tile11fewer:
+	ADDQ $0x02, R15
+	JZ   tile11done
+
+tile11step:
+	VMOVUPS          (R14), Z11
+	VFMADD231PS.BCST (R13), Z11, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
+	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile11step
+
+tile11done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R13
+	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
+	VMOVUPS     (CX), Z11
+	VMULPS      (R13), Z11, Z11
+	VFMADD231PS (R14), Z0, Z11
+	VMOVUPS     Z11, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z1, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z3, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z5, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z7, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z9, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+
+	// Go on to the next rows.
+	SUBQ $0x0000000b, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+	// Tile of 10 × 1 vectors.
+tile10:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile10fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile10steps:
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile10steps
+
+tile10fewer:
+	ADDQ $0x02, R15
+	JZ   tile10done
+
+tile10step:
+	VMOVUPS          (R14), Z10
+	VFMADD231PS.BCST (R13), Z10, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
+	JNZ              tile10step
+
+tile10done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R13
+	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
+	VMOVUPS     (CX), Z10
+	VMULPS      (R13), Z10, Z10
+	VFMADD231PS (R14), Z0, Z10
+	VMOVUPS     Z10, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z1, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z3, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z5, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z7, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R13), Z0, Z0
+	VFMADD231PS (R14), Z9, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R15, CX
+
+	// Go on to the next rows.
+	SUBQ $0x0000000a, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+	// Tile of 9 × 1 vectors.
+tile9:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
+	JL     tile9fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile9steps:
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
+	JGE              tile9steps
+
+tile9fewer:
+	ADDQ $0x02, R15
+	JZ   tile9done
+
+tile9step:
+	VMOVUPS          (R14), Z9
+	VFMADD231PS.BCST (R13), Z9, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
+	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile9step
 
 tile9done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z9
 	VMULPS      (R13), Z9, Z9
 	VFMADD231PS (R14), Z0, Z9
 	VMOVUPS     Z9, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z7, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z8, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000009, DI
@@ -3945,6 +4369,8 @@ tile9done:
 
 	// Tile of 8 × 1 vectors.
 tile8:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3953,104 +4379,104 @@ tile8:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile8steps
 
 tile8fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile8done
 
 tile8step:
-	VMOVUPS          (R15), Z8
-	VFMADD231PS.BCST (R14), Z8, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R14)(R10*1), Z8, Z7
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z8
+	VFMADD231PS.BCST (R13), Z8, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
+	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile8step
 
 tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z8
 	VMULPS      (R13), Z8, Z8
 	VFMADD231PS (R14), Z0, Z8
 	VMOVUPS     Z8, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z7, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -4059,6 +4485,8 @@ tile8done:
 
 	// Tile of 7 × 1 vectors.
 tile7:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -4066,96 +4494,96 @@ tile7:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile7steps
 
 tile7fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile7done
 
 tile7step:
-	VMOVUPS          (R15), Z7
-	VFMADD231PS.BCST (R14), Z7, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R14)(R8*2), Z7, Z6
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z7
+	VFMADD231PS.BCST (R13), Z7, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
+	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile7step
 
 tile7done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z7
 	VMULPS      (R13), Z7, Z7
 	VFMADD231PS (R14), Z0, Z7
 	VMOVUPS     Z7, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z6, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -4166,94 +4594,96 @@ tile7done:
 
 	// Tile of 6 × 1 vectors.
 tile6:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS          (R15), Z6
-	VFMADD231PS.BCST (R14), Z6, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R14)(R9*1), Z6, Z5
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z6
+	VFMADD231PS.BCST (R13), Z6, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
+	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile6step
 
 tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z6
 	VMULPS      (R13), Z6, Z6
 	VFMADD231PS (R14), Z0, Z6
 	VMOVUPS     Z6, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z5, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -4263,85 +4693,87 @@ tile6done:
 
 	// Tile of 5 × 1 vectors.
 tile5:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS          (R15), Z5
-	VFMADD231PS.BCST (R14), Z5, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R14)(DX*4), Z5, Z4
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z5
+	VFMADD231PS.BCST (R13), Z5, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
+	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile5step
 
 tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z5
 	VMULPS      (R13), Z5, Z5
 	VFMADD231PS (R14), Z0, Z5
 	VMOVUPS     Z5, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z4, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -4351,76 +4783,78 @@ tile5done:
 
 	// Tile of 4 × 1 vectors.
 tile4:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS          (R15), Z4
-	VFMADD231PS.BCST (R14), Z4, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R14)(R8*1), Z4, Z3
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z4
+	VFMADD231PS.BCST (R13), Z4, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
+	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile4step
 
 tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z4
 	VMULPS      (R13), Z4, Z4
 	VFMADD231PS (R14), Z0, Z4
 	VMOVUPS     Z4, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z3, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -4429,67 +4863,69 @@ tile4done:
 
 	// Tile of 3 × 1 vectors.
 tile3:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS          (R15), Z3
-	VFMADD231PS.BCST (R14), Z3, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R14)(DX*2), Z3, Z2
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z3
+	VFMADD231PS.BCST (R13), Z3, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
+	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile3step
 
 tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z3
 	VMULPS      (R13), Z3, Z3
 	VFMADD231PS (R14), Z0, Z3
 	VMOVUPS     Z3, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z2, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -4499,58 +4935,60 @@ tile3done:
 
 	// Tile of 2 × 1 vectors.
 tile2:
+	MOVQ   AX, R13
+	MOVQ   b_base+72(FP), R14
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   k+112(FP), R13
-	MOVQ   AX, R14
-	MOVQ   b_base+72(FP), R15
-	SUBQ   $0x02, R13
+	MOVQ   k+112(FP), R15
+	SUBQ   $0x02, R15
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile2done
 
 tile2step:
-	VMOVUPS          (R15), Z2
-	VFMADD231PS.BCST (R14), Z2, Z0
-	VFMADD231PS.BCST (R14)(DX*1), Z2, Z1
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z2
+	VFMADD231PS.BCST (R13), Z2, Z0
+	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile2step
 
 tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z2
 	VMULPS      (R13), Z2, Z2
 	VFMADD231PS (R14), Z0, Z2
 	VMOVUPS     Z2, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R13), Z0, Z0
 	VFMADD231PS (R14), Z1, Z0
 	VMOVUPS     Z0, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -4559,83 +4997,85 @@ tile2done:
 
 	// Tile of 1 × 1 vectors.
 tile1:
+	MOVQ    AX, R13
+	MOVQ    b_base+72(FP), R14
 	VXORPS  Z0, Z0, Z0
-	MOVQ    k+112(FP), R13
-	MOVQ    AX, R14
-	MOVQ    b_base+72(FP), R15
+	MOVQ    k+112(FP), R15
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R13
+	SUBQ    $0x08, R15
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R14), Z1
-	VFMADD231PS  (R15), Z1, Z0
-	VBROADCASTSS 4(R14), Z1
-	VFMADD231PS  64(R15), Z1, Z0
-	VBROADCASTSS 8(R14), Z1
-	VFMADD231PS  128(R15), Z1, Z0
-	VBROADCASTSS 12(R14), Z1
-	VFMADD231PS  192(R15), Z1, Z0
-	VBROADCASTSS 16(R14), Z1
-	VFMADD231PS  256(R15), Z1, Z0
-	VBROADCASTSS 20(R14), Z1
-	VFMADD231PS  320(R15), Z1, Z0
-	VBROADCASTSS 24(R14), Z1
-	VFMADD231PS  384(R15), Z1, Z0
-	VBROADCASTSS 28(R14), Z1
-	VFMADD231PS  448(R15), Z1, Z0
-	ADDQ         $0x00000020, R14
-	ADDQ         $0x00000200, R15
-	SUBQ         $0x08, R13
+	VBROADCASTSS (R13), Z1
+	VFMADD231PS  (R14), Z1, Z0
+	VBROADCASTSS 4(R13), Z1
+	VFMADD231PS  64(R14), Z1, Z0
+	VBROADCASTSS 8(R13), Z1
+	VFMADD231PS  128(R14), Z1, Z0
+	VBROADCASTSS 12(R13), Z1
+	VFMADD231PS  192(R14), Z1, Z0
+	VBROADCASTSS 16(R13), Z1
+	VFMADD231PS  256(R14), Z1, Z0
+	VBROADCASTSS 20(R13), Z1
+	VFMADD231PS  320(R14), Z1, Z0
+	VBROADCASTSS 24(R13), Z1
+	VFMADD231PS  384(R14), Z1, Z0
+	VBROADCASTSS 28(R13), Z1
+	VFMADD231PS  448(R14), Z1, Z0
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000200, R14
+	SUBQ         $0x08, R15
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R13
+	ADDQ $0x08, R15
 
 tile1sparse:
-	SUBQ $0x02, R13
+	SUBQ $0x02, R15
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	SUBQ             $0x02, R13
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	SUBQ             $0x02, R15
 	JGE              tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R13
+	ADDQ $0x02, R15
 	JZ   tile1done
 
 tile1step:
-	VMOVUPS          (R15), Z1
-	VFMADD231PS.BCST (R14), Z1, Z0
-	ADDQ             SI, R15
-	ADDQ             BX, R14
-	DECQ             R13
+	VMOVUPS          (R14), Z1
+	VFMADD231PS.BCST (R13), Z1, Z0
+	ADDQ             SI, R14
+	ADDQ             BX, R13
+	DECQ             R15
 	JNZ              tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R13
 	MOVQ        beta_base+144(FP), R14
+	MOVQ        ldc+24(FP), R15
+	SHLQ        $0x02, R15
 	VMOVUPS     (CX), Z1
 	VMULPS      (R13), Z1, Z1
 	VFMADD231PS (R14), Z0, Z1
 	VMOVUPS     Z1, (CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R15, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -4645,9 +5085,17 @@ tile1done:
 // func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·Gemm2AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -4696,2752 +5144,11 @@ done:
 
 	// Tile of 8 × 2 vectors.
 tile8:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile8segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	SUBQ    $0x02, R11
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R11
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z10, Z10
-	VADDPS 64(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z14, Z14
-	VADDPS 64(R11), Z15, Z15
-	ADDQ   ldc+24(FP), R11
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z14, (R11)
-	VMOVUPS Z15, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z14, (CX)
-	VMOVUPS Z15, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 2 vectors.
-tile7:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	SUBQ    $0x02, R11
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R11
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z10, Z10
-	VADDPS 64(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	ADDQ   ldc+24(FP), R11
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R11
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R11
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z10, Z10
-	VADDPS 64(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	SUBQ    $0x02, R11
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R11
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	SUBQ    $0x02, R11
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R11
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	SUBQ    $0x02, R11
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R11
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	SUBQ    $0x02, R11
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000080
-	JNE     tile1sparse
-	SUBQ    $0x08, R11
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS 4(R12), Z2
-	VFMADD231PS  128(R13), Z2, Z0
-	VFMADD231PS  192(R13), Z2, Z1
-	VBROADCASTSS 8(R12), Z2
-	VFMADD231PS  256(R13), Z2, Z0
-	VFMADD231PS  320(R13), Z2, Z1
-	VBROADCASTSS 12(R12), Z2
-	VFMADD231PS  384(R13), Z2, Z0
-	VFMADD231PS  448(R13), Z2, Z1
-	VBROADCASTSS 16(R12), Z2
-	VFMADD231PS  512(R13), Z2, Z0
-	VFMADD231PS  576(R13), Z2, Z1
-	VBROADCASTSS 20(R12), Z2
-	VFMADD231PS  640(R13), Z2, Z0
-	VFMADD231PS  704(R13), Z2, Z1
-	VBROADCASTSS 24(R12), Z2
-	VFMADD231PS  768(R13), Z2, Z0
-	VFMADD231PS  832(R13), Z2, Z1
-	VBROADCASTSS 28(R12), Z2
-	VFMADD231PS  896(R13), Z2, Z0
-	VFMADD231PS  960(R13), Z2, Z1
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000400, R13
-	SUBQ         $0x08, R11
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R11
-
-tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax2AVX512(SB), NOSPLIT, $0-152
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 2 vectors.
-tile8:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile8segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	SUBQ    $0x02, R11
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R11
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z10, Z10
-	VADDPS 64(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z14, Z14
-	VADDPS 64(R11), Z15, Z15
-	ADDQ   ldc+24(FP), R11
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z14, (R11)
-	VMOVUPS Z15, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z16
-	VMOVUPS 64(R11), Z17
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z16, Z0, Z16
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z17, Z1, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z16, Z2, Z16
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z17, Z3, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z17, Z5, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z16, Z6, Z16
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z17, Z7, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z16, Z8, Z16
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z17, Z9, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z16, Z10, Z16
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z17, Z11, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z16, Z12, Z16
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z17, Z13, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z14, (CX)
-	VMAXPS  Z16, Z14, Z16
-	VMOVUPS Z15, 64(CX)
-	VMAXPS  Z17, Z15, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z16, (R11)
-	VMOVUPS Z17, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 2 vectors.
-tile7:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	SUBQ    $0x02, R11
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R11
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z10, Z10
-	VADDPS 64(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	ADDQ   ldc+24(FP), R11
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z14
-	VMOVUPS 64(R11), Z15
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z14, Z0, Z14
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z15, Z1, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z14, Z2, Z14
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z15, Z3, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z14, Z4, Z14
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z15, Z5, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z14, Z6, Z14
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z15, Z7, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z14, Z8, Z14
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z15, Z9, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z14, Z10, Z14
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z15, Z11, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z14, Z12, Z14
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z15, Z13, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z14, (R11)
-	VMOVUPS Z15, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R11
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R11
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z10, Z10
-	VADDPS 64(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z13, Z1, Z13
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z12, Z2, Z12
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z13, Z3, Z13
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z13, Z5, Z13
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z13, Z7, Z13
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z13, Z9, Z13
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z12, Z10, Z12
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z13, Z11, Z13
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	SUBQ    $0x02, R11
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R11
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z8, Z8
-	VADDPS 64(R11), Z9, Z9
-	ADDQ   ldc+24(FP), R11
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z10
-	VMOVUPS 64(R11), Z11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z10, Z0, Z10
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z11, Z1, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z10, Z2, Z10
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z11, Z3, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z10, Z4, Z10
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z11, Z5, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z10, Z6, Z10
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z11, Z7, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z10, Z8, Z10
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z11, Z9, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	SUBQ    $0x02, R11
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R11
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	ADDQ   ldc+24(FP), R11
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z8
-	VMOVUPS 64(R11), Z9
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z8, Z0, Z8
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z9, Z1, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z8, Z2, Z8
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z9, Z3, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z8, Z4, Z8
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z9, Z5, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z8, Z6, Z8
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z9, Z7, Z9
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	SUBQ    $0x02, R11
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R11
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z4, Z4
-	VADDPS 64(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z6, Z0, Z6
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z7, Z1, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z6, Z2, Z6
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z7, Z3, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z6, Z4, Z6
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z7, Z5, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	SUBQ    $0x02, R11
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z2, Z2
-	VADDPS 64(R11), Z3, Z3
-	ADDQ   ldc+24(FP), R11
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z4, Z0, Z4
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z5, Z1, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z4, Z2, Z4
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z5, Z3, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000080
-	JNE     tile1sparse
-	SUBQ    $0x08, R11
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS 4(R12), Z2
-	VFMADD231PS  128(R13), Z2, Z0
-	VFMADD231PS  192(R13), Z2, Z1
-	VBROADCASTSS 8(R12), Z2
-	VFMADD231PS  256(R13), Z2, Z0
-	VFMADD231PS  320(R13), Z2, Z1
-	VBROADCASTSS 12(R12), Z2
-	VFMADD231PS  384(R13), Z2, Z0
-	VFMADD231PS  448(R13), Z2, Z1
-	VBROADCASTSS 16(R12), Z2
-	VFMADD231PS  512(R13), Z2, Z0
-	VFMADD231PS  576(R13), Z2, Z1
-	VBROADCASTSS 20(R12), Z2
-	VFMADD231PS  640(R13), Z2, Z0
-	VFMADD231PS  704(R13), Z2, Z1
-	VBROADCASTSS 24(R12), Z2
-	VFMADD231PS  768(R13), Z2, Z0
-	VFMADD231PS  832(R13), Z2, Z1
-	VBROADCASTSS 28(R12), Z2
-	VFMADD231PS  896(R13), Z2, Z0
-	VFMADD231PS  960(R13), Z2, Z1
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000400, R13
-	SUBQ         $0x08, R11
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R11
-
-tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	ADDQ   ldc+24(FP), R11
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z2, Z0, Z2
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z3, Z1, Z3
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge2AVX512(SB), NOSPLIT, $0-168
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 2 vectors.
-tile8:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -7458,195 +5165,228 @@ tile8:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
+	VBROADCASTSS (R11)(R9*1), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
+	VBROADCASTSS (R11)(R8*2), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
+	VBROADCASTSS (R11)(R10*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
+	VBROADCASTSS (R11)(R9*1), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
+	VBROADCASTSS (R11)(R8*2), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
+	VBROADCASTSS (R11)(R10*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile8steps
 
 tile8fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile8done
 
 tile8step:
-	VMOVUPS      (R13), Z16
-	VMOVUPS      64(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R12)(R9*1), Z18
+	VBROADCASTSS (R11)(R9*1), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(R8*2), Z18
+	VBROADCASTSS (R11)(R8*2), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12)(R10*1), Z18
+	VBROADCASTSS (R11)(R10*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile8step
 
 tile8done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z0, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z11, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z14, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z15, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z10, (CX)
+	VMOVUPS Z11, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z14, (CX)
+	VMOVUPS Z15, 64(CX)
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
 
+tile8more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z10, Z10
+	VADDPS 64(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z14, Z14
+	VADDPS 64(R13), Z15, Z15
+	ADDQ   b_cap+88(FP), R13
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile8last
+
+tile8next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z14, (R13)
+	VMOVUPS Z15, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile8segment
+
 	// Tile of 7 × 2 vectors.
 tile7:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile7segment:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -7661,169 +5401,127 @@ tile7:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
+	VBROADCASTSS (R11)(DX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
+	VBROADCASTSS (R11)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
+	VBROADCASTSS (R11)(R8*1), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
+	VBROADCASTSS (R11)(DX*4), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
+	VBROADCASTSS (R11)(R9*1), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
+	VBROADCASTSS (R11)(R8*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
+	VBROADCASTSS (R11)(DX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
+	VBROADCASTSS (R11)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
+	VBROADCASTSS (R11)(R8*1), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
+	VBROADCASTSS (R11)(DX*4), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
+	VBROADCASTSS (R11)(R9*1), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
+	VBROADCASTSS (R11)(R8*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile7steps
 
 tile7fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile7done
 
 tile7step:
-	VMOVUPS      (R13), Z14
-	VMOVUPS      64(R13), Z15
-	VBROADCASTSS (R12), Z16
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R12)(DX*1), Z16
+	VBROADCASTSS (R11)(DX*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R12)(DX*2), Z16
+	VBROADCASTSS (R11)(DX*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R12)(R8*1), Z16
+	VBROADCASTSS (R11)(R8*1), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R12)(DX*4), Z16
+	VBROADCASTSS (R11)(DX*4), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R12)(R9*1), Z16
+	VBROADCASTSS (R11)(R9*1), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R12)(R8*2), Z16
+	VBROADCASTSS (R11)(R8*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile7step
 
 tile7done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	VMOVUPS     (CX), Z14
-	VMULPS      (R11), Z14, Z14
-	VFMADD231PS (R12), Z0, Z14
-	VMOVUPS     Z14, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z11, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z10, (CX)
+	VMOVUPS Z11, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -7832,8 +5530,83 @@ tile7done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile7more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z10, Z10
+	VADDPS 64(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	ADDQ   b_cap+88(FP), R13
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile7last
+
+tile7next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile7segment
+
 	// Tile of 6 × 2 vectors.
 tile6:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile6segment:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -7846,151 +5619,115 @@ tile6:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
+	VBROADCASTSS (R11)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
+	VBROADCASTSS (R11)(DX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
+	VBROADCASTSS (R11)(R8*1), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
+	VBROADCASTSS (R11)(DX*4), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
+	VBROADCASTSS (R11)(R9*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
+	VBROADCASTSS (R11)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
+	VBROADCASTSS (R11)(DX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
+	VBROADCASTSS (R11)(R8*1), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
+	VBROADCASTSS (R11)(DX*4), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
+	VBROADCASTSS (R11)(R9*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VBROADCASTSS (R12), Z14
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R12)(DX*1), Z14
+	VBROADCASTSS (R11)(DX*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R12)(DX*2), Z14
+	VBROADCASTSS (R11)(DX*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R12)(R8*1), Z14
+	VBROADCASTSS (R11)(R8*1), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R12)(DX*4), Z14
+	VBROADCASTSS (R11)(DX*4), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R12)(R9*1), Z14
+	VBROADCASTSS (R11)(R9*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	VMOVUPS     (CX), Z12
-	VMULPS      (R11), Z12, Z12
-	VFMADD231PS (R12), Z0, Z12
-	VMOVUPS     Z12, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z11, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z10, (CX)
+	VMOVUPS Z11, 64(CX)
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -7998,8 +5735,77 @@ tile6done:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile6more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z10, Z10
+	VADDPS 64(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile6segment
+
 	// Tile of 5 × 2 vectors.
 tile5:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile5segment:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -8010,97 +5816,2500 @@ tile5:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
+	VBROADCASTSS (R11)(R8*1), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
+	VBROADCASTSS (R11)(DX*4), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
+	VBROADCASTSS (R11)(R8*1), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
+	VBROADCASTSS (R11)(DX*4), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R13), Z10
-	VMOVUPS      64(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(R8*1), Z12
+	VBROADCASTSS (R11)(R8*1), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R12)(DX*4), Z12
+	VBROADCASTSS (R11)(DX*4), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile5step
 
 tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 2 vectors.
+tile4:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	SUBQ   $0x02, R13
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R11)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R11)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R13
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R11)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	SUBQ   $0x02, R13
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R11)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R11)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R13
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R11)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	SUBQ   $0x02, R13
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R13
+	JZ   tile2done
+
+tile2step:
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000080
+	JNE     tile1sparse
+	SUBQ    $0x08, R13
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	VBROADCASTSS 4(R11), Z2
+	VFMADD231PS  128(R12), Z2, Z0
+	VFMADD231PS  192(R12), Z2, Z1
+	VBROADCASTSS 8(R11), Z2
+	VFMADD231PS  256(R12), Z2, Z0
+	VFMADD231PS  320(R12), Z2, Z1
+	VBROADCASTSS 12(R11), Z2
+	VFMADD231PS  384(R12), Z2, Z0
+	VFMADD231PS  448(R12), Z2, Z1
+	VBROADCASTSS 16(R11), Z2
+	VFMADD231PS  512(R12), Z2, Z0
+	VFMADD231PS  576(R12), Z2, Z1
+	VBROADCASTSS 20(R11), Z2
+	VFMADD231PS  640(R12), Z2, Z0
+	VFMADD231PS  704(R12), Z2, Z1
+	VBROADCASTSS 24(R11), Z2
+	VFMADD231PS  768(R12), Z2, Z0
+	VFMADD231PS  832(R12), Z2, Z1
+	VBROADCASTSS 28(R11), Z2
+	VFMADD231PS  896(R12), Z2, Z0
+	VFMADD231PS  960(R12), Z2, Z1
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000400, R12
+	SUBQ         $0x08, R13
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R13
+
+tile1sparse:
+	SUBQ $0x02, R13
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R13
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+128(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax2AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
+	MOVQ a_base+32(FP), AX
+	MOVQ c_base+0(FP), CX
+	MOVQ rs+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ cs+64(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+96(FP), SI
+	SHLQ $0x02, SI
+	MOVQ m+104(FP), DI
+	LEAQ (DX)(DX*2), R8
+	LEAQ (R8)(DX*2), R9
+	LEAQ (R9)(DX*2), R10
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000010
+	JGE  tile8
+	CMPQ DI, $0x00000008
+	JE   tile8
+	MOVQ DI, R11
+	JL   last
+	INCQ R11
+	SHRQ $0x01, R11
+
+last:
+	TESTQ R11, R11
+	JZ    done
+	CMPQ  R11, $0x00000001
+	JE    tile1
+	CMPQ  R11, $0x00000002
+	JE    tile2
+	CMPQ  R11, $0x00000003
+	JE    tile3
+	CMPQ  R11, $0x00000004
+	JE    tile4
+	CMPQ  R11, $0x00000005
+	JE    tile5
+	CMPQ  R11, $0x00000006
+	JE    tile6
+	CMPQ  R11, $0x00000007
+	JE    tile7
+	CMPQ  R11, $0x00000008
+	JE    tile8
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 8 × 2 vectors.
+tile8:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	SUBQ   $0x02, R13
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R13
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile8step
+
+tile8done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z16
+	VMOVUPS 64(R11), Z17
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z16, Z0, Z16
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z17, Z1, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z16, Z2, Z16
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z17, Z3, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z16, Z4, Z16
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z17, Z5, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z16, Z6, Z16
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z17, Z7, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z16, Z8, Z16
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z17, Z9, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z16, Z10, Z16
+	VMOVUPS Z11, 64(CX)
+	VMAXPS  Z17, Z11, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z16, Z12, Z16
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z17, Z13, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z14, (CX)
+	VMAXPS  Z16, Z14, Z16
+	VMOVUPS Z15, 64(CX)
+	VMAXPS  Z17, Z15, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z16, (R11)
+	VMOVUPS Z17, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+tile8more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z10, Z10
+	VADDPS 64(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z14, Z14
+	VADDPS 64(R13), Z15, Z15
+	ADDQ   b_cap+88(FP), R13
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile8last
+
+tile8next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z14, (R13)
+	VMOVUPS Z15, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile8segment
+
+	// Tile of 7 × 2 vectors.
+tile7:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	SUBQ   $0x02, R13
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R11)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R11)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R11)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R11)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R13
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R11)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R11)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile7step
+
+tile7done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z14
+	VMOVUPS 64(R11), Z15
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z14, Z0, Z14
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z15, Z1, Z15
+	ADDQ    R12, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z14, Z2, Z14
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z15, Z3, Z15
+	ADDQ    R12, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z14, Z4, Z14
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z15, Z5, Z15
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z14, Z6, Z14
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z15, Z7, Z15
+	ADDQ    R12, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z14, Z8, Z14
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z15, Z9, Z15
+	ADDQ    R12, CX
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z14, Z10, Z14
+	VMOVUPS Z11, 64(CX)
+	VMAXPS  Z15, Z11, Z15
+	ADDQ    R12, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z14, Z12, Z14
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z15, Z13, Z15
+	ADDQ    R12, CX
+	VMOVUPS Z14, (R11)
+	VMOVUPS Z15, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile7more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z10, Z10
+	VADDPS 64(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	ADDQ   b_cap+88(FP), R13
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile7last
+
+tile7next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile7segment
+
+	// Tile of 6 × 2 vectors.
+tile6:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	SUBQ   $0x02, R13
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R11)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R11)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R11)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R11)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R11)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R11)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R13
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R11)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R11)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R11)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z12
+	VMOVUPS 64(R11), Z13
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z12, Z0, Z12
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z13, Z1, Z13
+	ADDQ    R12, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z12, Z2, Z12
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z13, Z3, Z13
+	ADDQ    R12, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z12, Z4, Z12
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z13, Z5, Z13
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z12, Z6, Z12
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z13, Z7, Z13
+	ADDQ    R12, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z12, Z8, Z12
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z13, Z9, Z13
+	ADDQ    R12, CX
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z12, Z10, Z12
+	VMOVUPS Z11, 64(CX)
+	VMAXPS  Z13, Z11, Z13
+	ADDQ    R12, CX
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z10, Z10
+	VADDPS 64(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile6last
+
+tile6next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z10, (R13)
+	VMOVUPS Z11, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 2 vectors.
+tile5:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	SUBQ   $0x02, R13
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R13
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z10
+	VMOVUPS 64(R11), Z11
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z10, Z0, Z10
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z11, Z1, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z10, Z2, Z10
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z11, Z3, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z10, Z4, Z10
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z11, Z5, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z10, Z6, Z10
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z11, Z7, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z10, Z8, Z10
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z11, Z9, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z10, (R11)
+	VMOVUPS Z11, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z8, Z8
+	VADDPS 64(R13), Z9, Z9
+	ADDQ   b_cap+88(FP), R13
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile5last
+
+tile5next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z8, (R13)
+	VMOVUPS Z9, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 2 vectors.
+tile4:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	SUBQ   $0x02, R13
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R11)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R11)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R13
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (R11)(DX*1), Z10
+	VFMADD231PS  Z8, Z10, Z2
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS (R11)(DX*2), Z10
+	VFMADD231PS  Z8, Z10, Z4
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS (R11)(R8*1), Z10
+	VFMADD231PS  Z8, Z10, Z6
+	VFMADD231PS  Z9, Z10, Z7
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z8
+	VMOVUPS 64(R11), Z9
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z8, Z0, Z8
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z9, Z1, Z9
+	ADDQ    R12, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z8, Z2, Z8
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z9, Z3, Z9
+	ADDQ    R12, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z8, Z4, Z8
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z9, Z5, Z9
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z8, Z6, Z8
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z9, Z7, Z9
+	ADDQ    R12, CX
+	VMOVUPS Z8, (R11)
+	VMOVUPS Z9, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	ADDQ   b_cap+88(FP), R13
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile4last
+
+tile4next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 2 vectors.
+tile3:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	SUBQ   $0x02, R13
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R11)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R11)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R13
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
+	VFMADD231PS  Z6, Z8, Z0
+	VFMADD231PS  Z7, Z8, Z1
+	VBROADCASTSS (R11)(DX*1), Z8
+	VFMADD231PS  Z6, Z8, Z2
+	VFMADD231PS  Z7, Z8, Z3
+	VBROADCASTSS (R11)(DX*2), Z8
+	VFMADD231PS  Z6, Z8, Z4
+	VFMADD231PS  Z7, Z8, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z6
+	VMOVUPS 64(R11), Z7
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z6, Z0, Z6
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z7, Z1, Z7
+	ADDQ    R12, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z6, Z2, Z6
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z7, Z3, Z7
+	ADDQ    R12, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z6, Z4, Z6
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z7, Z5, Z7
+	ADDQ    R12, CX
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z4, Z4
+	VADDPS 64(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile3last
+
+tile3next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z4, (R13)
+	VMOVUPS Z5, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 2 vectors.
+tile2:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	SUBQ   $0x02, R13
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R13
+	JZ   tile2done
+
+tile2step:
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (R11)(DX*1), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z4
+	VMOVUPS 64(R11), Z5
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z4, Z0, Z4
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z5, Z1, Z5
+	ADDQ    R12, CX
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z4, Z2, Z4
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z5, Z3, Z5
+	ADDQ    R12, CX
+	VMOVUPS Z4, (R11)
+	VMOVUPS Z5, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z2, Z2
+	VADDPS 64(R13), Z3, Z3
+	ADDQ   b_cap+88(FP), R13
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile2last
+
+tile2next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z2, (R13)
+	VMOVUPS Z3, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 2 vectors.
+tile1:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000080
+	JNE     tile1sparse
+	SUBQ    $0x08, R13
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	VBROADCASTSS 4(R11), Z2
+	VFMADD231PS  128(R12), Z2, Z0
+	VFMADD231PS  192(R12), Z2, Z1
+	VBROADCASTSS 8(R11), Z2
+	VFMADD231PS  256(R12), Z2, Z0
+	VFMADD231PS  320(R12), Z2, Z1
+	VBROADCASTSS 12(R11), Z2
+	VFMADD231PS  384(R12), Z2, Z0
+	VFMADD231PS  448(R12), Z2, Z1
+	VBROADCASTSS 16(R11), Z2
+	VFMADD231PS  512(R12), Z2, Z0
+	VFMADD231PS  576(R12), Z2, Z1
+	VBROADCASTSS 20(R11), Z2
+	VFMADD231PS  640(R12), Z2, Z0
+	VFMADD231PS  704(R12), Z2, Z1
+	VBROADCASTSS 24(R11), Z2
+	VFMADD231PS  768(R12), Z2, Z0
+	VFMADD231PS  832(R12), Z2, Z1
+	VBROADCASTSS 28(R11), Z2
+	VFMADD231PS  896(R12), Z2, Z0
+	VFMADD231PS  960(R12), Z2, Z1
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000400, R12
+	SUBQ         $0x08, R13
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R13
+
+tile1sparse:
+	SUBQ $0x02, R13
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R13
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z2
+	VMOVUPS 64(R11), Z3
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z2, Z0, Z2
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z3, Z1, Z3
+	ADDQ    R12, CX
+	VMOVUPS Z2, (R11)
+	VMOVUPS Z3, 64(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	ADDQ   b_cap+88(FP), R13
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile1last
+
+tile1next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	XORQ    AX, AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·GemmMerge2AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    cs+64(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    m+104(FP), DI
+	LEAQ    (DX)(DX*2), R8
+	LEAQ    (R8)(DX*2), R9
+	LEAQ    (R9)(DX*2), R10
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000010
+	JGE  tile8
+	CMPQ DI, $0x00000008
+	JE   tile8
+	MOVQ DI, R11
+	JL   last
+	INCQ R11
+	SHRQ $0x01, R11
+
+last:
+	TESTQ R11, R11
+	JZ    done
+	CMPQ  R11, $0x00000001
+	JE    tile1
+	CMPQ  R11, $0x00000002
+	JE    tile2
+	CMPQ  R11, $0x00000003
+	JE    tile3
+	CMPQ  R11, $0x00000004
+	JE    tile4
+	CMPQ  R11, $0x00000005
+	JE    tile5
+	CMPQ  R11, $0x00000006
+	JE    tile6
+	CMPQ  R11, $0x00000007
+	JE    tile7
+	CMPQ  R11, $0x00000008
+	JE    tile8
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 8 × 2 vectors.
+tile8:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R13
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R10*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile8step
+
+tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
-	VMOVUPS     (CX), Z10
-	VMULPS      (R11), Z10, Z10
-	VFMADD231PS (R12), Z0, Z10
-	VMOVUPS     Z10, (CX)
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z0, Z16
+	VMOVUPS     Z16, (CX)
 	VMOVUPS     64(CX), Z0
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -8109,7 +8318,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -8118,7 +8327,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -8127,7 +8336,7 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z8, Z0
@@ -8136,7 +8345,538 @@ tile5done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z9, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z11, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z14, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z15, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+	// Tile of 7 × 2 vectors.
+tile7:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R11)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R11)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R11)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R11)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R13
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS      (R12), Z14
+	VMOVUPS      64(R12), Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  Z14, Z16, Z0
+	VFMADD231PS  Z15, Z16, Z1
+	VBROADCASTSS (R11)(DX*1), Z16
+	VFMADD231PS  Z14, Z16, Z2
+	VFMADD231PS  Z15, Z16, Z3
+	VBROADCASTSS (R11)(DX*2), Z16
+	VFMADD231PS  Z14, Z16, Z4
+	VFMADD231PS  Z15, Z16, Z5
+	VBROADCASTSS (R11)(R8*1), Z16
+	VFMADD231PS  Z14, Z16, Z6
+	VFMADD231PS  Z15, Z16, Z7
+	VBROADCASTSS (R11)(DX*4), Z16
+	VFMADD231PS  Z14, Z16, Z8
+	VFMADD231PS  Z15, Z16, Z9
+	VBROADCASTSS (R11)(R9*1), Z16
+	VFMADD231PS  Z14, Z16, Z10
+	VFMADD231PS  Z15, Z16, Z11
+	VBROADCASTSS (R11)(R8*2), Z16
+	VFMADD231PS  Z14, Z16, Z12
+	VFMADD231PS  Z15, Z16, Z13
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile7step
+
+tile7done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R11
+	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
+	VMOVUPS     (CX), Z14
+	VMULPS      (R11), Z14, Z14
+	VFMADD231PS (R12), Z0, Z14
+	VMOVUPS     Z14, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z1, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z3, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z5, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z7, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z9, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z11, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+	// Tile of 6 × 2 vectors.
+tile6:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R11)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R11)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R11)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R11)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R11)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R11)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R13
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VBROADCASTSS (R11), Z14
+	VFMADD231PS  Z12, Z14, Z0
+	VFMADD231PS  Z13, Z14, Z1
+	VBROADCASTSS (R11)(DX*1), Z14
+	VFMADD231PS  Z12, Z14, Z2
+	VFMADD231PS  Z13, Z14, Z3
+	VBROADCASTSS (R11)(DX*2), Z14
+	VFMADD231PS  Z12, Z14, Z4
+	VFMADD231PS  Z13, Z14, Z5
+	VBROADCASTSS (R11)(R8*1), Z14
+	VFMADD231PS  Z12, Z14, Z6
+	VFMADD231PS  Z13, Z14, Z7
+	VBROADCASTSS (R11)(DX*4), Z14
+	VFMADD231PS  Z12, Z14, Z8
+	VFMADD231PS  Z13, Z14, Z9
+	VBROADCASTSS (R11)(R9*1), Z14
+	VFMADD231PS  Z12, Z14, Z10
+	VFMADD231PS  Z13, Z14, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile6step
+
+tile6done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R11
+	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
+	VMOVUPS     (CX), Z12
+	VMULPS      (R11), Z12, Z12
+	VFMADD231PS (R12), Z0, Z12
+	VMOVUPS     Z12, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z1, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z3, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z5, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z7, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z9, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z11, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+	// Tile of 5 × 2 vectors.
+tile5:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R13
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R12), Z10
+	VMOVUPS      64(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z10, Z12, Z0
+	VFMADD231PS  Z11, Z12, Z1
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z10, Z12, Z2
+	VFMADD231PS  Z11, Z12, Z3
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(R8*1), Z12
+	VFMADD231PS  Z10, Z12, Z6
+	VFMADD231PS  Z11, Z12, Z7
+	VBROADCASTSS (R11)(DX*4), Z12
+	VFMADD231PS  Z10, Z12, Z8
+	VFMADD231PS  Z11, Z12, Z9
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile5step
+
+tile5done:
+	// C = fma(acc, beta, C·alpha)
+	MOVQ        alpha_base+120(FP), R11
+	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
+	VMOVUPS     (CX), Z10
+	VMULPS      (R11), Z10, Z10
+	VFMADD231PS (R12), Z0, Z10
+	VMOVUPS     Z10, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z1, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z3, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z5, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z7, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z9, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -8146,6 +8886,8 @@ tile5done:
 
 	// Tile of 4 × 2 vectors.
 tile4:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -8154,79 +8896,79 @@ tile4:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
+	VBROADCASTSS (R11)(DX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
+	VBROADCASTSS (R11)(DX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
+	VBROADCASTSS (R11)(R8*1), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
+	VBROADCASTSS (R11)(DX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
+	VBROADCASTSS (R11)(DX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
+	VBROADCASTSS (R11)(R8*1), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R13), Z8
-	VMOVUPS      64(R13), Z9
-	VBROADCASTSS (R12), Z10
+	VMOVUPS      (R12), Z8
+	VMOVUPS      64(R12), Z9
+	VBROADCASTSS (R11), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R12)(DX*1), Z10
+	VBROADCASTSS (R11)(DX*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R12)(DX*2), Z10
+	VBROADCASTSS (R11)(DX*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R12)(R8*1), Z10
+	VBROADCASTSS (R11)(R8*1), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile4step
 
 tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z8
 	VMULPS      (R11), Z8, Z8
 	VFMADD231PS (R12), Z0, Z8
@@ -8235,7 +8977,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -8244,7 +8986,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -8253,7 +8995,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -8262,7 +9004,7 @@ tile4done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z7, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -8271,76 +9013,78 @@ tile4done:
 
 	// Tile of 3 × 2 vectors.
 tile3:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
+	VBROADCASTSS (R11)(DX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
+	VBROADCASTSS (R11)(DX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
+	VBROADCASTSS (R11)(DX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
+	VBROADCASTSS (R11)(DX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R13), Z6
-	VMOVUPS      64(R13), Z7
-	VBROADCASTSS (R12), Z8
+	VMOVUPS      (R12), Z6
+	VMOVUPS      64(R12), Z7
+	VBROADCASTSS (R11), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R12)(DX*1), Z8
+	VBROADCASTSS (R11)(DX*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R12)(DX*2), Z8
+	VBROADCASTSS (R11)(DX*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile3step
 
 tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z6
 	VMULPS      (R11), Z6, Z6
 	VFMADD231PS (R12), Z0, Z6
@@ -8349,7 +9093,7 @@ tile3done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -8358,7 +9102,7 @@ tile3done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z4, Z0
@@ -8367,7 +9111,7 @@ tile3done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z5, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -8377,65 +9121,67 @@ tile3done:
 
 	// Tile of 2 × 2 vectors.
 tile2:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
+	VBROADCASTSS (R11)(DX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
+	VBROADCASTSS (R11)(DX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile2done
 
 tile2step:
-	VMOVUPS      (R13), Z4
-	VMOVUPS      64(R13), Z5
-	VBROADCASTSS (R12), Z6
+	VMOVUPS      (R12), Z4
+	VMOVUPS      64(R12), Z5
+	VBROADCASTSS (R11), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R12)(DX*1), Z6
+	VBROADCASTSS (R11)(DX*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile2step
 
 tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z4
 	VMULPS      (R11), Z4, Z4
 	VFMADD231PS (R12), Z0, Z4
@@ -8444,7 +9190,7 @@ tile2done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z2, Z0
@@ -8453,7 +9199,7 @@ tile2done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z3, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -8462,90 +9208,92 @@ tile2done:
 
 	// Tile of 1 × 2 vectors.
 tile1:
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
-	MOVQ    k+112(FP), R11
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R13
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000080
 	JNE     tile1sparse
-	SUBQ    $0x08, R11
+	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	VBROADCASTSS 4(R12), Z2
-	VFMADD231PS  128(R13), Z2, Z0
-	VFMADD231PS  192(R13), Z2, Z1
-	VBROADCASTSS 8(R12), Z2
-	VFMADD231PS  256(R13), Z2, Z0
-	VFMADD231PS  320(R13), Z2, Z1
-	VBROADCASTSS 12(R12), Z2
-	VFMADD231PS  384(R13), Z2, Z0
-	VFMADD231PS  448(R13), Z2, Z1
-	VBROADCASTSS 16(R12), Z2
-	VFMADD231PS  512(R13), Z2, Z0
-	VFMADD231PS  576(R13), Z2, Z1
-	VBROADCASTSS 20(R12), Z2
-	VFMADD231PS  640(R13), Z2, Z0
-	VFMADD231PS  704(R13), Z2, Z1
-	VBROADCASTSS 24(R12), Z2
-	VFMADD231PS  768(R13), Z2, Z0
-	VFMADD231PS  832(R13), Z2, Z1
-	VBROADCASTSS 28(R12), Z2
-	VFMADD231PS  896(R13), Z2, Z0
-	VFMADD231PS  960(R13), Z2, Z1
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000400, R13
-	SUBQ         $0x08, R11
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	VBROADCASTSS 4(R11), Z2
+	VFMADD231PS  128(R12), Z2, Z0
+	VFMADD231PS  192(R12), Z2, Z1
+	VBROADCASTSS 8(R11), Z2
+	VFMADD231PS  256(R12), Z2, Z0
+	VFMADD231PS  320(R12), Z2, Z1
+	VBROADCASTSS 12(R11), Z2
+	VFMADD231PS  384(R12), Z2, Z0
+	VFMADD231PS  448(R12), Z2, Z1
+	VBROADCASTSS 16(R11), Z2
+	VFMADD231PS  512(R12), Z2, Z0
+	VFMADD231PS  576(R12), Z2, Z1
+	VBROADCASTSS 20(R11), Z2
+	VFMADD231PS  640(R12), Z2, Z0
+	VFMADD231PS  704(R12), Z2, Z1
+	VBROADCASTSS 24(R11), Z2
+	VFMADD231PS  768(R12), Z2, Z0
+	VFMADD231PS  832(R12), Z2, Z1
+	VBROADCASTSS 28(R11), Z2
+	VFMADD231PS  896(R12), Z2, Z0
+	VFMADD231PS  960(R12), Z2, Z1
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000400, R12
+	SUBQ         $0x08, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R11
+	SUBQ $0x02, R13
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R12), Z2
-	VFMADD231PS  (R13), Z2, Z0
-	VFMADD231PS  64(R13), Z2, Z1
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z2
 	VMULPS      (R11), Z2, Z2
 	VFMADD231PS (R12), Z0, Z2
@@ -8554,7 +9302,7 @@ tile1done:
 	VMULPS      64(R11), Z0, Z0
 	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -8564,9 +9312,17 @@ tile1done:
 // func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -8615,3366 +9371,11 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile8segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	SUBQ    $0x02, R11
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R11
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z21, Z21
-	VADDPS 64(R11), Z22, Z22
-	VADDPS 128(R11), Z23, Z23
-	ADDQ   ldc+24(FP), R11
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	SUBQ    $0x02, R11
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R11
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	SUBQ    $0x02, R11
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R11
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	SUBQ    $0x02, R11
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R11
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R11
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R11
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	SUBQ    $0x02, R11
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R11
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	SUBQ    $0x02, R11
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
-	JNE     tile1sparse
-	SUBQ    $0x08, R11
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS 4(R12), Z3
-	VFMADD231PS  192(R13), Z3, Z0
-	VFMADD231PS  256(R13), Z3, Z1
-	VFMADD231PS  320(R13), Z3, Z2
-	VBROADCASTSS 8(R12), Z3
-	VFMADD231PS  384(R13), Z3, Z0
-	VFMADD231PS  448(R13), Z3, Z1
-	VFMADD231PS  512(R13), Z3, Z2
-	VBROADCASTSS 12(R12), Z3
-	VFMADD231PS  576(R13), Z3, Z0
-	VFMADD231PS  640(R13), Z3, Z1
-	VFMADD231PS  704(R13), Z3, Z2
-	VBROADCASTSS 16(R12), Z3
-	VFMADD231PS  768(R13), Z3, Z0
-	VFMADD231PS  832(R13), Z3, Z1
-	VFMADD231PS  896(R13), Z3, Z2
-	VBROADCASTSS 20(R12), Z3
-	VFMADD231PS  960(R13), Z3, Z0
-	VFMADD231PS  1024(R13), Z3, Z1
-	VFMADD231PS  1088(R13), Z3, Z2
-	VBROADCASTSS 24(R12), Z3
-	VFMADD231PS  1152(R13), Z3, Z0
-	VFMADD231PS  1216(R13), Z3, Z1
-	VFMADD231PS  1280(R13), Z3, Z2
-	VBROADCASTSS 28(R12), Z3
-	VFMADD231PS  1344(R13), Z3, Z0
-	VFMADD231PS  1408(R13), Z3, Z1
-	VFMADD231PS  1472(R13), Z3, Z2
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000600, R13
-	SUBQ         $0x08, R11
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R11
-
-tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax3AVX512(SB), NOSPLIT, $0-152
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile8segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	SUBQ    $0x02, R11
-	JL      tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R11
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile8step
-
-tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z21, Z21
-	VADDPS 64(R11), Z22, Z22
-	VADDPS 128(R11), Z23, Z23
-	ADDQ   ldc+24(FP), R11
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z24
-	VMOVUPS 64(R11), Z25
-	VMOVUPS 128(R11), Z26
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z24, Z3, Z24
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z25, Z4, Z25
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z26, Z5, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z24, Z6, Z24
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z25, Z7, Z25
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z26, Z8, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z24, Z9, Z24
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z25, Z10, Z25
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z26, Z11, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z24, Z15, Z24
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z25, Z16, Z25
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z26, Z17, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z18, (CX)
-	VMAXPS  Z24, Z18, Z24
-	VMOVUPS Z19, 64(CX)
-	VMAXPS  Z25, Z19, Z25
-	VMOVUPS Z20, 128(CX)
-	VMAXPS  Z26, Z20, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z21, (CX)
-	VMAXPS  Z24, Z21, Z24
-	VMOVUPS Z22, 64(CX)
-	VMAXPS  Z25, Z22, Z25
-	VMOVUPS Z23, 128(CX)
-	VMAXPS  Z26, Z23, Z26
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z24, (R11)
-	VMOVUPS Z25, 64(R11)
-	VMOVUPS Z26, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile7segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	SUBQ    $0x02, R11
-	JL      tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R11
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile7step
-
-tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z21
-	VMOVUPS 64(R11), Z22
-	VMOVUPS 128(R11), Z23
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z21, Z0, Z21
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z22, Z1, Z22
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z23, Z2, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z21, Z3, Z21
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z22, Z4, Z22
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z23, Z5, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z21, Z6, Z21
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z22, Z7, Z22
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z23, Z8, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z21, Z9, Z21
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z22, Z10, Z22
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z23, Z11, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z21, Z12, Z21
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z22, Z13, Z22
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z23, Z14, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z21, Z15, Z21
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z22, Z16, Z22
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z23, Z17, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z18, (CX)
-	VMAXPS  Z21, Z18, Z21
-	VMOVUPS Z19, 64(CX)
-	VMAXPS  Z22, Z19, Z22
-	VMOVUPS Z20, 128(CX)
-	VMAXPS  Z23, Z20, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	SUBQ    $0x02, R11
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R11
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z18, Z0, Z18
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z19, Z1, Z19
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z20, Z2, Z20
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z18, Z3, Z18
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z19, Z4, Z19
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z20, Z5, Z20
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z18, Z6, Z18
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z19, Z7, Z19
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z20, Z8, Z20
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z18, Z9, Z18
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z19, Z10, Z19
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z20, Z11, Z20
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z18, Z12, Z18
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z19, Z13, Z19
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z20, Z14, Z20
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z18, Z15, Z18
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z19, Z16, Z19
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z20, Z17, Z20
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	SUBQ    $0x02, R11
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R11
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z15, Z0, Z15
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z16, Z1, Z16
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z17, Z2, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z15, Z3, Z15
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z17, Z5, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z15, Z6, Z15
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z16, Z7, Z16
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z17, Z8, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z15, Z9, Z15
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z16, Z10, Z16
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z17, Z11, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z15, Z12, Z15
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z16, Z13, Z16
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z17, Z14, Z17
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R11
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R11
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z13, Z1, Z13
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z14, Z2, Z14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z12, Z3, Z12
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z13, Z4, Z13
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z14, Z5, Z14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z13, Z7, Z13
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z14, Z8, Z14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z12, Z9, Z12
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z13, Z10, Z13
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z14, Z11, Z14
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	SUBQ    $0x02, R11
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R11
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z9, Z0, Z9
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z10, Z1, Z10
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z11, Z2, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z9, Z3, Z9
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z10, Z4, Z10
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z11, Z5, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z9, Z6, Z9
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z10, Z7, Z10
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z11, Z8, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	SUBQ    $0x02, R11
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z6, Z0, Z6
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z7, Z1, Z7
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z8, Z2, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z6, Z3, Z6
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z7, Z4, Z7
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z8, Z5, Z8
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R11
-	MOVQ R11, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
-	JNE     tile1sparse
-	SUBQ    $0x08, R11
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS 4(R12), Z3
-	VFMADD231PS  192(R13), Z3, Z0
-	VFMADD231PS  256(R13), Z3, Z1
-	VFMADD231PS  320(R13), Z3, Z2
-	VBROADCASTSS 8(R12), Z3
-	VFMADD231PS  384(R13), Z3, Z0
-	VFMADD231PS  448(R13), Z3, Z1
-	VFMADD231PS  512(R13), Z3, Z2
-	VBROADCASTSS 12(R12), Z3
-	VFMADD231PS  576(R13), Z3, Z0
-	VFMADD231PS  640(R13), Z3, Z1
-	VFMADD231PS  704(R13), Z3, Z2
-	VBROADCASTSS 16(R12), Z3
-	VFMADD231PS  768(R13), Z3, Z0
-	VFMADD231PS  832(R13), Z3, Z1
-	VFMADD231PS  896(R13), Z3, Z2
-	VBROADCASTSS 20(R12), Z3
-	VFMADD231PS  960(R13), Z3, Z0
-	VFMADD231PS  1024(R13), Z3, Z1
-	VFMADD231PS  1088(R13), Z3, Z2
-	VBROADCASTSS 24(R12), Z3
-	VFMADD231PS  1152(R13), Z3, Z0
-	VFMADD231PS  1216(R13), Z3, Z1
-	VFMADD231PS  1280(R13), Z3, Z2
-	VBROADCASTSS 28(R12), Z3
-	VFMADD231PS  1344(R13), Z3, Z0
-	VFMADD231PS  1408(R13), Z3, Z1
-	VFMADD231PS  1472(R13), Z3, Z2
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000600, R13
-	SUBQ         $0x08, R11
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R11
-
-tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z3, Z0, Z3
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z4, Z1, Z4
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z5, Z2, Z5
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge3AVX512(SB), NOSPLIT, $0-168
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -11999,142 +9400,3783 @@ tile8:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile8steps
 
 tile8fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile8done
 
 tile8step:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile8step
+
+tile8done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+tile8more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z21, Z21
+	VADDPS 64(R13), Z22, Z22
+	VADDPS 128(R13), Z23, Z23
+	ADDQ   b_cap+88(FP), R13
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile8last
+
+tile8next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z21, (R13)
+	VMOVUPS Z22, 64(R13)
+	VMOVUPS Z23, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile8segment
+
+	// Tile of 7 × 3 vectors.
+tile7:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	SUBQ   $0x02, R13
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R11)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R11)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R11)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R11)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R13
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R11)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R11)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile7step
+
+tile7done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile7more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile7last
+
+tile7next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile7segment
+
+	// Tile of 6 × 3 vectors.
+tile6:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	SUBQ   $0x02, R13
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R11)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R11)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R11)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R11)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R11)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R11)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R11)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R11)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R11)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R11)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R13
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R11)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R11)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R11)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R11)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R11)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 3 vectors.
+tile5:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	SUBQ   $0x02, R13
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R13
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	SUBQ   $0x02, R13
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R11)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R11)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R11)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R11)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R11)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R11)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R13
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R11)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R11)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R11)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	SUBQ   $0x02, R13
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R13
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	SUBQ   $0x02, R13
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z3
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z4
+	VMOVUPS      128(R12), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z3
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z4
+	VMOVUPS      128(R12), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R13
+	JZ   tile2done
+
+tile2step:
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z3
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z4
+	VMOVUPS      128(R12), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x000000c0
+	JNE     tile1sparse
+	SUBQ    $0x08, R13
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS 4(R11), Z3
+	VFMADD231PS  192(R12), Z3, Z0
+	VFMADD231PS  256(R12), Z3, Z1
+	VFMADD231PS  320(R12), Z3, Z2
+	VBROADCASTSS 8(R11), Z3
+	VFMADD231PS  384(R12), Z3, Z0
+	VFMADD231PS  448(R12), Z3, Z1
+	VFMADD231PS  512(R12), Z3, Z2
+	VBROADCASTSS 12(R11), Z3
+	VFMADD231PS  576(R12), Z3, Z0
+	VFMADD231PS  640(R12), Z3, Z1
+	VFMADD231PS  704(R12), Z3, Z2
+	VBROADCASTSS 16(R11), Z3
+	VFMADD231PS  768(R12), Z3, Z0
+	VFMADD231PS  832(R12), Z3, Z1
+	VFMADD231PS  896(R12), Z3, Z2
+	VBROADCASTSS 20(R11), Z3
+	VFMADD231PS  960(R12), Z3, Z0
+	VFMADD231PS  1024(R12), Z3, Z1
+	VFMADD231PS  1088(R12), Z3, Z2
+	VBROADCASTSS 24(R11), Z3
+	VFMADD231PS  1152(R12), Z3, Z0
+	VFMADD231PS  1216(R12), Z3, Z1
+	VFMADD231PS  1280(R12), Z3, Z2
+	VBROADCASTSS 28(R11), Z3
+	VFMADD231PS  1344(R12), Z3, Z0
+	VFMADD231PS  1408(R12), Z3, Z1
+	VFMADD231PS  1472(R12), Z3, Z2
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000600, R12
+	SUBQ         $0x08, R13
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R13
+
+tile1sparse:
+	SUBQ $0x02, R13
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R13
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R11, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+128(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+128(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax3AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
+	MOVQ a_base+32(FP), AX
+	MOVQ c_base+0(FP), CX
+	MOVQ rs+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ cs+64(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+96(FP), SI
+	SHLQ $0x02, SI
+	MOVQ m+104(FP), DI
+	LEAQ (DX)(DX*2), R8
+	LEAQ (R8)(DX*2), R9
+	LEAQ (R9)(DX*2), R10
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000010
+	JGE  tile8
+	CMPQ DI, $0x00000008
+	JE   tile8
+	MOVQ DI, R11
+	JL   last
+	INCQ R11
+	SHRQ $0x01, R11
+
+last:
+	TESTQ R11, R11
+	JZ    done
+	CMPQ  R11, $0x00000001
+	JE    tile1
+	CMPQ  R11, $0x00000002
+	JE    tile2
+	CMPQ  R11, $0x00000003
+	JE    tile3
+	CMPQ  R11, $0x00000004
+	JE    tile4
+	CMPQ  R11, $0x00000005
+	JE    tile5
+	CMPQ  R11, $0x00000006
+	JE    tile6
+	CMPQ  R11, $0x00000007
+	JE    tile7
+	CMPQ  R11, $0x00000008
+	JE    tile8
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 8 × 3 vectors.
+tile8:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	SUBQ   $0x02, R13
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R11)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R11)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R13
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R11)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile8step
+
+tile8done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
+
+tile8last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z24
+	VMOVUPS 64(R11), Z25
+	VMOVUPS 128(R11), Z26
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z24, Z0, Z24
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z25, Z1, Z25
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z26, Z2, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z24, Z3, Z24
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z25, Z4, Z25
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z26, Z5, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z24, Z6, Z24
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z25, Z7, Z25
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z26, Z8, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z24, Z9, Z24
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z25, Z10, Z25
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z26, Z11, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z15, (CX)
+	VMAXPS  Z24, Z15, Z24
+	VMOVUPS Z16, 64(CX)
+	VMAXPS  Z25, Z16, Z25
+	VMOVUPS Z17, 128(CX)
+	VMAXPS  Z26, Z17, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z18, (CX)
+	VMAXPS  Z24, Z18, Z24
+	VMOVUPS Z19, 64(CX)
+	VMAXPS  Z25, Z19, Z25
+	VMOVUPS Z20, 128(CX)
+	VMAXPS  Z26, Z20, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z21, (CX)
+	VMAXPS  Z24, Z21, Z24
+	VMOVUPS Z22, 64(CX)
+	VMAXPS  Z25, Z22, Z25
+	VMOVUPS Z23, 128(CX)
+	VMAXPS  Z26, Z23, Z26
+	ADDQ    R12, CX
+	VMOVUPS Z24, (R11)
+	VMOVUPS Z25, 64(R11)
+	VMOVUPS Z26, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
+	JMP  rows
+
+tile8more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z21, Z21
+	VADDPS 64(R13), Z22, Z22
+	VADDPS 128(R13), Z23, Z23
+	ADDQ   b_cap+88(FP), R13
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile8last
+
+tile8next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z21, (R13)
+	VMOVUPS Z22, 64(R13)
+	VMOVUPS Z23, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile8segment
+
+	// Tile of 7 × 3 vectors.
+tile7:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile7segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	SUBQ   $0x02, R13
+	JL     tile7fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R11)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R11)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R11)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R11)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile7steps
+
+tile7fewer:
+	ADDQ $0x02, R13
+	JZ   tile7done
+
+tile7step:
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  Z21, Z24, Z0
+	VFMADD231PS  Z22, Z24, Z1
+	VFMADD231PS  Z23, Z24, Z2
+	VBROADCASTSS (R11)(DX*1), Z24
+	VFMADD231PS  Z21, Z24, Z3
+	VFMADD231PS  Z22, Z24, Z4
+	VFMADD231PS  Z23, Z24, Z5
+	VBROADCASTSS (R11)(DX*2), Z24
+	VFMADD231PS  Z21, Z24, Z6
+	VFMADD231PS  Z22, Z24, Z7
+	VFMADD231PS  Z23, Z24, Z8
+	VBROADCASTSS (R11)(R8*1), Z24
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R11)(DX*4), Z24
+	VFMADD231PS  Z21, Z24, Z12
+	VFMADD231PS  Z22, Z24, Z13
+	VFMADD231PS  Z23, Z24, Z14
+	VBROADCASTSS (R11)(R9*1), Z24
+	VFMADD231PS  Z21, Z24, Z15
+	VFMADD231PS  Z22, Z24, Z16
+	VFMADD231PS  Z23, Z24, Z17
+	VBROADCASTSS (R11)(R8*2), Z24
+	VFMADD231PS  Z21, Z24, Z18
+	VFMADD231PS  Z22, Z24, Z19
+	VFMADD231PS  Z23, Z24, Z20
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile7step
+
+tile7done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
+
+tile7last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z21
+	VMOVUPS 64(R11), Z22
+	VMOVUPS 128(R11), Z23
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z21, Z0, Z21
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z22, Z1, Z22
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z23, Z2, Z23
+	ADDQ    R12, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z21, Z3, Z21
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z22, Z4, Z22
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z23, Z5, Z23
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z21, Z6, Z21
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z22, Z7, Z22
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z23, Z8, Z23
+	ADDQ    R12, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z21, Z9, Z21
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z22, Z10, Z22
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z23, Z11, Z23
+	ADDQ    R12, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z21, Z12, Z21
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z22, Z13, Z22
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z23, Z14, Z23
+	ADDQ    R12, CX
+	VMOVUPS Z15, (CX)
+	VMAXPS  Z21, Z15, Z21
+	VMOVUPS Z16, 64(CX)
+	VMAXPS  Z22, Z16, Z22
+	VMOVUPS Z17, 128(CX)
+	VMAXPS  Z23, Z17, Z23
+	ADDQ    R12, CX
+	VMOVUPS Z18, (CX)
+	VMAXPS  Z21, Z18, Z21
+	VMOVUPS Z19, 64(CX)
+	VMAXPS  Z22, Z19, Z22
+	VMOVUPS Z20, 128(CX)
+	VMAXPS  Z23, Z20, Z23
+	ADDQ    R12, CX
+	VMOVUPS Z21, (R11)
+	VMOVUPS Z22, 64(R11)
+	VMOVUPS Z23, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile7more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile7last
+
+tile7next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile7segment
+
+	// Tile of 6 × 3 vectors.
+tile6:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	SUBQ   $0x02, R13
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R11)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R11)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R11)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R11)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R11)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R11)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R11)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R11)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R11)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R11)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R13
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
+	VFMADD231PS  Z18, Z21, Z0
+	VFMADD231PS  Z19, Z21, Z1
+	VFMADD231PS  Z20, Z21, Z2
+	VBROADCASTSS (R11)(DX*1), Z21
+	VFMADD231PS  Z18, Z21, Z3
+	VFMADD231PS  Z19, Z21, Z4
+	VFMADD231PS  Z20, Z21, Z5
+	VBROADCASTSS (R11)(DX*2), Z21
+	VFMADD231PS  Z18, Z21, Z6
+	VFMADD231PS  Z19, Z21, Z7
+	VFMADD231PS  Z20, Z21, Z8
+	VBROADCASTSS (R11)(R8*1), Z21
+	VFMADD231PS  Z18, Z21, Z9
+	VFMADD231PS  Z19, Z21, Z10
+	VFMADD231PS  Z20, Z21, Z11
+	VBROADCASTSS (R11)(DX*4), Z21
+	VFMADD231PS  Z18, Z21, Z12
+	VFMADD231PS  Z19, Z21, Z13
+	VFMADD231PS  Z20, Z21, Z14
+	VBROADCASTSS (R11)(R9*1), Z21
+	VFMADD231PS  Z18, Z21, Z15
+	VFMADD231PS  Z19, Z21, Z16
+	VFMADD231PS  Z20, Z21, Z17
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z18
+	VMOVUPS 64(R11), Z19
+	VMOVUPS 128(R11), Z20
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z18, Z0, Z18
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z19, Z1, Z19
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z20, Z2, Z20
+	ADDQ    R12, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z18, Z3, Z18
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z19, Z4, Z19
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z20, Z5, Z20
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z18, Z6, Z18
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z19, Z7, Z19
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z20, Z8, Z20
+	ADDQ    R12, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z18, Z9, Z18
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z19, Z10, Z19
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z20, Z11, Z20
+	ADDQ    R12, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z18, Z12, Z18
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z19, Z13, Z19
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z20, Z14, Z20
+	ADDQ    R12, CX
+	VMOVUPS Z15, (CX)
+	VMAXPS  Z18, Z15, Z18
+	VMOVUPS Z16, 64(CX)
+	VMAXPS  Z19, Z16, Z19
+	VMOVUPS Z17, 128(CX)
+	VMAXPS  Z20, Z17, Z20
+	ADDQ    R12, CX
+	VMOVUPS Z18, (R11)
+	VMOVUPS Z19, 64(R11)
+	VMOVUPS Z20, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile6last
+
+tile6next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 3 vectors.
+tile5:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	SUBQ   $0x02, R13
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R13
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z15, Z18, Z0
+	VFMADD231PS  Z16, Z18, Z1
+	VFMADD231PS  Z17, Z18, Z2
+	VBROADCASTSS (R11)(DX*1), Z18
+	VFMADD231PS  Z15, Z18, Z3
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(DX*2), Z18
+	VFMADD231PS  Z15, Z18, Z6
+	VFMADD231PS  Z16, Z18, Z7
+	VFMADD231PS  Z17, Z18, Z8
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z15, Z18, Z9
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(DX*4), Z18
+	VFMADD231PS  Z15, Z18, Z12
+	VFMADD231PS  Z16, Z18, Z13
+	VFMADD231PS  Z17, Z18, Z14
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z15
+	VMOVUPS 64(R11), Z16
+	VMOVUPS 128(R11), Z17
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z15, Z0, Z15
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z16, Z1, Z16
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z17, Z2, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z15, Z3, Z15
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z16, Z4, Z16
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z17, Z5, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z15, Z6, Z15
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z16, Z7, Z16
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z17, Z8, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z15, Z9, Z15
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z16, Z10, Z16
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z17, Z11, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z15, Z12, Z15
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z16, Z13, Z16
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z17, Z14, Z17
+	ADDQ    R12, CX
+	VMOVUPS Z15, (R11)
+	VMOVUPS Z16, 64(R11)
+	VMOVUPS Z17, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile5last
+
+tile5next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	SUBQ   $0x02, R13
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R11)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R11)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R11)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R11)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R11)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R11)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R13
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (R11)(DX*1), Z15
+	VFMADD231PS  Z12, Z15, Z3
+	VFMADD231PS  Z13, Z15, Z4
+	VFMADD231PS  Z14, Z15, Z5
+	VBROADCASTSS (R11)(DX*2), Z15
+	VFMADD231PS  Z12, Z15, Z6
+	VFMADD231PS  Z13, Z15, Z7
+	VFMADD231PS  Z14, Z15, Z8
+	VBROADCASTSS (R11)(R8*1), Z15
+	VFMADD231PS  Z12, Z15, Z9
+	VFMADD231PS  Z13, Z15, Z10
+	VFMADD231PS  Z14, Z15, Z11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z12
+	VMOVUPS 64(R11), Z13
+	VMOVUPS 128(R11), Z14
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z12, Z0, Z12
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z13, Z1, Z13
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z14, Z2, Z14
+	ADDQ    R12, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z12, Z3, Z12
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z13, Z4, Z13
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z14, Z5, Z14
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z12, Z6, Z12
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z13, Z7, Z13
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z14, Z8, Z14
+	ADDQ    R12, CX
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z12, Z9, Z12
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z13, Z10, Z13
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z14, Z11, Z14
+	ADDQ    R12, CX
+	VMOVUPS Z12, (R11)
+	VMOVUPS Z13, 64(R11)
+	VMOVUPS Z14, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile4last
+
+tile4next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	SUBQ   $0x02, R13
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R13
+	JZ   tile3done
+
+tile3step:
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z10, Z12, Z1
+	VFMADD231PS  Z11, Z12, Z2
+	VBROADCASTSS (R11)(DX*1), Z12
+	VFMADD231PS  Z9, Z12, Z3
+	VFMADD231PS  Z10, Z12, Z4
+	VFMADD231PS  Z11, Z12, Z5
+	VBROADCASTSS (R11)(DX*2), Z12
+	VFMADD231PS  Z9, Z12, Z6
+	VFMADD231PS  Z10, Z12, Z7
+	VFMADD231PS  Z11, Z12, Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z9
+	VMOVUPS 64(R11), Z10
+	VMOVUPS 128(R11), Z11
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z9, Z0, Z9
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z10, Z1, Z10
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z11, Z2, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z9, Z3, Z9
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z10, Z4, Z10
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z11, Z5, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z9, Z6, Z9
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z10, Z7, Z10
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z11, Z8, Z11
+	ADDQ    R12, CX
+	VMOVUPS Z9, (R11)
+	VMOVUPS Z10, 64(R11)
+	VMOVUPS Z11, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile3last
+
+tile3next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	SUBQ   $0x02, R13
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z3
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z4
+	VMOVUPS      128(R12), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z3
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z4
+	VMOVUPS      128(R12), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R13
+	JZ   tile2done
+
+tile2step:
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
+	VFMADD231PS  Z8, Z6, Z0
+	VFMADD231PS  Z8, Z7, Z3
+	VMOVUPS      64(R12), Z8
+	VFMADD231PS  Z8, Z6, Z1
+	VFMADD231PS  Z8, Z7, Z4
+	VMOVUPS      128(R12), Z8
+	VFMADD231PS  Z8, Z6, Z2
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z6
+	VMOVUPS 64(R11), Z7
+	VMOVUPS 128(R11), Z8
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z6, Z0, Z6
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z7, Z1, Z7
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z8, Z2, Z8
+	ADDQ    R12, CX
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z6, Z3, Z6
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z7, Z4, Z7
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z8, Z5, Z8
+	ADDQ    R12, CX
+	VMOVUPS Z6, (R11)
+	VMOVUPS Z7, 64(R11)
+	VMOVUPS Z8, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile2last
+
+tile2next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x000000c0
+	JNE     tile1sparse
+	SUBQ    $0x08, R13
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS 4(R11), Z3
+	VFMADD231PS  192(R12), Z3, Z0
+	VFMADD231PS  256(R12), Z3, Z1
+	VFMADD231PS  320(R12), Z3, Z2
+	VBROADCASTSS 8(R11), Z3
+	VFMADD231PS  384(R12), Z3, Z0
+	VFMADD231PS  448(R12), Z3, Z1
+	VFMADD231PS  512(R12), Z3, Z2
+	VBROADCASTSS 12(R11), Z3
+	VFMADD231PS  576(R12), Z3, Z0
+	VFMADD231PS  640(R12), Z3, Z1
+	VFMADD231PS  704(R12), Z3, Z2
+	VBROADCASTSS 16(R11), Z3
+	VFMADD231PS  768(R12), Z3, Z0
+	VFMADD231PS  832(R12), Z3, Z1
+	VFMADD231PS  896(R12), Z3, Z2
+	VBROADCASTSS 20(R11), Z3
+	VFMADD231PS  960(R12), Z3, Z0
+	VFMADD231PS  1024(R12), Z3, Z1
+	VFMADD231PS  1088(R12), Z3, Z2
+	VBROADCASTSS 24(R11), Z3
+	VFMADD231PS  1152(R12), Z3, Z0
+	VFMADD231PS  1216(R12), Z3, Z1
+	VFMADD231PS  1280(R12), Z3, Z2
+	VBROADCASTSS 28(R11), Z3
+	VFMADD231PS  1344(R12), Z3, Z0
+	VFMADD231PS  1408(R12), Z3, Z1
+	VFMADD231PS  1472(R12), Z3, Z2
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000600, R12
+	SUBQ         $0x08, R13
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R13
+
+tile1sparse:
+	SUBQ $0x02, R13
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R13
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS (R11), Z3
+	VMOVUPS 64(R11), Z4
+	VMOVUPS 128(R11), Z5
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z3, Z0, Z3
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z4, Z1, Z4
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z5, Z2, Z5
+	ADDQ    R12, CX
+	VMOVUPS Z3, (R11)
+	VMOVUPS Z4, 64(R11)
+	VMOVUPS Z5, 128(R11)
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R11
+	MOVQ R11, a_len+40(FP)
+	XORQ R11, R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  tile1last
+
+tile1next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	XORQ    AX, AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·GemmMerge3AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    cs+64(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    m+104(FP), DI
+	LEAQ    (DX)(DX*2), R8
+	LEAQ    (R8)(DX*2), R9
+	LEAQ    (R9)(DX*2), R10
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x00000010
+	JGE  tile8
+	CMPQ DI, $0x00000008
+	JE   tile8
+	MOVQ DI, R11
+	JL   last
+	INCQ R11
+	SHRQ $0x01, R11
+
+last:
+	TESTQ R11, R11
+	JZ    done
+	CMPQ  R11, $0x00000001
+	JE    tile1
+	CMPQ  R11, $0x00000002
+	JE    tile2
+	CMPQ  R11, $0x00000003
+	JE    tile3
+	CMPQ  R11, $0x00000004
+	JE    tile4
+	CMPQ  R11, $0x00000005
+	JE    tile5
+	CMPQ  R11, $0x00000006
+	JE    tile6
+	CMPQ  R11, $0x00000007
+	JE    tile7
+	CMPQ  R11, $0x00000008
+	JE    tile8
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 8 × 3 vectors.
+tile8:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
+	JL     tile8fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R11)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R11)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
+	JGE          tile8steps
+
+tile8fewer:
+	ADDQ $0x02, R13
+	JZ   tile8done
+
+tile8step:
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R11)(DX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(DX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(DX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile8step
 
 tile8done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z24
 	VMULPS      (R11), Z24, Z24
 	VFMADD231PS (R12), Z0, Z24
@@ -12147,7 +13189,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -12160,7 +13202,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -12173,7 +13215,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -12186,7 +13228,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -12199,7 +13241,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z15, Z0
@@ -12212,7 +13254,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z17, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z18, Z0
@@ -12225,7 +13267,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z20, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z21, Z0
@@ -12238,7 +13280,7 @@ tile8done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z23, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
@@ -12247,6 +13289,8 @@ tile8done:
 
 	// Tile of 7 × 3 vectors.
 tile7:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -12268,130 +13312,130 @@ tile7:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile7steps
 
 tile7fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile7done
 
 tile7step:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile7step
 
 tile7done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z21
 	VMULPS      (R11), Z21, Z21
 	VFMADD231PS (R12), Z0, Z21
@@ -12404,7 +13448,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -12417,7 +13461,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -12430,7 +13474,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -12443,7 +13487,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -12456,7 +13500,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z15, Z0
@@ -12469,7 +13513,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z17, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z18, Z0
@@ -12482,7 +13526,7 @@ tile7done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z20, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -12493,6 +13537,8 @@ tile7done:
 
 	// Tile of 6 × 3 vectors.
 tile6:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -12511,118 +13557,118 @@ tile6:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z18
 	VMULPS      (R11), Z18, Z18
 	VFMADD231PS (R12), Z0, Z18
@@ -12635,7 +13681,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -12648,7 +13694,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -12661,7 +13707,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -12674,7 +13720,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -12687,7 +13733,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z15, Z0
@@ -12700,7 +13746,7 @@ tile6done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z17, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -12710,6 +13756,8 @@ tile6done:
 
 	// Tile of 5 × 3 vectors.
 tile5:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -12725,106 +13773,106 @@ tile5:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile5step
 
 tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z15
 	VMULPS      (R11), Z15, Z15
 	VFMADD231PS (R12), Z0, Z15
@@ -12837,7 +13885,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -12850,7 +13898,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -12863,7 +13911,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -12876,7 +13924,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z12, Z0
@@ -12889,7 +13937,7 @@ tile5done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z14, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -12899,6 +13947,8 @@ tile5done:
 
 	// Tile of 4 × 3 vectors.
 tile4:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -12911,94 +13961,94 @@ tile4:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile4step
 
 tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z12
 	VMULPS      (R11), Z12, Z12
 	VFMADD231PS (R12), Z0, Z12
@@ -13011,7 +14061,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -13024,7 +14074,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -13037,7 +14087,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z9, Z0
@@ -13050,7 +14100,7 @@ tile4done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z11, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -13059,6 +14109,8 @@ tile4done:
 
 	// Tile of 3 × 3 vectors.
 tile3:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -13068,82 +14120,82 @@ tile3:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile3step
 
 tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z9
 	VMULPS      (R11), Z9, Z9
 	VFMADD231PS (R12), Z0, Z9
@@ -13156,7 +14208,7 @@ tile3done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -13169,7 +14221,7 @@ tile3done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z6, Z0
@@ -13182,7 +14234,7 @@ tile3done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z8, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -13192,76 +14244,78 @@ tile3done:
 
 	// Tile of 2 × 3 vectors.
 tile2:
+	MOVQ   AX, R11
+	MOVQ   b_base+72(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k+112(FP), R11
-	MOVQ   AX, R12
-	MOVQ   b_base+72(FP), R13
-	SUBQ   $0x02, R11
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
+	VMOVUPS      64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
+	VMOVUPS      128(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
+	VMOVUPS      64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
+	VMOVUPS      128(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
+	VMOVUPS      64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
+	VMOVUPS      128(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile2step
 
 tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z6
 	VMULPS      (R11), Z6, Z6
 	VFMADD231PS (R12), Z0, Z6
@@ -13274,7 +14328,7 @@ tile2done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R11), Z0, Z0
 	VFMADD231PS (R12), Z3, Z0
@@ -13287,7 +14341,7 @@ tile2done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z5, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -13296,102 +14350,104 @@ tile2done:
 
 	// Tile of 1 × 3 vectors.
 tile1:
+	MOVQ    AX, R11
+	MOVQ    b_base+72(FP), R12
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
-	MOVQ    k+112(FP), R11
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
+	MOVQ    k+112(FP), R13
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
 	JNE     tile1sparse
-	SUBQ    $0x08, R11
+	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS 4(R12), Z3
-	VFMADD231PS  192(R13), Z3, Z0
-	VFMADD231PS  256(R13), Z3, Z1
-	VFMADD231PS  320(R13), Z3, Z2
-	VBROADCASTSS 8(R12), Z3
-	VFMADD231PS  384(R13), Z3, Z0
-	VFMADD231PS  448(R13), Z3, Z1
-	VFMADD231PS  512(R13), Z3, Z2
-	VBROADCASTSS 12(R12), Z3
-	VFMADD231PS  576(R13), Z3, Z0
-	VFMADD231PS  640(R13), Z3, Z1
-	VFMADD231PS  704(R13), Z3, Z2
-	VBROADCASTSS 16(R12), Z3
-	VFMADD231PS  768(R13), Z3, Z0
-	VFMADD231PS  832(R13), Z3, Z1
-	VFMADD231PS  896(R13), Z3, Z2
-	VBROADCASTSS 20(R12), Z3
-	VFMADD231PS  960(R13), Z3, Z0
-	VFMADD231PS  1024(R13), Z3, Z1
-	VFMADD231PS  1088(R13), Z3, Z2
-	VBROADCASTSS 24(R12), Z3
-	VFMADD231PS  1152(R13), Z3, Z0
-	VFMADD231PS  1216(R13), Z3, Z1
-	VFMADD231PS  1280(R13), Z3, Z2
-	VBROADCASTSS 28(R12), Z3
-	VFMADD231PS  1344(R13), Z3, Z0
-	VFMADD231PS  1408(R13), Z3, Z1
-	VFMADD231PS  1472(R13), Z3, Z2
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000600, R13
-	SUBQ         $0x08, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS 4(R11), Z3
+	VFMADD231PS  192(R12), Z3, Z0
+	VFMADD231PS  256(R12), Z3, Z1
+	VFMADD231PS  320(R12), Z3, Z2
+	VBROADCASTSS 8(R11), Z3
+	VFMADD231PS  384(R12), Z3, Z0
+	VFMADD231PS  448(R12), Z3, Z1
+	VFMADD231PS  512(R12), Z3, Z2
+	VBROADCASTSS 12(R11), Z3
+	VFMADD231PS  576(R12), Z3, Z0
+	VFMADD231PS  640(R12), Z3, Z1
+	VFMADD231PS  704(R12), Z3, Z2
+	VBROADCASTSS 16(R11), Z3
+	VFMADD231PS  768(R12), Z3, Z0
+	VFMADD231PS  832(R12), Z3, Z1
+	VFMADD231PS  896(R12), Z3, Z2
+	VBROADCASTSS 20(R11), Z3
+	VFMADD231PS  960(R12), Z3, Z0
+	VFMADD231PS  1024(R12), Z3, Z1
+	VFMADD231PS  1088(R12), Z3, Z2
+	VBROADCASTSS 24(R11), Z3
+	VFMADD231PS  1152(R12), Z3, Z0
+	VFMADD231PS  1216(R12), Z3, Z1
+	VFMADD231PS  1280(R12), Z3, Z2
+	VBROADCASTSS 28(R11), Z3
+	VFMADD231PS  1344(R12), Z3, Z0
+	VFMADD231PS  1408(R12), Z3, Z1
+	VFMADD231PS  1472(R12), Z3, Z2
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000600, R12
+	SUBQ         $0x08, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R11
+	SUBQ $0x02, R13
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R11
 	MOVQ        beta_base+144(FP), R12
+	MOVQ        ldc+24(FP), R13
+	SHLQ        $0x02, R13
 	VMOVUPS     (CX), Z3
 	VMULPS      (R11), Z3, Z3
 	VFMADD231PS (R12), Z0, Z3
@@ -13404,7 +14460,7 @@ tile1done:
 	VMULPS      128(R11), Z0, Z0
 	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R13, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -13414,9 +14470,17 @@ tile1done:
 // func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -13460,2592 +14524,11 @@ done:
 
 	// Tile of 6 × 4 vectors.
 tile6:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
 
 tile6segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	SUBQ    $0x02, R10
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R10
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z12, Z12
-	VADDPS 64(R10), Z13, Z13
-	VADDPS 128(R10), Z14, Z14
-	VADDPS 192(R10), Z15, Z15
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z16, Z16
-	VADDPS 64(R10), Z17, Z17
-	VADDPS 128(R10), Z18, Z18
-	VADDPS 192(R10), Z19, Z19
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z20, Z20
-	VADDPS 64(R10), Z21, Z21
-	VADDPS 128(R10), Z22, Z22
-	VADDPS 192(R10), Z23, Z23
-	ADDQ   ldc+24(FP), R10
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z16, (R10)
-	VMOVUPS Z17, 64(R10)
-	VMOVUPS Z18, 128(R10)
-	VMOVUPS Z19, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z20, (R10)
-	VMOVUPS Z21, 64(R10)
-	VMOVUPS Z22, 128(R10)
-	VMOVUPS Z23, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	VMOVUPS Z15, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	VMOVUPS Z18, 128(CX)
-	VMOVUPS Z19, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z20, (CX)
-	VMOVUPS Z21, 64(CX)
-	VMOVUPS Z22, 128(CX)
-	VMOVUPS Z23, 192(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 4 vectors.
-tile5:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	SUBQ    $0x02, R10
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R10
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z12, Z12
-	VADDPS 64(R10), Z13, Z13
-	VADDPS 128(R10), Z14, Z14
-	VADDPS 192(R10), Z15, Z15
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z16, Z16
-	VADDPS 64(R10), Z17, Z17
-	VADDPS 128(R10), Z18, Z18
-	VADDPS 192(R10), Z19, Z19
-	ADDQ   ldc+24(FP), R10
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z16, (R10)
-	VMOVUPS Z17, 64(R10)
-	VMOVUPS Z18, 128(R10)
-	VMOVUPS Z19, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	VMOVUPS Z15, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	VMOVUPS Z18, 128(CX)
-	VMOVUPS Z19, 192(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 4 vectors.
-tile4:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	SUBQ    $0x02, R10
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R10
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z12, Z12
-	VADDPS 64(R10), Z13, Z13
-	VADDPS 128(R10), Z14, Z14
-	VADDPS 192(R10), Z15, Z15
-	ADDQ   ldc+24(FP), R10
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	VMOVUPS Z15, 192(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 4 vectors.
-tile3:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R10
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R10
-	JZ   tile3done
-
-tile3step:
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 4 vectors.
-tile2:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	SUBQ    $0x02, R10
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R10
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 4 vectors.
-tile1:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	MOVQ    k+112(FP), R10
-	MOVQ    R10, c_len+8(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000100
-	JNE     tile1sparse
-	SUBQ    $0x08, R10
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS 4(R11), Z4
-	VFMADD231PS  256(R12), Z4, Z0
-	VFMADD231PS  320(R12), Z4, Z1
-	VFMADD231PS  384(R12), Z4, Z2
-	VFMADD231PS  448(R12), Z4, Z3
-	VBROADCASTSS 8(R11), Z4
-	VFMADD231PS  512(R12), Z4, Z0
-	VFMADD231PS  576(R12), Z4, Z1
-	VFMADD231PS  640(R12), Z4, Z2
-	VFMADD231PS  704(R12), Z4, Z3
-	VBROADCASTSS 12(R11), Z4
-	VFMADD231PS  768(R12), Z4, Z0
-	VFMADD231PS  832(R12), Z4, Z1
-	VFMADD231PS  896(R12), Z4, Z2
-	VFMADD231PS  960(R12), Z4, Z3
-	VBROADCASTSS 16(R11), Z4
-	VFMADD231PS  1024(R12), Z4, Z0
-	VFMADD231PS  1088(R12), Z4, Z1
-	VFMADD231PS  1152(R12), Z4, Z2
-	VFMADD231PS  1216(R12), Z4, Z3
-	VBROADCASTSS 20(R11), Z4
-	VFMADD231PS  1280(R12), Z4, Z0
-	VFMADD231PS  1344(R12), Z4, Z1
-	VFMADD231PS  1408(R12), Z4, Z2
-	VFMADD231PS  1472(R12), Z4, Z3
-	VBROADCASTSS 24(R11), Z4
-	VFMADD231PS  1536(R12), Z4, Z0
-	VFMADD231PS  1600(R12), Z4, Z1
-	VFMADD231PS  1664(R12), Z4, Z2
-	VFMADD231PS  1728(R12), Z4, Z3
-	VBROADCASTSS 28(R11), Z4
-	VFMADD231PS  1792(R12), Z4, Z0
-	VFMADD231PS  1856(R12), Z4, Z1
-	VFMADD231PS  1920(R12), Z4, Z2
-	VFMADD231PS  1984(R12), Z4, Z3
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000800, R12
-	SUBQ         $0x08, R10
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R10
-
-tile1sparse:
-	SUBQ $0x02, R10
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R10
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    ldc+24(FP), CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-152
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x0000000c
-	JGE  tile6
-	CMPQ DI, $0x00000006
-	JE   tile6
-	MOVQ DI, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
-
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JE    tile1
-	CMPQ  R10, $0x00000002
-	JE    tile2
-	CMPQ  R10, $0x00000003
-	JE    tile3
-	CMPQ  R10, $0x00000004
-	JE    tile4
-	CMPQ  R10, $0x00000005
-	JE    tile5
-	CMPQ  R10, $0x00000006
-	JE    tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 4 vectors.
-tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile6segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	SUBQ    $0x02, R10
-	JL      tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R10
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile6step
-
-tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z12, Z12
-	VADDPS 64(R10), Z13, Z13
-	VADDPS 128(R10), Z14, Z14
-	VADDPS 192(R10), Z15, Z15
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z16, Z16
-	VADDPS 64(R10), Z17, Z17
-	VADDPS 128(R10), Z18, Z18
-	VADDPS 192(R10), Z19, Z19
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z20, Z20
-	VADDPS 64(R10), Z21, Z21
-	VADDPS 128(R10), Z22, Z22
-	VADDPS 192(R10), Z23, Z23
-	ADDQ   ldc+24(FP), R10
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z16, (R10)
-	VMOVUPS Z17, 64(R10)
-	VMOVUPS Z18, 128(R10)
-	VMOVUPS Z19, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z20, (R10)
-	VMOVUPS Z21, 64(R10)
-	VMOVUPS Z22, 128(R10)
-	VMOVUPS Z23, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z24
-	VMOVUPS 64(R10), Z25
-	VMOVUPS 128(R10), Z26
-	VMOVUPS 192(R10), Z27
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z27, Z3, Z27
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z24, Z4, Z24
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z25, Z5, Z25
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z26, Z6, Z26
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z27, Z7, Z27
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z24, Z8, Z24
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z25, Z9, Z25
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z26, Z10, Z26
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z27, Z11, Z27
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z27, Z15, Z27
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z16, (CX)
-	VMAXPS  Z24, Z16, Z24
-	VMOVUPS Z17, 64(CX)
-	VMAXPS  Z25, Z17, Z25
-	VMOVUPS Z18, 128(CX)
-	VMAXPS  Z26, Z18, Z26
-	VMOVUPS Z19, 192(CX)
-	VMAXPS  Z27, Z19, Z27
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z20, (CX)
-	VMAXPS  Z24, Z20, Z24
-	VMOVUPS Z21, 64(CX)
-	VMAXPS  Z25, Z21, Z25
-	VMOVUPS Z22, 128(CX)
-	VMAXPS  Z26, Z22, Z26
-	VMOVUPS Z23, 192(CX)
-	VMAXPS  Z27, Z23, Z27
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z24, (R10)
-	VMOVUPS Z25, 64(R10)
-	VMOVUPS Z26, 128(R10)
-	VMOVUPS Z27, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 4 vectors.
-tile5:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile5segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	VXORPS  Z16, Z16, Z16
-	VXORPS  Z17, Z17, Z17
-	VXORPS  Z18, Z18, Z18
-	VXORPS  Z19, Z19, Z19
-	SUBQ    $0x02, R10
-	JL      tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R10
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile5step
-
-tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z12, Z12
-	VADDPS 64(R10), Z13, Z13
-	VADDPS 128(R10), Z14, Z14
-	VADDPS 192(R10), Z15, Z15
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z16, Z16
-	VADDPS 64(R10), Z17, Z17
-	VADDPS 128(R10), Z18, Z18
-	VADDPS 192(R10), Z19, Z19
-	ADDQ   ldc+24(FP), R10
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z16, (R10)
-	VMOVUPS Z17, 64(R10)
-	VMOVUPS Z18, 128(R10)
-	VMOVUPS Z19, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z20
-	VMOVUPS 64(R10), Z21
-	VMOVUPS 128(R10), Z22
-	VMOVUPS 192(R10), Z23
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z20, Z0, Z20
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z21, Z1, Z21
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z22, Z2, Z22
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z23, Z3, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z20, Z4, Z20
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z21, Z5, Z21
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z22, Z6, Z22
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z23, Z7, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z20, Z8, Z20
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z21, Z9, Z21
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z22, Z10, Z22
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z23, Z11, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z20, Z12, Z20
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z21, Z13, Z21
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z22, Z14, Z22
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z23, Z15, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z16, (CX)
-	VMAXPS  Z20, Z16, Z20
-	VMOVUPS Z17, 64(CX)
-	VMAXPS  Z21, Z17, Z21
-	VMOVUPS Z18, 128(CX)
-	VMAXPS  Z22, Z18, Z22
-	VMOVUPS Z19, 192(CX)
-	VMAXPS  Z23, Z19, Z23
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z20, (R10)
-	VMOVUPS Z21, 64(R10)
-	VMOVUPS Z22, 128(R10)
-	VMOVUPS Z23, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 4 vectors.
-tile4:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile4segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	VXORPS  Z12, Z12, Z12
-	VXORPS  Z13, Z13, Z13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	SUBQ    $0x02, R10
-	JL      tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R10
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile4step
-
-tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z12, Z12
-	VADDPS 64(R10), Z13, Z13
-	VADDPS 128(R10), Z14, Z14
-	VADDPS 192(R10), Z15, Z15
-	ADDQ   ldc+24(FP), R10
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z16
-	VMOVUPS 64(R10), Z17
-	VMOVUPS 128(R10), Z18
-	VMOVUPS 192(R10), Z19
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z16, Z0, Z16
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z17, Z1, Z17
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z18, Z2, Z18
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z19, Z3, Z19
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z17, Z5, Z17
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z18, Z6, Z18
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z19, Z7, Z19
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z16, Z8, Z16
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z17, Z9, Z17
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z18, Z10, Z18
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z19, Z11, Z19
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z16, Z12, Z16
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z17, Z13, Z17
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z18, Z14, Z18
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z19, Z15, Z19
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z16, (R10)
-	VMOVUPS Z17, 64(R10)
-	VMOVUPS Z18, 128(R10)
-	VMOVUPS Z19, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 4 vectors.
-tile3:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile3segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	VXORPS  Z8, Z8, Z8
-	VXORPS  Z9, Z9, Z9
-	VXORPS  Z10, Z10, Z10
-	VXORPS  Z11, Z11, Z11
-	SUBQ    $0x02, R10
-	JL      tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R10
-	JZ   tile3done
-
-tile3step:
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile3step
-
-tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z8, Z8
-	VADDPS 64(R10), Z9, Z9
-	VADDPS 128(R10), Z10, Z10
-	VADDPS 192(R10), Z11, Z11
-	ADDQ   ldc+24(FP), R10
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	VMOVUPS 192(R10), Z15
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z13, Z1, Z13
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z14, Z2, Z14
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z15, Z3, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z13, Z5, Z13
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z14, Z6, Z14
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z15, Z7, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z13, Z9, Z13
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z14, Z10, Z14
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z15, Z11, Z15
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 4 vectors.
-tile2:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile2segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	VXORPS  Z4, Z4, Z4
-	VXORPS  Z5, Z5, Z5
-	VXORPS  Z6, Z6, Z6
-	VXORPS  Z7, Z7, Z7
-	SUBQ    $0x02, R10
-	JL      tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R10
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile2step
-
-tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-	VADDPS (R10), Z4, Z4
-	VADDPS 64(R10), Z5, Z5
-	VADDPS 128(R10), Z6, Z6
-	VADDPS 192(R10), Z7, Z7
-	ADDQ   ldc+24(FP), R10
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z8
-	VMOVUPS 64(R10), Z9
-	VMOVUPS 128(R10), Z10
-	VMOVUPS 192(R10), Z11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z8, Z0, Z8
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z9, Z1, Z9
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z10, Z2, Z10
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z11, Z3, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z8, Z4, Z8
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z9, Z5, Z9
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z10, Z6, Z10
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z11, Z7, Z11
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 4 vectors.
-tile1:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R10
-	MOVQ R10, c_len+8(FP)
-	MOVQ $0x00000000, c_cap+16(FP)
-
-tile1segment:
-	MOVQ    c_len+8(FP), R10
-	CMPQ    R10, seg+120(FP)
-	CMOVQGT seg+120(FP), R10
-	SUBQ    R10, c_len+8(FP)
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000100
-	JNE     tile1sparse
-	SUBQ    $0x08, R10
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS 4(R11), Z4
-	VFMADD231PS  256(R12), Z4, Z0
-	VFMADD231PS  320(R12), Z4, Z1
-	VFMADD231PS  384(R12), Z4, Z2
-	VFMADD231PS  448(R12), Z4, Z3
-	VBROADCASTSS 8(R11), Z4
-	VFMADD231PS  512(R12), Z4, Z0
-	VFMADD231PS  576(R12), Z4, Z1
-	VFMADD231PS  640(R12), Z4, Z2
-	VFMADD231PS  704(R12), Z4, Z3
-	VBROADCASTSS 12(R11), Z4
-	VFMADD231PS  768(R12), Z4, Z0
-	VFMADD231PS  832(R12), Z4, Z1
-	VFMADD231PS  896(R12), Z4, Z2
-	VFMADD231PS  960(R12), Z4, Z3
-	VBROADCASTSS 16(R11), Z4
-	VFMADD231PS  1024(R12), Z4, Z0
-	VFMADD231PS  1088(R12), Z4, Z1
-	VFMADD231PS  1152(R12), Z4, Z2
-	VFMADD231PS  1216(R12), Z4, Z3
-	VBROADCASTSS 20(R11), Z4
-	VFMADD231PS  1280(R12), Z4, Z0
-	VFMADD231PS  1344(R12), Z4, Z1
-	VFMADD231PS  1408(R12), Z4, Z2
-	VFMADD231PS  1472(R12), Z4, Z3
-	VBROADCASTSS 24(R11), Z4
-	VFMADD231PS  1536(R12), Z4, Z0
-	VFMADD231PS  1600(R12), Z4, Z1
-	VFMADD231PS  1664(R12), Z4, Z2
-	VFMADD231PS  1728(R12), Z4, Z3
-	VBROADCASTSS 28(R11), Z4
-	VFMADD231PS  1792(R12), Z4, Z0
-	VFMADD231PS  1856(R12), Z4, Z1
-	VFMADD231PS  1920(R12), Z4, Z2
-	VFMADD231PS  1984(R12), Z4, Z3
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000800, R12
-	SUBQ         $0x08, R10
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R10
-
-tile1sparse:
-	SUBQ $0x02, R10
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R10
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
-	JNZ          tile1step
-
-tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R10
-	VADDPS (R10), Z0, Z0
-	VADDPS 64(R10), Z1, Z1
-	VADDPS 128(R10), Z2, Z2
-	VADDPS 192(R10), Z3, Z3
-	ADDQ   ldc+24(FP), R10
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R10
-	VMOVUPS Z0, (R10)
-	VMOVUPS Z1, 64(R10)
-	VMOVUPS Z2, 128(R10)
-	VMOVUPS Z3, 192(R10)
-	ADDQ    ldc+24(FP), R10
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z4
-	VMOVUPS 64(R10), Z5
-	VMOVUPS 128(R10), Z6
-	VMOVUPS 192(R10), Z7
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z4, Z0, Z4
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z5, Z1, Z5
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z6, Z2, Z6
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z7, Z3, Z7
-	ADDQ    ldc+24(FP), CX
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x0000000c
-	JGE  tile6
-	CMPQ DI, $0x00000006
-	JE   tile6
-	MOVQ DI, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
-
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JE    tile1
-	CMPQ  R10, $0x00000002
-	JE    tile2
-	CMPQ  R10, $0x00000003
-	JE    tile3
-	CMPQ  R10, $0x00000004
-	JE    tile4
-	CMPQ  R10, $0x00000005
-	JE    tile5
-	CMPQ  R10, $0x00000006
-	JE    tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 4 vectors.
-tile6:
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16070,139 +14553,2944 @@ tile6:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	SUBQ   $0x02, R12
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
+	VBROADCASTSS (R10)(DX*1), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
+	VBROADCASTSS (R10)(DX*2), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
+	VBROADCASTSS (R10)(R8*1), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
+	VBROADCASTSS (R10)(DX*4), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
+	VBROADCASTSS (R10)(R9*1), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
+	VBROADCASTSS (R10)(DX*1), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
+	VBROADCASTSS (R10)(DX*2), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
+	VBROADCASTSS (R10)(R8*1), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
+	VBROADCASTSS (R10)(DX*4), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
+	VBROADCASTSS (R10)(R9*1), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VMOVUPS      192(R12), Z27
-	VBROADCASTSS (R11), Z28
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
 	VFMADD231PS  Z24, Z28, Z0
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R11)(DX*1), Z28
+	VBROADCASTSS (R10)(DX*1), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R11)(DX*2), Z28
+	VBROADCASTSS (R10)(DX*2), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
 	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R11)(R8*1), Z28
+	VBROADCASTSS (R10)(R8*1), Z28
 	VFMADD231PS  Z24, Z28, Z12
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R11)(DX*4), Z28
+	VBROADCASTSS (R10)(DX*4), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
 	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R11)(R9*1), Z28
+	VBROADCASTSS (R10)(R9*1), Z28
 	VFMADD231PS  Z24, Z28, Z20
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	VMOVUPS Z6, 128(CX)
+	VMOVUPS Z7, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS Z10, 128(CX)
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	VMOVUPS Z15, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	VMOVUPS Z18, 128(CX)
+	VMOVUPS Z19, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z20, (CX)
+	VMOVUPS Z21, 64(CX)
+	VMOVUPS Z22, 128(CX)
+	VMOVUPS Z23, 192(CX)
+	ADDQ    R10, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z12, Z12
+	VADDPS 64(R12), Z13, Z13
+	VADDPS 128(R12), Z14, Z14
+	VADDPS 192(R12), Z15, Z15
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z16, Z16
+	VADDPS 64(R12), Z17, Z17
+	VADDPS 128(R12), Z18, Z18
+	VADDPS 192(R12), Z19, Z19
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z20, Z20
+	VADDPS 64(R12), Z21, Z21
+	VADDPS 128(R12), Z22, Z22
+	VADDPS 192(R12), Z23, Z23
+	ADDQ   b_cap+88(FP), R12
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, 64(R12)
+	VMOVUPS Z14, 128(R12)
+	VMOVUPS Z15, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z16, (R12)
+	VMOVUPS Z17, 64(R12)
+	VMOVUPS Z18, 128(R12)
+	VMOVUPS Z19, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z20, (R12)
+	VMOVUPS Z21, 64(R12)
+	VMOVUPS Z22, 128(R12)
+	VMOVUPS Z23, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 4 vectors.
+tile5:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	SUBQ   $0x02, R12
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R10)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R10)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R10)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R10)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R10)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R10)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R12
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R10)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R10)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R10)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	VMOVUPS Z6, 128(CX)
+	VMOVUPS Z7, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS Z10, 128(CX)
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	VMOVUPS Z15, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	VMOVUPS Z18, 128(CX)
+	VMOVUPS Z19, 192(CX)
+	ADDQ    R10, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z12, Z12
+	VADDPS 64(R12), Z13, Z13
+	VADDPS 128(R12), Z14, Z14
+	VADDPS 192(R12), Z15, Z15
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z16, Z16
+	VADDPS 64(R12), Z17, Z17
+	VADDPS 128(R12), Z18, Z18
+	VADDPS 192(R12), Z19, Z19
+	ADDQ   b_cap+88(FP), R12
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, 64(R12)
+	VMOVUPS Z14, 128(R12)
+	VMOVUPS Z15, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z16, (R12)
+	VMOVUPS Z17, 64(R12)
+	VMOVUPS Z18, 128(R12)
+	VMOVUPS Z19, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 4 vectors.
+tile4:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	SUBQ   $0x02, R12
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R10)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R10)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R10)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R10)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R10)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R10)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R12
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R10)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R10)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R10)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	VMOVUPS Z6, 128(CX)
+	VMOVUPS Z7, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS Z10, 128(CX)
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	VMOVUPS Z15, 192(CX)
+	ADDQ    R10, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z12, Z12
+	VADDPS 64(R12), Z13, Z13
+	VADDPS 128(R12), Z14, Z14
+	VADDPS 192(R12), Z15, Z15
+	ADDQ   b_cap+88(FP), R12
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, 64(R12)
+	VMOVUPS Z14, 128(R12)
+	VMOVUPS Z15, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 4 vectors.
+tile3:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	SUBQ   $0x02, R12
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z8
+	VMOVUPS      64(R11), Z15
+	VFMADD231PS  Z15, Z12, Z1
+	VFMADD231PS  Z15, Z13, Z5
+	VFMADD231PS  Z15, Z14, Z9
+	VMOVUPS      128(R11), Z15
+	VFMADD231PS  Z15, Z12, Z2
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z10
+	VMOVUPS      192(R11), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z8
+	VMOVUPS      64(R11), Z15
+	VFMADD231PS  Z15, Z12, Z1
+	VFMADD231PS  Z15, Z13, Z5
+	VFMADD231PS  Z15, Z14, Z9
+	VMOVUPS      128(R11), Z15
+	VFMADD231PS  Z15, Z12, Z2
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z10
+	VMOVUPS      192(R11), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R12
+	JZ   tile3done
+
+tile3step:
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z8
+	VMOVUPS      64(R11), Z15
+	VFMADD231PS  Z15, Z12, Z1
+	VFMADD231PS  Z15, Z13, Z5
+	VFMADD231PS  Z15, Z14, Z9
+	VMOVUPS      128(R11), Z15
+	VFMADD231PS  Z15, Z12, Z2
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z10
+	VMOVUPS      192(R11), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	VMOVUPS Z6, 128(CX)
+	VMOVUPS Z7, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS Z10, 128(CX)
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R10, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 4 vectors.
+tile2:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	SUBQ   $0x02, R12
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z4
+	VMOVUPS      64(R11), Z10
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      128(R11), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      192(R11), Z10
+	VFMADD231PS  Z10, Z8, Z3
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z4
+	VMOVUPS      64(R11), Z10
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      128(R11), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      192(R11), Z10
+	VFMADD231PS  Z10, Z8, Z3
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R12
+	JZ   tile2done
+
+tile2step:
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z4
+	VMOVUPS      64(R11), Z10
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      128(R11), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      192(R11), Z10
+	VFMADD231PS  Z10, Z8, Z3
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	VMOVUPS Z6, 128(CX)
+	VMOVUPS Z7, 192(CX)
+	ADDQ    R10, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 4 vectors.
+tile1:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000100
+	JNE     tile1sparse
+	SUBQ    $0x08, R12
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  256(R11), Z4, Z0
+	VFMADD231PS  320(R11), Z4, Z1
+	VFMADD231PS  384(R11), Z4, Z2
+	VFMADD231PS  448(R11), Z4, Z3
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  512(R11), Z4, Z0
+	VFMADD231PS  576(R11), Z4, Z1
+	VFMADD231PS  640(R11), Z4, Z2
+	VFMADD231PS  704(R11), Z4, Z3
+	VBROADCASTSS 12(R10), Z4
+	VFMADD231PS  768(R11), Z4, Z0
+	VFMADD231PS  832(R11), Z4, Z1
+	VFMADD231PS  896(R11), Z4, Z2
+	VFMADD231PS  960(R11), Z4, Z3
+	VBROADCASTSS 16(R10), Z4
+	VFMADD231PS  1024(R11), Z4, Z0
+	VFMADD231PS  1088(R11), Z4, Z1
+	VFMADD231PS  1152(R11), Z4, Z2
+	VFMADD231PS  1216(R11), Z4, Z3
+	VBROADCASTSS 20(R10), Z4
+	VFMADD231PS  1280(R11), Z4, Z0
+	VFMADD231PS  1344(R11), Z4, Z1
+	VFMADD231PS  1408(R11), Z4, Z2
+	VFMADD231PS  1472(R11), Z4, Z3
+	VBROADCASTSS 24(R10), Z4
+	VFMADD231PS  1536(R11), Z4, Z0
+	VFMADD231PS  1600(R11), Z4, Z1
+	VFMADD231PS  1664(R11), Z4, Z2
+	VFMADD231PS  1728(R11), Z4, Z3
+	VBROADCASTSS 28(R10), Z4
+	VFMADD231PS  1792(R11), Z4, Z0
+	VFMADD231PS  1856(R11), Z4, Z1
+	VFMADD231PS  1920(R11), Z4, Z2
+	VFMADD231PS  1984(R11), Z4, Z3
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000800, R11
+	SUBQ         $0x08, R12
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R12
+
+tile1sparse:
+	SUBQ $0x02, R12
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R12
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	MOVQ    ldc+24(FP), R10
+	SHLQ    $0x02, R10
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R10, CX
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R10
+	MOVQ    R10, a_len+40(FP)
+	MOVBQZX load+128(FP), R10
+	MOVQ    R10, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+128(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, seg+120(FP)
+	JG      cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
+	MOVQ a_base+32(FP), AX
+	MOVQ c_base+0(FP), CX
+	MOVQ rs+56(FP), DX
+	SHLQ $0x02, DX
+	MOVQ cs+64(FP), BX
+	SHLQ $0x02, BX
+	MOVQ ldb+96(FP), SI
+	SHLQ $0x02, SI
+	MOVQ m+104(FP), DI
+	LEAQ (DX)(DX*2), R8
+	LEAQ (R8)(DX*2), R9
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x0000000c
+	JGE  tile6
+	CMPQ DI, $0x00000006
+	JE   tile6
+	MOVQ DI, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JE    tile1
+	CMPQ  R10, $0x00000002
+	JE    tile2
+	CMPQ  R10, $0x00000003
+	JE    tile3
+	CMPQ  R10, $0x00000004
+	JE    tile4
+	CMPQ  R10, $0x00000005
+	JE    tile5
+	CMPQ  R10, $0x00000006
+	JE    tile6
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 6 × 4 vectors.
+tile6:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile6segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	SUBQ   $0x02, R12
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R12
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile6step
+
+tile6done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
+
+tile6last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R10
+	VMOVUPS (R10), Z24
+	VMOVUPS 64(R10), Z25
+	VMOVUPS 128(R10), Z26
+	VMOVUPS 192(R10), Z27
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z24, Z0, Z24
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z25, Z1, Z25
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z26, Z2, Z26
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z27, Z3, Z27
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z24, Z4, Z24
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z25, Z5, Z25
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z26, Z6, Z26
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z27, Z7, Z27
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z24, Z8, Z24
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z25, Z9, Z25
+	VMOVUPS Z10, 128(CX)
+	VMAXPS  Z26, Z10, Z26
+	VMOVUPS Z11, 192(CX)
+	VMAXPS  Z27, Z11, Z27
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	VMOVUPS Z15, 192(CX)
+	VMAXPS  Z27, Z15, Z27
+	ADDQ    R11, CX
+	VMOVUPS Z16, (CX)
+	VMAXPS  Z24, Z16, Z24
+	VMOVUPS Z17, 64(CX)
+	VMAXPS  Z25, Z17, Z25
+	VMOVUPS Z18, 128(CX)
+	VMAXPS  Z26, Z18, Z26
+	VMOVUPS Z19, 192(CX)
+	VMAXPS  Z27, Z19, Z27
+	ADDQ    R11, CX
+	VMOVUPS Z20, (CX)
+	VMAXPS  Z24, Z20, Z24
+	VMOVUPS Z21, 64(CX)
+	VMAXPS  Z25, Z21, Z25
+	VMOVUPS Z22, 128(CX)
+	VMAXPS  Z26, Z22, Z26
+	VMOVUPS Z23, 192(CX)
+	VMAXPS  Z27, Z23, Z27
+	ADDQ    R11, CX
+	VMOVUPS Z24, (R10)
+	VMOVUPS Z25, 64(R10)
+	VMOVUPS Z26, 128(R10)
+	VMOVUPS Z27, 192(R10)
+
+	// Go on to the next rows.
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile6more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z12, Z12
+	VADDPS 64(R12), Z13, Z13
+	VADDPS 128(R12), Z14, Z14
+	VADDPS 192(R12), Z15, Z15
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z16, Z16
+	VADDPS 64(R12), Z17, Z17
+	VADDPS 128(R12), Z18, Z18
+	VADDPS 192(R12), Z19, Z19
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z20, Z20
+	VADDPS 64(R12), Z21, Z21
+	VADDPS 128(R12), Z22, Z22
+	VADDPS 192(R12), Z23, Z23
+	ADDQ   b_cap+88(FP), R12
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile6last
+
+tile6next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, 64(R12)
+	VMOVUPS Z14, 128(R12)
+	VMOVUPS Z15, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z16, (R12)
+	VMOVUPS Z17, 64(R12)
+	VMOVUPS Z18, 128(R12)
+	VMOVUPS Z19, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z20, (R12)
+	VMOVUPS Z21, 64(R12)
+	VMOVUPS Z22, 128(R12)
+	VMOVUPS Z23, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile6segment
+
+	// Tile of 5 × 4 vectors.
+tile5:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile5segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	SUBQ   $0x02, R12
+	JL     tile5fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R10)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R10)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R10)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R10)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R10)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R10)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile5steps
+
+tile5fewer:
+	ADDQ $0x02, R12
+	JZ   tile5done
+
+tile5step:
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  Z20, Z24, Z0
+	VFMADD231PS  Z21, Z24, Z1
+	VFMADD231PS  Z22, Z24, Z2
+	VFMADD231PS  Z23, Z24, Z3
+	VBROADCASTSS (R10)(DX*1), Z24
+	VFMADD231PS  Z20, Z24, Z4
+	VFMADD231PS  Z21, Z24, Z5
+	VFMADD231PS  Z22, Z24, Z6
+	VFMADD231PS  Z23, Z24, Z7
+	VBROADCASTSS (R10)(DX*2), Z24
+	VFMADD231PS  Z20, Z24, Z8
+	VFMADD231PS  Z21, Z24, Z9
+	VFMADD231PS  Z22, Z24, Z10
+	VFMADD231PS  Z23, Z24, Z11
+	VBROADCASTSS (R10)(R8*1), Z24
+	VFMADD231PS  Z20, Z24, Z12
+	VFMADD231PS  Z21, Z24, Z13
+	VFMADD231PS  Z22, Z24, Z14
+	VFMADD231PS  Z23, Z24, Z15
+	VBROADCASTSS (R10)(DX*4), Z24
+	VFMADD231PS  Z20, Z24, Z16
+	VFMADD231PS  Z21, Z24, Z17
+	VFMADD231PS  Z22, Z24, Z18
+	VFMADD231PS  Z23, Z24, Z19
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile5step
+
+tile5done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
+
+tile5last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R10
+	VMOVUPS (R10), Z20
+	VMOVUPS 64(R10), Z21
+	VMOVUPS 128(R10), Z22
+	VMOVUPS 192(R10), Z23
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z20, Z0, Z20
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z21, Z1, Z21
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z22, Z2, Z22
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z23, Z3, Z23
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z20, Z4, Z20
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z21, Z5, Z21
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z22, Z6, Z22
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z23, Z7, Z23
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z20, Z8, Z20
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z21, Z9, Z21
+	VMOVUPS Z10, 128(CX)
+	VMAXPS  Z22, Z10, Z22
+	VMOVUPS Z11, 192(CX)
+	VMAXPS  Z23, Z11, Z23
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z20, Z12, Z20
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z21, Z13, Z21
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z22, Z14, Z22
+	VMOVUPS Z15, 192(CX)
+	VMAXPS  Z23, Z15, Z23
+	ADDQ    R11, CX
+	VMOVUPS Z16, (CX)
+	VMAXPS  Z20, Z16, Z20
+	VMOVUPS Z17, 64(CX)
+	VMAXPS  Z21, Z17, Z21
+	VMOVUPS Z18, 128(CX)
+	VMAXPS  Z22, Z18, Z22
+	VMOVUPS Z19, 192(CX)
+	VMAXPS  Z23, Z19, Z23
+	ADDQ    R11, CX
+	VMOVUPS Z20, (R10)
+	VMOVUPS Z21, 64(R10)
+	VMOVUPS Z22, 128(R10)
+	VMOVUPS Z23, 192(R10)
+
+	// Go on to the next rows.
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile5more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z12, Z12
+	VADDPS 64(R12), Z13, Z13
+	VADDPS 128(R12), Z14, Z14
+	VADDPS 192(R12), Z15, Z15
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z16, Z16
+	VADDPS 64(R12), Z17, Z17
+	VADDPS 128(R12), Z18, Z18
+	VADDPS 192(R12), Z19, Z19
+	ADDQ   b_cap+88(FP), R12
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile5last
+
+tile5next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, 64(R12)
+	VMOVUPS Z14, 128(R12)
+	VMOVUPS Z15, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z16, (R12)
+	VMOVUPS Z17, 64(R12)
+	VMOVUPS Z18, 128(R12)
+	VMOVUPS Z19, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile5segment
+
+	// Tile of 4 × 4 vectors.
+tile4:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile4segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	SUBQ   $0x02, R12
+	JL     tile4fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R10)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R10)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R10)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R10)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R10)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R10)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile4steps
+
+tile4fewer:
+	ADDQ $0x02, R12
+	JZ   tile4done
+
+tile4step:
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
+	VFMADD231PS  Z16, Z20, Z0
+	VFMADD231PS  Z17, Z20, Z1
+	VFMADD231PS  Z18, Z20, Z2
+	VFMADD231PS  Z19, Z20, Z3
+	VBROADCASTSS (R10)(DX*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VFMADD231PS  Z18, Z20, Z6
+	VFMADD231PS  Z19, Z20, Z7
+	VBROADCASTSS (R10)(DX*2), Z20
+	VFMADD231PS  Z16, Z20, Z8
+	VFMADD231PS  Z17, Z20, Z9
+	VFMADD231PS  Z18, Z20, Z10
+	VFMADD231PS  Z19, Z20, Z11
+	VBROADCASTSS (R10)(R8*1), Z20
+	VFMADD231PS  Z16, Z20, Z12
+	VFMADD231PS  Z17, Z20, Z13
+	VFMADD231PS  Z18, Z20, Z14
+	VFMADD231PS  Z19, Z20, Z15
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile4step
+
+tile4done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
+
+tile4last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R10
+	VMOVUPS (R10), Z16
+	VMOVUPS 64(R10), Z17
+	VMOVUPS 128(R10), Z18
+	VMOVUPS 192(R10), Z19
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z16, Z0, Z16
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z17, Z1, Z17
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z18, Z2, Z18
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z19, Z3, Z19
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z16, Z4, Z16
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z17, Z5, Z17
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z18, Z6, Z18
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z19, Z7, Z19
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z16, Z8, Z16
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z17, Z9, Z17
+	VMOVUPS Z10, 128(CX)
+	VMAXPS  Z18, Z10, Z18
+	VMOVUPS Z11, 192(CX)
+	VMAXPS  Z19, Z11, Z19
+	ADDQ    R11, CX
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z16, Z12, Z16
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z17, Z13, Z17
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z18, Z14, Z18
+	VMOVUPS Z15, 192(CX)
+	VMAXPS  Z19, Z15, Z19
+	ADDQ    R11, CX
+	VMOVUPS Z16, (R10)
+	VMOVUPS Z17, 64(R10)
+	VMOVUPS Z18, 128(R10)
+	VMOVUPS Z19, 192(R10)
+
+	// Go on to the next rows.
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
+	JMP  rows
+
+tile4more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z12, Z12
+	VADDPS 64(R12), Z13, Z13
+	VADDPS 128(R12), Z14, Z14
+	VADDPS 192(R12), Z15, Z15
+	ADDQ   b_cap+88(FP), R12
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile4last
+
+tile4next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z12, (R12)
+	VMOVUPS Z13, 64(R12)
+	VMOVUPS Z14, 128(R12)
+	VMOVUPS Z15, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile4segment
+
+	// Tile of 3 × 4 vectors.
+tile3:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile3segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	SUBQ   $0x02, R12
+	JL     tile3fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z8
+	VMOVUPS      64(R11), Z15
+	VFMADD231PS  Z15, Z12, Z1
+	VFMADD231PS  Z15, Z13, Z5
+	VFMADD231PS  Z15, Z14, Z9
+	VMOVUPS      128(R11), Z15
+	VFMADD231PS  Z15, Z12, Z2
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z10
+	VMOVUPS      192(R11), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z8
+	VMOVUPS      64(R11), Z15
+	VFMADD231PS  Z15, Z12, Z1
+	VFMADD231PS  Z15, Z13, Z5
+	VFMADD231PS  Z15, Z14, Z9
+	VMOVUPS      128(R11), Z15
+	VFMADD231PS  Z15, Z12, Z2
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z10
+	VMOVUPS      192(R11), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile3steps
+
+tile3fewer:
+	ADDQ $0x02, R12
+	JZ   tile3done
+
+tile3step:
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VFMADD231PS  Z15, Z13, Z4
+	VFMADD231PS  Z15, Z14, Z8
+	VMOVUPS      64(R11), Z15
+	VFMADD231PS  Z15, Z12, Z1
+	VFMADD231PS  Z15, Z13, Z5
+	VFMADD231PS  Z15, Z14, Z9
+	VMOVUPS      128(R11), Z15
+	VFMADD231PS  Z15, Z12, Z2
+	VFMADD231PS  Z15, Z13, Z6
+	VFMADD231PS  Z15, Z14, Z10
+	VMOVUPS      192(R11), Z15
+	VFMADD231PS  Z15, Z12, Z3
+	VFMADD231PS  Z15, Z13, Z7
+	VFMADD231PS  Z15, Z14, Z11
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile3step
+
+tile3done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
+
+tile3last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R10
+	VMOVUPS (R10), Z12
+	VMOVUPS 64(R10), Z13
+	VMOVUPS 128(R10), Z14
+	VMOVUPS 192(R10), Z15
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z12, Z0, Z12
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z13, Z1, Z13
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z14, Z2, Z14
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z15, Z3, Z15
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z12, Z4, Z12
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z13, Z5, Z13
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z14, Z6, Z14
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z15, Z7, Z15
+	ADDQ    R11, CX
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z12, Z8, Z12
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z13, Z9, Z13
+	VMOVUPS Z10, 128(CX)
+	VMAXPS  Z14, Z10, Z14
+	VMOVUPS Z11, 192(CX)
+	VMAXPS  Z15, Z11, Z15
+	ADDQ    R11, CX
+	VMOVUPS Z12, (R10)
+	VMOVUPS Z13, 64(R10)
+	VMOVUPS Z14, 128(R10)
+	VMOVUPS Z15, 192(R10)
+
+	// Go on to the next rows.
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile3more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z8, Z8
+	VADDPS 64(R12), Z9, Z9
+	VADDPS 128(R12), Z10, Z10
+	VADDPS 192(R12), Z11, Z11
+	ADDQ   b_cap+88(FP), R12
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile3last
+
+tile3next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z8, (R12)
+	VMOVUPS Z9, 64(R12)
+	VMOVUPS Z10, 128(R12)
+	VMOVUPS Z11, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile3segment
+
+	// Tile of 2 × 4 vectors.
+tile2:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile2segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	SUBQ   $0x02, R12
+	JL     tile2fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z4
+	VMOVUPS      64(R11), Z10
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      128(R11), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      192(R11), Z10
+	VFMADD231PS  Z10, Z8, Z3
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z4
+	VMOVUPS      64(R11), Z10
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      128(R11), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      192(R11), Z10
+	VFMADD231PS  Z10, Z8, Z3
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile2steps
+
+tile2fewer:
+	ADDQ $0x02, R12
+	JZ   tile2done
+
+tile2step:
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
+	VFMADD231PS  Z10, Z8, Z0
+	VFMADD231PS  Z10, Z9, Z4
+	VMOVUPS      64(R11), Z10
+	VFMADD231PS  Z10, Z8, Z1
+	VFMADD231PS  Z10, Z9, Z5
+	VMOVUPS      128(R11), Z10
+	VFMADD231PS  Z10, Z8, Z2
+	VFMADD231PS  Z10, Z9, Z6
+	VMOVUPS      192(R11), Z10
+	VFMADD231PS  Z10, Z8, Z3
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile2step
+
+tile2done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
+
+tile2last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R10
+	VMOVUPS (R10), Z8
+	VMOVUPS 64(R10), Z9
+	VMOVUPS 128(R10), Z10
+	VMOVUPS 192(R10), Z11
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z8, Z0, Z8
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z9, Z1, Z9
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z10, Z2, Z10
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z11, Z3, Z11
+	ADDQ    R11, CX
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z8, Z4, Z8
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z9, Z5, Z9
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z10, Z6, Z10
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z11, Z7, Z11
+	ADDQ    R11, CX
+	VMOVUPS Z8, (R10)
+	VMOVUPS Z9, 64(R10)
+	VMOVUPS Z10, 128(R10)
+	VMOVUPS Z11, 192(R10)
+
+	// Go on to the next rows.
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
+	JMP  rows
+
+tile2more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+	VADDPS (R12), Z4, Z4
+	VADDPS 64(R12), Z5, Z5
+	VADDPS 128(R12), Z6, Z6
+	VADDPS 192(R12), Z7, Z7
+	ADDQ   b_cap+88(FP), R12
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile2last
+
+tile2next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	VMOVUPS Z4, (R12)
+	VMOVUPS Z5, 64(R12)
+	VMOVUPS Z6, 128(R12)
+	VMOVUPS Z7, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile2segment
+
+	// Tile of 1 × 4 vectors.
+tile1:
+	MOVQ AX, R10
+	MOVQ b_base+72(FP), R11
+	MOVQ k+112(FP), R12
+
+tile1segment:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPQ    BX, $0x04
+	JNE     tile1sparse
+	CMPQ    SI, $0x00000100
+	JNE     tile1sparse
+	SUBQ    $0x08, R12
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  256(R11), Z4, Z0
+	VFMADD231PS  320(R11), Z4, Z1
+	VFMADD231PS  384(R11), Z4, Z2
+	VFMADD231PS  448(R11), Z4, Z3
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  512(R11), Z4, Z0
+	VFMADD231PS  576(R11), Z4, Z1
+	VFMADD231PS  640(R11), Z4, Z2
+	VFMADD231PS  704(R11), Z4, Z3
+	VBROADCASTSS 12(R10), Z4
+	VFMADD231PS  768(R11), Z4, Z0
+	VFMADD231PS  832(R11), Z4, Z1
+	VFMADD231PS  896(R11), Z4, Z2
+	VFMADD231PS  960(R11), Z4, Z3
+	VBROADCASTSS 16(R10), Z4
+	VFMADD231PS  1024(R11), Z4, Z0
+	VFMADD231PS  1088(R11), Z4, Z1
+	VFMADD231PS  1152(R11), Z4, Z2
+	VFMADD231PS  1216(R11), Z4, Z3
+	VBROADCASTSS 20(R10), Z4
+	VFMADD231PS  1280(R11), Z4, Z0
+	VFMADD231PS  1344(R11), Z4, Z1
+	VFMADD231PS  1408(R11), Z4, Z2
+	VFMADD231PS  1472(R11), Z4, Z3
+	VBROADCASTSS 24(R10), Z4
+	VFMADD231PS  1536(R11), Z4, Z0
+	VFMADD231PS  1600(R11), Z4, Z1
+	VFMADD231PS  1664(R11), Z4, Z2
+	VFMADD231PS  1728(R11), Z4, Z3
+	VBROADCASTSS 28(R10), Z4
+	VFMADD231PS  1792(R11), Z4, Z0
+	VFMADD231PS  1856(R11), Z4, Z1
+	VFMADD231PS  1920(R11), Z4, Z2
+	VFMADD231PS  1984(R11), Z4, Z3
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000800, R11
+	SUBQ         $0x08, R12
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R12
+
+tile1sparse:
+	SUBQ $0x02, R12
+	JL   tile1fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile1steps
+
+tile1fewer:
+	ADDQ $0x02, R12
+	JZ   tile1done
+
+tile1step:
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
+	JNZ          tile1step
+
+tile1done:
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
+
+tile1last:
+	// Store; max = C > max ? C : max.
+	MOVQ    max_base+128(FP), R10
+	VMOVUPS (R10), Z4
+	VMOVUPS 64(R10), Z5
+	VMOVUPS 128(R10), Z6
+	VMOVUPS 192(R10), Z7
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z4, Z0, Z4
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z5, Z1, Z5
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z6, Z2, Z6
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z7, Z3, Z7
+	ADDQ    R11, CX
+	VMOVUPS Z4, (R10)
+	VMOVUPS Z5, 64(R10)
+	VMOVUPS Z6, 128(R10)
+	VMOVUPS Z7, 192(R10)
+
+	// Go on to the next rows.
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
+	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R12
+	SHLQ   $0x02, R12
+	MOVQ   R12, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R12
+	VADDPS (R12), Z0, Z0
+	VADDPS 64(R12), Z1, Z1
+	VADDPS 128(R12), Z2, Z2
+	VADDPS 192(R12), Z3, Z3
+	ADDQ   b_cap+88(FP), R12
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ c_cap+16(FP), R10
+	MOVQ R10, a_len+40(FP)
+	XORQ R10, R10
+	MOVQ R10, a_cap+48(FP)
+	JMP  tile1last
+
+tile1next:
+	MOVQ    CX, R12
+	VMOVUPS Z0, (R12)
+	VMOVUPS Z1, 64(R12)
+	VMOVUPS Z2, 128(R12)
+	VMOVUPS Z3, 192(R12)
+	ADDQ    b_cap+88(FP), R12
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R12
+	CMPQ    R12, seg+120(FP)
+	CMOVQGT seg+120(FP), R12
+	SUBQ    R12, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	CMPQ    CX, seg+120(FP)
+	CMOVQGT seg+120(FP), CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	XORQ    AX, AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
+
+// func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    rs+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    cs+64(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    ldb+96(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    m+104(FP), DI
+	LEAQ    (DX)(DX*2), R8
+	LEAQ    (R8)(DX*2), R9
+
+	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DI, $0x0000000c
+	JGE  tile6
+	CMPQ DI, $0x00000006
+	JE   tile6
+	MOVQ DI, R10
+	JL   last
+	INCQ R10
+	SHRQ $0x01, R10
+
+last:
+	TESTQ R10, R10
+	JZ    done
+	CMPQ  R10, $0x00000001
+	JE    tile1
+	CMPQ  R10, $0x00000002
+	JE    tile2
+	CMPQ  R10, $0x00000003
+	JE    tile3
+	CMPQ  R10, $0x00000004
+	JE    tile4
+	CMPQ  R10, $0x00000005
+	JE    tile5
+	CMPQ  R10, $0x00000006
+	JE    tile6
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 6 × 4 vectors.
+tile6:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
+	JL     tile6fewer
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
+	JGE          tile6steps
+
+tile6fewer:
+	ADDQ $0x02, R12
+	JZ   tile6done
+
+tile6step:
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z0
+	VFMADD231PS  Z25, Z28, Z1
+	VFMADD231PS  Z26, Z28, Z2
+	VFMADD231PS  Z27, Z28, Z3
+	VBROADCASTSS (R10)(DX*1), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(DX*2), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(DX*4), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R9*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile6step
 
 tile6done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z24
 	VMULPS      (R10), Z24, Z24
 	VFMADD231PS (R11), Z0, Z24
@@ -16219,7 +17507,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -16236,7 +17524,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -16253,7 +17541,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z12, Z0
@@ -16270,7 +17558,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z15, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z16, Z0
@@ -16287,7 +17575,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z19, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z20, Z0
@@ -16304,7 +17592,7 @@ tile6done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z23, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -16314,6 +17602,8 @@ tile6done:
 
 	// Tile of 5 × 4 vectors.
 tile5:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16334,124 +17624,124 @@ tile5:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z20, Z24, Z0
 	VFMADD231PS  Z21, Z24, Z1
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
+	VBROADCASTSS (R10)(DX*1), Z24
 	VFMADD231PS  Z20, Z24, Z4
 	VFMADD231PS  Z21, Z24, Z5
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
+	VBROADCASTSS (R10)(DX*2), Z24
 	VFMADD231PS  Z20, Z24, Z8
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
+	VBROADCASTSS (R10)(R8*1), Z24
 	VFMADD231PS  Z20, Z24, Z12
 	VFMADD231PS  Z21, Z24, Z13
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
+	VBROADCASTSS (R10)(DX*4), Z24
 	VFMADD231PS  Z20, Z24, Z16
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z20, Z24, Z0
 	VFMADD231PS  Z21, Z24, Z1
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
+	VBROADCASTSS (R10)(DX*1), Z24
 	VFMADD231PS  Z20, Z24, Z4
 	VFMADD231PS  Z21, Z24, Z5
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
+	VBROADCASTSS (R10)(DX*2), Z24
 	VFMADD231PS  Z20, Z24, Z8
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
+	VBROADCASTSS (R10)(R8*1), Z24
 	VFMADD231PS  Z20, Z24, Z12
 	VFMADD231PS  Z21, Z24, Z13
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
+	VBROADCASTSS (R10)(DX*4), Z24
 	VFMADD231PS  Z20, Z24, Z16
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R12), Z20
-	VMOVUPS      64(R12), Z21
-	VMOVUPS      128(R12), Z22
-	VMOVUPS      192(R12), Z23
-	VBROADCASTSS (R11), Z24
+	VMOVUPS      (R11), Z20
+	VMOVUPS      64(R11), Z21
+	VMOVUPS      128(R11), Z22
+	VMOVUPS      192(R11), Z23
+	VBROADCASTSS (R10), Z24
 	VFMADD231PS  Z20, Z24, Z0
 	VFMADD231PS  Z21, Z24, Z1
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R11)(DX*1), Z24
+	VBROADCASTSS (R10)(DX*1), Z24
 	VFMADD231PS  Z20, Z24, Z4
 	VFMADD231PS  Z21, Z24, Z5
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R11)(DX*2), Z24
+	VBROADCASTSS (R10)(DX*2), Z24
 	VFMADD231PS  Z20, Z24, Z8
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
+	VBROADCASTSS (R10)(R8*1), Z24
 	VFMADD231PS  Z20, Z24, Z12
 	VFMADD231PS  Z21, Z24, Z13
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R11)(DX*4), Z24
+	VBROADCASTSS (R10)(DX*4), Z24
 	VFMADD231PS  Z20, Z24, Z16
 	VFMADD231PS  Z21, Z24, Z17
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile5step
 
 tile5done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z20
 	VMULPS      (R10), Z20, Z20
 	VFMADD231PS (R11), Z0, Z20
@@ -16468,7 +17758,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -16485,7 +17775,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -16502,7 +17792,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z12, Z0
@@ -16519,7 +17809,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z15, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z16, Z0
@@ -16536,7 +17826,7 @@ tile5done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z19, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -16546,6 +17836,8 @@ tile5done:
 
 	// Tile of 4 × 4 vectors.
 tile4:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16562,109 +17854,109 @@ tile4:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z16, Z20, Z0
 	VFMADD231PS  Z17, Z20, Z1
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
+	VBROADCASTSS (R10)(DX*1), Z20
 	VFMADD231PS  Z16, Z20, Z4
 	VFMADD231PS  Z17, Z20, Z5
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
+	VBROADCASTSS (R10)(DX*2), Z20
 	VFMADD231PS  Z16, Z20, Z8
 	VFMADD231PS  Z17, Z20, Z9
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
+	VBROADCASTSS (R10)(R8*1), Z20
 	VFMADD231PS  Z16, Z20, Z12
 	VFMADD231PS  Z17, Z20, Z13
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z16, Z20, Z0
 	VFMADD231PS  Z17, Z20, Z1
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
+	VBROADCASTSS (R10)(DX*1), Z20
 	VFMADD231PS  Z16, Z20, Z4
 	VFMADD231PS  Z17, Z20, Z5
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
+	VBROADCASTSS (R10)(DX*2), Z20
 	VFMADD231PS  Z16, Z20, Z8
 	VFMADD231PS  Z17, Z20, Z9
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
+	VBROADCASTSS (R10)(R8*1), Z20
 	VFMADD231PS  Z16, Z20, Z12
 	VFMADD231PS  Z17, Z20, Z13
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VMOVUPS      128(R12), Z18
-	VMOVUPS      192(R12), Z19
-	VBROADCASTSS (R11), Z20
+	VMOVUPS      (R11), Z16
+	VMOVUPS      64(R11), Z17
+	VMOVUPS      128(R11), Z18
+	VMOVUPS      192(R11), Z19
+	VBROADCASTSS (R10), Z20
 	VFMADD231PS  Z16, Z20, Z0
 	VFMADD231PS  Z17, Z20, Z1
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R11)(DX*1), Z20
+	VBROADCASTSS (R10)(DX*1), Z20
 	VFMADD231PS  Z16, Z20, Z4
 	VFMADD231PS  Z17, Z20, Z5
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R11)(DX*2), Z20
+	VBROADCASTSS (R10)(DX*2), Z20
 	VFMADD231PS  Z16, Z20, Z8
 	VFMADD231PS  Z17, Z20, Z9
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R11)(R8*1), Z20
+	VBROADCASTSS (R10)(R8*1), Z20
 	VFMADD231PS  Z16, Z20, Z12
 	VFMADD231PS  Z17, Z20, Z13
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile4step
 
 tile4done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z16
 	VMULPS      (R10), Z16, Z16
 	VFMADD231PS (R11), Z0, Z16
@@ -16681,7 +17973,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -16698,7 +17990,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -16715,7 +18007,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z12, Z0
@@ -16732,7 +18024,7 @@ tile4done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z15, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
@@ -16741,6 +18033,8 @@ tile4done:
 
 	// Tile of 3 × 4 vectors.
 tile3:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16753,94 +18047,94 @@ tile3:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
+	VMOVUPS      64(R11), Z15
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
+	VMOVUPS      128(R11), Z15
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
+	VMOVUPS      192(R11), Z15
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
+	VMOVUPS      64(R11), Z15
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
+	VMOVUPS      128(R11), Z15
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
+	VMOVUPS      192(R11), Z15
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile3done
 
 tile3step:
-	VBROADCASTSS (R11), Z12
-	VBROADCASTSS (R11)(DX*1), Z13
-	VBROADCASTSS (R11)(DX*2), Z14
-	VMOVUPS      (R12), Z15
+	VBROADCASTSS (R10), Z12
+	VBROADCASTSS (R10)(DX*1), Z13
+	VBROADCASTSS (R10)(DX*2), Z14
+	VMOVUPS      (R11), Z15
 	VFMADD231PS  Z15, Z12, Z0
 	VFMADD231PS  Z15, Z13, Z4
 	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R12), Z15
+	VMOVUPS      64(R11), Z15
 	VFMADD231PS  Z15, Z12, Z1
 	VFMADD231PS  Z15, Z13, Z5
 	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R12), Z15
+	VMOVUPS      128(R11), Z15
 	VFMADD231PS  Z15, Z12, Z2
 	VFMADD231PS  Z15, Z13, Z6
 	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R12), Z15
+	VMOVUPS      192(R11), Z15
 	VFMADD231PS  Z15, Z12, Z3
 	VFMADD231PS  Z15, Z13, Z7
 	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile3step
 
 tile3done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z12
 	VMULPS      (R10), Z12, Z12
 	VFMADD231PS (R11), Z0, Z12
@@ -16857,7 +18151,7 @@ tile3done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -16874,7 +18168,7 @@ tile3done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z8, Z0
@@ -16891,7 +18185,7 @@ tile3done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z11, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -16901,6 +18195,8 @@ tile3done:
 
 	// Tile of 2 × 4 vectors.
 tile2:
+	MOVQ   AX, R10
+	MOVQ   b_base+72(FP), R11
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -16909,79 +18205,79 @@ tile2:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k+112(FP), R10
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x02, R10
+	MOVQ   k+112(FP), R12
+	SUBQ   $0x02, R12
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
+	VMOVUPS      64(R11), Z10
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
+	VMOVUPS      128(R11), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
+	VMOVUPS      192(R11), Z10
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
+	VMOVUPS      64(R11), Z10
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
+	VMOVUPS      128(R11), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
+	VMOVUPS      192(R11), Z10
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R11), Z8
-	VBROADCASTSS (R11)(DX*1), Z9
-	VMOVUPS      (R12), Z10
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS (R10)(DX*1), Z9
+	VMOVUPS      (R11), Z10
 	VFMADD231PS  Z10, Z8, Z0
 	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R12), Z10
+	VMOVUPS      64(R11), Z10
 	VFMADD231PS  Z10, Z8, Z1
 	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R12), Z10
+	VMOVUPS      128(R11), Z10
 	VFMADD231PS  Z10, Z8, Z2
 	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R12), Z10
+	VMOVUPS      192(R11), Z10
 	VFMADD231PS  Z10, Z8, Z3
 	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile2step
 
 tile2done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z8
 	VMULPS      (R10), Z8, Z8
 	VFMADD231PS (R11), Z0, Z8
@@ -16998,7 +18294,7 @@ tile2done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 	VMOVUPS     (CX), Z0
 	VMULPS      (R10), Z0, Z0
 	VFMADD231PS (R11), Z4, Z0
@@ -17015,7 +18311,7 @@ tile2done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z7, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
@@ -17024,114 +18320,116 @@ tile2done:
 
 	// Tile of 1 × 4 vectors.
 tile1:
+	MOVQ    AX, R10
+	MOVQ    b_base+72(FP), R11
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
 	VXORPS  Z3, Z3, Z3
-	MOVQ    k+112(FP), R10
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
+	MOVQ    k+112(FP), R12
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000100
 	JNE     tile1sparse
-	SUBQ    $0x08, R10
+	SUBQ    $0x08, R12
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	VBROADCASTSS 4(R11), Z4
-	VFMADD231PS  256(R12), Z4, Z0
-	VFMADD231PS  320(R12), Z4, Z1
-	VFMADD231PS  384(R12), Z4, Z2
-	VFMADD231PS  448(R12), Z4, Z3
-	VBROADCASTSS 8(R11), Z4
-	VFMADD231PS  512(R12), Z4, Z0
-	VFMADD231PS  576(R12), Z4, Z1
-	VFMADD231PS  640(R12), Z4, Z2
-	VFMADD231PS  704(R12), Z4, Z3
-	VBROADCASTSS 12(R11), Z4
-	VFMADD231PS  768(R12), Z4, Z0
-	VFMADD231PS  832(R12), Z4, Z1
-	VFMADD231PS  896(R12), Z4, Z2
-	VFMADD231PS  960(R12), Z4, Z3
-	VBROADCASTSS 16(R11), Z4
-	VFMADD231PS  1024(R12), Z4, Z0
-	VFMADD231PS  1088(R12), Z4, Z1
-	VFMADD231PS  1152(R12), Z4, Z2
-	VFMADD231PS  1216(R12), Z4, Z3
-	VBROADCASTSS 20(R11), Z4
-	VFMADD231PS  1280(R12), Z4, Z0
-	VFMADD231PS  1344(R12), Z4, Z1
-	VFMADD231PS  1408(R12), Z4, Z2
-	VFMADD231PS  1472(R12), Z4, Z3
-	VBROADCASTSS 24(R11), Z4
-	VFMADD231PS  1536(R12), Z4, Z0
-	VFMADD231PS  1600(R12), Z4, Z1
-	VFMADD231PS  1664(R12), Z4, Z2
-	VFMADD231PS  1728(R12), Z4, Z3
-	VBROADCASTSS 28(R11), Z4
-	VFMADD231PS  1792(R12), Z4, Z0
-	VFMADD231PS  1856(R12), Z4, Z1
-	VFMADD231PS  1920(R12), Z4, Z2
-	VFMADD231PS  1984(R12), Z4, Z3
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000800, R12
-	SUBQ         $0x08, R10
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	VBROADCASTSS 4(R10), Z4
+	VFMADD231PS  256(R11), Z4, Z0
+	VFMADD231PS  320(R11), Z4, Z1
+	VFMADD231PS  384(R11), Z4, Z2
+	VFMADD231PS  448(R11), Z4, Z3
+	VBROADCASTSS 8(R10), Z4
+	VFMADD231PS  512(R11), Z4, Z0
+	VFMADD231PS  576(R11), Z4, Z1
+	VFMADD231PS  640(R11), Z4, Z2
+	VFMADD231PS  704(R11), Z4, Z3
+	VBROADCASTSS 12(R10), Z4
+	VFMADD231PS  768(R11), Z4, Z0
+	VFMADD231PS  832(R11), Z4, Z1
+	VFMADD231PS  896(R11), Z4, Z2
+	VFMADD231PS  960(R11), Z4, Z3
+	VBROADCASTSS 16(R10), Z4
+	VFMADD231PS  1024(R11), Z4, Z0
+	VFMADD231PS  1088(R11), Z4, Z1
+	VFMADD231PS  1152(R11), Z4, Z2
+	VFMADD231PS  1216(R11), Z4, Z3
+	VBROADCASTSS 20(R10), Z4
+	VFMADD231PS  1280(R11), Z4, Z0
+	VFMADD231PS  1344(R11), Z4, Z1
+	VFMADD231PS  1408(R11), Z4, Z2
+	VFMADD231PS  1472(R11), Z4, Z3
+	VBROADCASTSS 24(R10), Z4
+	VFMADD231PS  1536(R11), Z4, Z0
+	VFMADD231PS  1600(R11), Z4, Z1
+	VFMADD231PS  1664(R11), Z4, Z2
+	VFMADD231PS  1728(R11), Z4, Z3
+	VBROADCASTSS 28(R10), Z4
+	VFMADD231PS  1792(R11), Z4, Z0
+	VFMADD231PS  1856(R11), Z4, Z1
+	VFMADD231PS  1920(R11), Z4, Z2
+	VFMADD231PS  1984(R11), Z4, Z3
+	ADDQ         $0x00000020, R10
+	ADDQ         $0x00000800, R11
+	SUBQ         $0x08, R12
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R10
+	ADDQ $0x08, R12
 
 tile1sparse:
-	SUBQ $0x02, R10
+	SUBQ $0x02, R12
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R10
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	SUBQ         $0x02, R12
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R10
+	ADDQ $0x02, R12
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R11), Z4
-	VFMADD231PS  (R12), Z4, Z0
-	VFMADD231PS  64(R12), Z4, Z1
-	VFMADD231PS  128(R12), Z4, Z2
-	VFMADD231PS  192(R12), Z4, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R10
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  (R11), Z4, Z0
+	VFMADD231PS  64(R11), Z4, Z1
+	VFMADD231PS  128(R11), Z4, Z2
+	VFMADD231PS  192(R11), Z4, Z3
+	ADDQ         SI, R11
+	ADDQ         BX, R10
+	DECQ         R12
 	JNZ          tile1step
 
 tile1done:
 	// C = fma(acc, beta, C·alpha)
 	MOVQ        alpha_base+120(FP), R10
 	MOVQ        beta_base+144(FP), R11
+	MOVQ        ldc+24(FP), R12
+	SHLQ        $0x02, R12
 	VMOVUPS     (CX), Z4
 	VMULPS      (R10), Z4, Z4
 	VFMADD231PS (R11), Z0, Z4
@@ -17148,7 +18446,7 @@ tile1done:
 	VMULPS      192(R10), Z0, Z0
 	VFMADD231PS 192(R11), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        ldc+24(FP), CX
+	ADDQ        R12, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
@@ -17156,11 +18454,19 @@ tile1done:
 	JMP  rows
 
 // func WeightGemmAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmAVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, $0x00000080
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -17209,21 +18515,11 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile8segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile8start
-	MOVQ $0x00000080, R11
-
-tile8start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17248,276 +18544,289 @@ tile8start:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile8steps
 
 tile8fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile8done
 
 tile8step:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile8step
 
 tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z21, Z21
-	VADDPS 64(R11), Z22, Z22
-	VADDPS 128(R11), Z23, Z23
-	ADDQ   ldc+24(FP), R11
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
 
 tile8last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
 
+tile8more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z21, Z21
+	VADDPS 64(R13), Z22, Z22
+	VADDPS 128(R13), Z23, Z23
+	ADDQ   b_cap+88(FP), R13
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile8last
+
+tile8next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z21, (R13)
+	VMOVUPS Z22, 64(R13)
+	VMOVUPS Z23, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile8segment
+
 	// Tile of 7 × 3 vectors.
 tile7:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile7segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile7start
-	MOVQ $0x00000080, R11
-
-tile7start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17539,229 +18848,167 @@ tile7start:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile7steps
 
 tile7fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile7done
 
 tile7step:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
+	VMOVUPS      (R12), Z21
+	VMOVUPS      64(R12), Z22
+	VMOVUPS      128(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile7step
 
 tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
 
 tile7last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -17770,23 +19017,98 @@ tile7last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile7more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile7last
+
+tile7next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile7segment
+
 	// Tile of 6 × 3 vectors.
 tile6:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile6segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile6start
-	MOVQ $0x00000080, R11
-
-tile6start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17805,205 +19127,151 @@ tile6start:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
+	VMOVUPS      (R12), Z18
+	VMOVUPS      64(R12), Z19
+	VMOVUPS      128(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	PREFETCHT0   4224(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
 
 tile6last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -18011,23 +19279,90 @@ tile6last:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile6more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile6segment
+
 	// Tile of 5 × 3 vectors.
 tile5:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile5segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile5start
-	MOVQ $0x00000080, R11
-
-tile5start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18043,172 +19378,126 @@ tile5start:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile5done
 
 tile5step:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VMOVUPS      (R12), Z15
+	VMOVUPS      64(R12), Z16
+	VMOVUPS      128(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile5step
 
 tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
 
 tile5last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -18216,23 +19505,82 @@ tile5last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile5more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile5segment
+
 	// Tile of 4 × 3 vectors.
 tile4:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile4segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile4start
-	MOVQ $0x00000080, R11
-
-tile4start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18245,171 +19593,184 @@ tile4start:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile4done
 
 tile4step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
+	VMOVUPS      (R12), Z12
+	VMOVUPS      64(R12), Z13
+	VMOVUPS      128(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile4step
 
 tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
 
 tile4last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
 
+tile4more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile4segment
+
 	// Tile of 3 × 3 vectors.
 tile3:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile3segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile3start
-	MOVQ $0x00000080, R11
-
-tile3start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18419,124 +19780,94 @@ tile3start:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile3done
 
 tile3step:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VMOVUPS      (R12), Z9
+	VMOVUPS      64(R12), Z10
+	VMOVUPS      128(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile3step
 
 tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
 
 tile3last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -18544,146 +19875,202 @@ tile3last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile3more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile3segment
+
 	// Tile of 2 × 3 vectors.
 tile2:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile2segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile2start
-	MOVQ $0x00000080, R11
-
-tile2start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
+	VMOVUPS      64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
+	VMOVUPS      128(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
+	VMOVUPS      64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
+	VMOVUPS      128(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VMOVUPS      (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
+	VMOVUPS      64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
+	VMOVUPS      128(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 3 vectors.
 tile1:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile1segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile1start
-	MOVQ $0x00000080, R11
-
-tile1start:
-	SUBQ    R11, c_len+8(FP)
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -18691,125 +20078,172 @@ tile1start:
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
 	JNE     tile1sparse
-	SUBQ    $0x08, R11
+	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS 4(R12), Z3
-	VFMADD231PS  192(R13), Z3, Z0
-	VFMADD231PS  256(R13), Z3, Z1
-	VFMADD231PS  320(R13), Z3, Z2
-	VBROADCASTSS 8(R12), Z3
-	VFMADD231PS  384(R13), Z3, Z0
-	VFMADD231PS  448(R13), Z3, Z1
-	VFMADD231PS  512(R13), Z3, Z2
-	VBROADCASTSS 12(R12), Z3
-	VFMADD231PS  576(R13), Z3, Z0
-	VFMADD231PS  640(R13), Z3, Z1
-	VFMADD231PS  704(R13), Z3, Z2
-	VBROADCASTSS 16(R12), Z3
-	VFMADD231PS  768(R13), Z3, Z0
-	VFMADD231PS  832(R13), Z3, Z1
-	VFMADD231PS  896(R13), Z3, Z2
-	VBROADCASTSS 20(R12), Z3
-	VFMADD231PS  960(R13), Z3, Z0
-	VFMADD231PS  1024(R13), Z3, Z1
-	VFMADD231PS  1088(R13), Z3, Z2
-	VBROADCASTSS 24(R12), Z3
-	VFMADD231PS  1152(R13), Z3, Z0
-	VFMADD231PS  1216(R13), Z3, Z1
-	VFMADD231PS  1280(R13), Z3, Z2
-	VBROADCASTSS 28(R12), Z3
-	VFMADD231PS  1344(R13), Z3, Z0
-	VFMADD231PS  1408(R13), Z3, Z1
-	VFMADD231PS  1472(R13), Z3, Z2
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000600, R13
-	SUBQ         $0x08, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS 4(R11), Z3
+	VFMADD231PS  192(R12), Z3, Z0
+	VFMADD231PS  256(R12), Z3, Z1
+	VFMADD231PS  320(R12), Z3, Z2
+	VBROADCASTSS 8(R11), Z3
+	VFMADD231PS  384(R12), Z3, Z0
+	VFMADD231PS  448(R12), Z3, Z1
+	VFMADD231PS  512(R12), Z3, Z2
+	VBROADCASTSS 12(R11), Z3
+	VFMADD231PS  576(R12), Z3, Z0
+	VFMADD231PS  640(R12), Z3, Z1
+	VFMADD231PS  704(R12), Z3, Z2
+	VBROADCASTSS 16(R11), Z3
+	VFMADD231PS  768(R12), Z3, Z0
+	VFMADD231PS  832(R12), Z3, Z1
+	VFMADD231PS  896(R12), Z3, Z2
+	VBROADCASTSS 20(R11), Z3
+	VFMADD231PS  960(R12), Z3, Z0
+	VFMADD231PS  1024(R12), Z3, Z1
+	VFMADD231PS  1088(R12), Z3, Z2
+	VBROADCASTSS 24(R11), Z3
+	VFMADD231PS  1152(R12), Z3, Z0
+	VFMADD231PS  1216(R12), Z3, Z1
+	VFMADD231PS  1280(R12), Z3, Z2
+	VBROADCASTSS 28(R11), Z3
+	VFMADD231PS  1344(R12), Z3, Z0
+	VFMADD231PS  1408(R12), Z3, Z1
+	VFMADD231PS  1472(R12), Z3, Z2
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000600, R12
+	SUBQ         $0x08, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R11
+	SUBQ $0x02, R13
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  (R12), Z3, Z0
+	VFMADD231PS  64(R12), Z3, Z1
+	VFMADD231PS  128(R12), Z3, Z2
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000080, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+120(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
 
 // func WeightGemmF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmF16AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, $0x00000080
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -18858,21 +20292,11 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile8segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile8start
-	MOVQ $0x00000080, R11
-
-tile8start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -18897,273 +20321,286 @@ tile8start:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
-	VBROADCASTSS (R12), Z27
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
-	VBROADCASTSS (R12), Z27
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile8steps
 
 tile8fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile8done
 
 tile8step:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
-	VBROADCASTSS (R12), Z27
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile8step
 
 tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z21, Z21
-	VADDPS 64(R11), Z22, Z22
-	VADDPS 128(R11), Z23, Z23
-	ADDQ   ldc+24(FP), R11
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
 
 tile8last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
 
+tile8more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z21, Z21
+	VADDPS 64(R13), Z22, Z22
+	VADDPS 128(R13), Z23, Z23
+	ADDQ   b_cap+88(FP), R13
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile8last
+
+tile8next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z21, (R13)
+	VMOVUPS Z22, 64(R13)
+	VMOVUPS Z23, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile8segment
+
 	// Tile of 7 × 3 vectors.
 tile7:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile7segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile7start
-	MOVQ $0x00000080, R11
-
-tile7start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -19185,226 +20622,164 @@ tile7start:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
-	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R12), Z21
+	VCVTPH2PS    32(R12), Z22
+	VCVTPH2PS    64(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
-	VBROADCASTSS (R12), Z24
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z21
+	VCVTPH2PS    32(R12), Z22
+	VCVTPH2PS    64(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile7steps
 
 tile7fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile7done
 
 tile7step:
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
-	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R12), Z21
+	VCVTPH2PS    32(R12), Z22
+	VCVTPH2PS    64(R12), Z23
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile7step
 
 tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
 
 tile7last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -19413,23 +20788,98 @@ tile7last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile7more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile7last
+
+tile7next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile7segment
+
 	// Tile of 6 × 3 vectors.
 tile6:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile6segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile6start
-	MOVQ $0x00000080, R11
-
-tile6start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -19448,202 +20898,148 @@ tile6start:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
+	VCVTPH2PS    (R12), Z18
+	VCVTPH2PS    32(R12), Z19
+	VCVTPH2PS    64(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z18
+	VCVTPH2PS    32(R12), Z19
+	VCVTPH2PS    64(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
+	VCVTPH2PS    (R12), Z18
+	VCVTPH2PS    32(R12), Z19
+	VCVTPH2PS    64(R12), Z20
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
 
 tile6last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -19651,23 +21047,90 @@ tile6last:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile6more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile6segment
+
 	// Tile of 5 × 3 vectors.
 tile5:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile5segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile5start
-	MOVQ $0x00000080, R11
-
-tile5start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -19683,172 +21146,126 @@ tile5start:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VCVTPH2PS    (R12), Z15
+	VCVTPH2PS    32(R12), Z16
+	VCVTPH2PS    64(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z15
+	VCVTPH2PS    32(R12), Z16
+	VCVTPH2PS    64(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile5done
 
 tile5step:
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
+	VCVTPH2PS    (R12), Z15
+	VCVTPH2PS    32(R12), Z16
+	VCVTPH2PS    64(R12), Z17
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile5step
 
 tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
 
 tile5last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -19856,23 +21273,82 @@ tile5last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile5more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile5segment
+
 	// Tile of 4 × 3 vectors.
 tile4:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile4segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile4start
-	MOVQ $0x00000080, R11
-
-tile4start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -19885,171 +21361,184 @@ tile4start:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
+	VCVTPH2PS    (R12), Z12
+	VCVTPH2PS    32(R12), Z13
+	VCVTPH2PS    64(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z12
+	VCVTPH2PS    32(R12), Z13
+	VCVTPH2PS    64(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile4done
 
 tile4step:
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
+	VCVTPH2PS    (R12), Z12
+	VCVTPH2PS    32(R12), Z13
+	VCVTPH2PS    64(R12), Z14
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile4step
 
 tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
 
 tile4last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
 
+tile4more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile4segment
+
 	// Tile of 3 × 3 vectors.
 tile3:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile3segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile3start
-	MOVQ $0x00000080, R11
-
-tile3start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -20059,124 +21548,94 @@ tile3start:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VCVTPH2PS    (R12), Z9
+	VCVTPH2PS    32(R12), Z10
+	VCVTPH2PS    64(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z9
+	VCVTPH2PS    32(R12), Z10
+	VCVTPH2PS    64(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile3done
 
 tile3step:
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
+	VCVTPH2PS    (R12), Z9
+	VCVTPH2PS    32(R12), Z10
+	VCVTPH2PS    64(R12), Z11
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile3step
 
 tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
 
 tile3last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -20184,146 +21643,202 @@ tile3last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile3more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile3segment
+
 	// Tile of 2 × 3 vectors.
 tile2:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile2segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile2start
-	MOVQ $0x00000080, R11
-
-tile2start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VCVTPH2PS    (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
+	VCVTPH2PS    32(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
+	VCVTPH2PS    64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VCVTPH2PS    (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
+	VCVTPH2PS    32(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
+	VCVTPH2PS    64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VCVTPH2PS    (R12), Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
+	VCVTPH2PS    32(R12), Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
+	VCVTPH2PS    64(R12), Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 3 vectors.
 tile1:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile1segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile1start
-	MOVQ $0x00000080, R11
-
-tile1start:
-	SUBQ    R11, c_len+8(FP)
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -20331,158 +21846,205 @@ tile1start:
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R11
+	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
+	VBROADCASTSS (R11), Z3
+	VCVTPH2PS    (R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
+	VCVTPH2PS    32(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
+	VCVTPH2PS    64(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 4(R12), Z3
-	VCVTPH2PS    96(R13), Z4
+	VBROADCASTSS 4(R11), Z3
+	VCVTPH2PS    96(R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    128(R13), Z4
+	VCVTPH2PS    128(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    160(R13), Z4
+	VCVTPH2PS    160(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 8(R12), Z3
-	VCVTPH2PS    192(R13), Z4
+	VBROADCASTSS 8(R11), Z3
+	VCVTPH2PS    192(R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    224(R13), Z4
+	VCVTPH2PS    224(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    256(R13), Z4
+	VCVTPH2PS    256(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 12(R12), Z3
-	VCVTPH2PS    288(R13), Z4
+	VBROADCASTSS 12(R11), Z3
+	VCVTPH2PS    288(R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    320(R13), Z4
+	VCVTPH2PS    320(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    352(R13), Z4
+	VCVTPH2PS    352(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 16(R12), Z3
-	VCVTPH2PS    384(R13), Z4
+	VBROADCASTSS 16(R11), Z3
+	VCVTPH2PS    384(R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    416(R13), Z4
+	VCVTPH2PS    416(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    448(R13), Z4
+	VCVTPH2PS    448(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 20(R12), Z3
-	VCVTPH2PS    480(R13), Z4
+	VBROADCASTSS 20(R11), Z3
+	VCVTPH2PS    480(R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    512(R13), Z4
+	VCVTPH2PS    512(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    544(R13), Z4
+	VCVTPH2PS    544(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 24(R12), Z3
-	VCVTPH2PS    576(R13), Z4
+	VBROADCASTSS 24(R11), Z3
+	VCVTPH2PS    576(R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    608(R13), Z4
+	VCVTPH2PS    608(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    640(R13), Z4
+	VCVTPH2PS    640(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 28(R12), Z3
-	VCVTPH2PS    672(R13), Z4
+	VBROADCASTSS 28(R11), Z3
+	VCVTPH2PS    672(R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    704(R13), Z4
+	VCVTPH2PS    704(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    736(R13), Z4
+	VCVTPH2PS    736(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000300, R13
-	SUBQ         $0x08, R11
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000300, R12
+	SUBQ         $0x08, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R11
+	SUBQ $0x02, R13
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
+	VBROADCASTSS (R11), Z3
+	VCVTPH2PS    (R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
+	VCVTPH2PS    32(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
+	VCVTPH2PS    64(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z3
+	VCVTPH2PS    (R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
+	VCVTPH2PS    32(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
+	VCVTPH2PS    64(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
+	VBROADCASTSS (R11), Z3
+	VCVTPH2PS    (R12), Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
+	VCVTPH2PS    32(R12), Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
+	VCVTPH2PS    64(R12), Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000080, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+120(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
 
 // func WeightGemmBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, MMX+
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmBF16AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    k+112(FP), AX
+	CMPQ    AX, $0x00000080
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+	MOVQ    $0x00000000, c_len+8(FP)
+
+tiles:
 	MOVQ a_base+32(FP), AX
 	MOVQ c_base+0(FP), CX
-	SHLQ $0x02, ldc+24(FP)
 	MOVQ rs+56(FP), DX
 	SHLQ $0x02, DX
 	MOVQ cs+64(FP), BX
@@ -20531,21 +22093,11 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile8segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile8start
-	MOVQ $0x00000080, R11
-
-tile8start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -20570,282 +22122,295 @@ tile8start:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile8fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VPMOVZXWD    (R13), Z24
+	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
+	VPMOVZXWD    32(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
+	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z24
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
+	VPMOVZXWD    32(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
+	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile8steps
 
 tile8fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile8done
 
 tile8step:
-	VPMOVZXWD    (R13), Z24
+	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
+	VPMOVZXWD    32(R12), Z25
 	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
+	VPMOVZXWD    64(R12), Z26
 	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
+	VBROADCASTSS (R11), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R11)(DX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R11)(DX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
+	VBROADCASTSS (R11)(R8*1), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R11)(DX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
+	VBROADCASTSS (R11)(R9*1), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
 	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
+	VBROADCASTSS (R11)(R8*2), Z27
 	VFMADD231PS  Z24, Z27, Z18
 	VFMADD231PS  Z25, Z27, Z19
 	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
+	VBROADCASTSS (R11)(R10*1), Z27
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile8step
 
 tile8done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile8first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z21, Z21
-	VADDPS 64(R11), Z22, Z22
-	VADDPS 128(R11), Z23, Z23
-	ADDQ   ldc+24(FP), R11
-
-tile8first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile8last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile8segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile8more
 
 tile8last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z21, (CX)
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000008, DI
 	LEAQ (AX)(DX*8), AX
 	JMP  rows
 
+tile8more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile8sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z21, Z21
+	VADDPS 64(R13), Z22, Z22
+	VADDPS 128(R13), Z23, Z23
+	ADDQ   b_cap+88(FP), R13
+
+tile8sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile8next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile8last
+
+tile8next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z21, (R13)
+	VMOVUPS Z22, 64(R13)
+	VMOVUPS Z23, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile8segment
+
 	// Tile of 7 × 3 vectors.
 tile7:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile7segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile7start
-	MOVQ $0x00000080, R11
-
-tile7start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -20867,235 +22432,173 @@ tile7start:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile7fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VPMOVZXWD    (R13), Z21
+	VPMOVZXWD    (R12), Z21
 	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
+	VPMOVZXWD    32(R12), Z22
 	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
+	VPMOVZXWD    64(R12), Z23
 	VPSLLD       $0x10, Z23, Z23
-	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z21
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z21
 	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
+	VPMOVZXWD    32(R12), Z22
 	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
+	VPMOVZXWD    64(R12), Z23
 	VPSLLD       $0x10, Z23, Z23
-	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile7steps
 
 tile7fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile7done
 
 tile7step:
-	VPMOVZXWD    (R13), Z21
+	VPMOVZXWD    (R12), Z21
 	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
+	VPMOVZXWD    32(R12), Z22
 	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
+	VPMOVZXWD    64(R12), Z23
 	VPSLLD       $0x10, Z23, Z23
-	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R11), Z24
 	VFMADD231PS  Z21, Z24, Z0
 	VFMADD231PS  Z22, Z24, Z1
 	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
+	VBROADCASTSS (R11)(DX*1), Z24
 	VFMADD231PS  Z21, Z24, Z3
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
+	VBROADCASTSS (R11)(DX*2), Z24
 	VFMADD231PS  Z21, Z24, Z6
 	VFMADD231PS  Z22, Z24, Z7
 	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
+	VBROADCASTSS (R11)(R8*1), Z24
 	VFMADD231PS  Z21, Z24, Z9
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
+	VBROADCASTSS (R11)(DX*4), Z24
 	VFMADD231PS  Z21, Z24, Z12
 	VFMADD231PS  Z22, Z24, Z13
 	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
+	VBROADCASTSS (R11)(R9*1), Z24
 	VFMADD231PS  Z21, Z24, Z15
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
+	VBROADCASTSS (R11)(R8*2), Z24
 	VFMADD231PS  Z21, Z24, Z18
 	VFMADD231PS  Z22, Z24, Z19
 	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile7step
 
 tile7done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile7first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z18, Z18
-	VADDPS 64(R11), Z19, Z19
-	VADDPS 128(R11), Z20, Z20
-	ADDQ   ldc+24(FP), R11
-
-tile7first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile7last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile7segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile7more
 
 tile7last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, 64(CX)
 	VMOVUPS Z20, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000007, DI
@@ -21104,23 +22607,98 @@ tile7last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile7more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile7sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z18, Z18
+	VADDPS 64(R13), Z19, Z19
+	VADDPS 128(R13), Z20, Z20
+	ADDQ   b_cap+88(FP), R13
+
+tile7sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile7next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile7last
+
+tile7next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z18, (R13)
+	VMOVUPS Z19, 64(R13)
+	VMOVUPS Z20, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile7segment
+
 	// Tile of 6 × 3 vectors.
 tile6:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile6segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile6start
-	MOVQ $0x00000080, R11
-
-tile6start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -21139,211 +22717,157 @@ tile6start:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VPMOVZXWD    (R13), Z18
+	VPMOVZXWD    (R12), Z18
 	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
+	VPMOVZXWD    32(R12), Z19
 	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
+	VPMOVZXWD    64(R12), Z20
 	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z18
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z18
 	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
+	VPMOVZXWD    32(R12), Z19
 	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
+	VPMOVZXWD    64(R12), Z20
 	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
-	VPMOVZXWD    (R13), Z18
+	VPMOVZXWD    (R12), Z18
 	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
+	VPMOVZXWD    32(R12), Z19
 	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
+	VPMOVZXWD    64(R12), Z20
 	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
+	VBROADCASTSS (R11), Z21
 	VFMADD231PS  Z18, Z21, Z0
 	VFMADD231PS  Z19, Z21, Z1
 	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
+	VBROADCASTSS (R11)(DX*1), Z21
 	VFMADD231PS  Z18, Z21, Z3
 	VFMADD231PS  Z19, Z21, Z4
 	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
+	VBROADCASTSS (R11)(DX*2), Z21
 	VFMADD231PS  Z18, Z21, Z6
 	VFMADD231PS  Z19, Z21, Z7
 	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
+	VBROADCASTSS (R11)(R8*1), Z21
 	VFMADD231PS  Z18, Z21, Z9
 	VFMADD231PS  Z19, Z21, Z10
 	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
+	VBROADCASTSS (R11)(DX*4), Z21
 	VFMADD231PS  Z18, Z21, Z12
 	VFMADD231PS  Z19, Z21, Z13
 	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
+	VBROADCASTSS (R11)(R9*1), Z21
 	VFMADD231PS  Z18, Z21, Z15
 	VFMADD231PS  Z19, Z21, Z16
 	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	PREFETCHT0   4096(R12)
+	PREFETCHT0   4160(R12)
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile6first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z15, Z15
-	VADDPS 64(R11), Z16, Z16
-	VADDPS 128(R11), Z17, Z17
-	ADDQ   ldc+24(FP), R11
-
-tile6first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile6last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile6segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile6more
 
 tile6last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z15, (CX)
 	VMOVUPS Z16, 64(CX)
 	VMOVUPS Z17, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000006, DI
@@ -21351,23 +22875,90 @@ tile6last:
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile6more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile6sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z15, Z15
+	VADDPS 64(R13), Z16, Z16
+	VADDPS 128(R13), Z17, Z17
+	ADDQ   b_cap+88(FP), R13
+
+tile6sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile6next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile6last
+
+tile6next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z15, (R13)
+	VMOVUPS Z16, 64(R13)
+	VMOVUPS Z17, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile6segment
+
 	// Tile of 5 × 3 vectors.
 tile5:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile5segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile5start
-	MOVQ $0x00000080, R11
-
-tile5start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -21383,181 +22974,135 @@ tile5start:
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile5fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VPMOVZXWD    (R13), Z15
+	VPMOVZXWD    (R12), Z15
 	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
+	VPMOVZXWD    32(R12), Z16
 	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
+	VPMOVZXWD    64(R12), Z17
 	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z15
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z15
 	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
+	VPMOVZXWD    32(R12), Z16
 	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
+	VPMOVZXWD    64(R12), Z17
 	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile5steps
 
 tile5fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile5done
 
 tile5step:
-	VPMOVZXWD    (R13), Z15
+	VPMOVZXWD    (R12), Z15
 	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
+	VPMOVZXWD    32(R12), Z16
 	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
+	VPMOVZXWD    64(R12), Z17
 	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
+	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z15, Z18, Z0
 	VFMADD231PS  Z16, Z18, Z1
 	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
+	VBROADCASTSS (R11)(DX*1), Z18
 	VFMADD231PS  Z15, Z18, Z3
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
+	VBROADCASTSS (R11)(DX*2), Z18
 	VFMADD231PS  Z15, Z18, Z6
 	VFMADD231PS  Z16, Z18, Z7
 	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
+	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z15, Z18, Z9
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
+	VBROADCASTSS (R11)(DX*4), Z18
 	VFMADD231PS  Z15, Z18, Z12
 	VFMADD231PS  Z16, Z18, Z13
 	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile5step
 
 tile5done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile5first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z12, Z12
-	VADDPS 64(R11), Z13, Z13
-	VADDPS 128(R11), Z14, Z14
-	ADDQ   ldc+24(FP), R11
-
-tile5first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile5last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile5segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile5more
 
 tile5last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, 64(CX)
 	VMOVUPS Z14, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000005, DI
@@ -21565,23 +23110,82 @@ tile5last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile5more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile5sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z12, Z12
+	VADDPS 64(R13), Z13, Z13
+	VADDPS 128(R13), Z14, Z14
+	ADDQ   b_cap+88(FP), R13
+
+tile5sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile5next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile5last
+
+tile5next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z12, (R13)
+	VMOVUPS Z13, 64(R13)
+	VMOVUPS Z14, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile5segment
+
 	// Tile of 4 × 3 vectors.
 tile4:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile4segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile4start
-	MOVQ $0x00000080, R11
-
-tile4start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -21594,180 +23198,193 @@ tile4start:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile4fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VPMOVZXWD    (R13), Z12
+	VPMOVZXWD    (R12), Z12
 	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
+	VPMOVZXWD    32(R12), Z13
 	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
+	VPMOVZXWD    64(R12), Z14
 	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z12
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z12
 	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
+	VPMOVZXWD    32(R12), Z13
 	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
+	VPMOVZXWD    64(R12), Z14
 	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile4steps
 
 tile4fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile4done
 
 tile4step:
-	VPMOVZXWD    (R13), Z12
+	VPMOVZXWD    (R12), Z12
 	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
+	VPMOVZXWD    32(R12), Z13
 	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
+	VPMOVZXWD    64(R12), Z14
 	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
+	VBROADCASTSS (R11), Z15
 	VFMADD231PS  Z12, Z15, Z0
 	VFMADD231PS  Z13, Z15, Z1
 	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
+	VBROADCASTSS (R11)(DX*1), Z15
 	VFMADD231PS  Z12, Z15, Z3
 	VFMADD231PS  Z13, Z15, Z4
 	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
+	VBROADCASTSS (R11)(DX*2), Z15
 	VFMADD231PS  Z12, Z15, Z6
 	VFMADD231PS  Z13, Z15, Z7
 	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
+	VBROADCASTSS (R11)(R8*1), Z15
 	VFMADD231PS  Z12, Z15, Z9
 	VFMADD231PS  Z13, Z15, Z10
 	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile4step
 
 tile4done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile4first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z9, Z9
-	VADDPS 64(R11), Z10, Z10
-	VADDPS 128(R11), Z11, Z11
-	ADDQ   ldc+24(FP), R11
-
-tile4first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile4last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile4segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile4more
 
 tile4last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z9, (CX)
 	VMOVUPS Z10, 64(CX)
 	VMOVUPS Z11, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000004, DI
 	LEAQ (AX)(DX*4), AX
 	JMP  rows
 
+tile4more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile4sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z9, Z9
+	VADDPS 64(R13), Z10, Z10
+	VADDPS 128(R13), Z11, Z11
+	ADDQ   b_cap+88(FP), R13
+
+tile4sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile4next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile4last
+
+tile4next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z9, (R13)
+	VMOVUPS Z10, 64(R13)
+	VMOVUPS Z11, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile4segment
+
 	// Tile of 3 × 3 vectors.
 tile3:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile3segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile3start
-	MOVQ $0x00000080, R11
-
-tile3start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -21777,133 +23394,103 @@ tile3start:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile3fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VPMOVZXWD    (R13), Z9
+	VPMOVZXWD    (R12), Z9
 	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
+	VPMOVZXWD    32(R12), Z10
 	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
+	VPMOVZXWD    64(R12), Z11
 	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z9
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z9
 	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
+	VPMOVZXWD    32(R12), Z10
 	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
+	VPMOVZXWD    64(R12), Z11
 	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile3steps
 
 tile3fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile3done
 
 tile3step:
-	VPMOVZXWD    (R13), Z9
+	VPMOVZXWD    (R12), Z9
 	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
+	VPMOVZXWD    32(R12), Z10
 	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
+	VPMOVZXWD    64(R12), Z11
 	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
+	VBROADCASTSS (R11), Z12
 	VFMADD231PS  Z9, Z12, Z0
 	VFMADD231PS  Z10, Z12, Z1
 	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
+	VBROADCASTSS (R11)(DX*1), Z12
 	VFMADD231PS  Z9, Z12, Z3
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
+	VBROADCASTSS (R11)(DX*2), Z12
 	VFMADD231PS  Z9, Z12, Z6
 	VFMADD231PS  Z10, Z12, Z7
 	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile3step
 
 tile3done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile3first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z6, Z6
-	VADDPS 64(R11), Z7, Z7
-	VADDPS 128(R11), Z8, Z8
-	ADDQ   ldc+24(FP), R11
-
-tile3first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile3last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile3segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile3more
 
 tile3last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, 64(CX)
 	VMOVUPS Z8, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000003, DI
@@ -21911,155 +23498,211 @@ tile3last:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
+tile3more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile3sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z6, Z6
+	VADDPS 64(R13), Z7, Z7
+	VADDPS 128(R13), Z8, Z8
+	ADDQ   b_cap+88(FP), R13
+
+tile3sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile3next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile3last
+
+tile3next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z6, (R13)
+	VMOVUPS Z7, 64(R13)
+	VMOVUPS Z8, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile3segment
+
 	// Tile of 2 × 3 vectors.
 tile2:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile2segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile2start
-	MOVQ $0x00000080, R11
-
-tile2start:
-	SUBQ   R11, c_len+8(FP)
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R11
+	SUBQ   $0x02, R13
 	JL     tile2fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VPMOVZXWD    (R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
+	VPMOVZXWD    32(R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
+	VPMOVZXWD    64(R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VPMOVZXWD    (R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
+	VPMOVZXWD    32(R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
+	VPMOVZXWD    64(R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile2steps
 
 tile2fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile2done
 
 tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
+	VBROADCASTSS (R11), Z6
+	VBROADCASTSS (R11)(DX*1), Z7
+	VPMOVZXWD    (R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z0
 	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
+	VPMOVZXWD    32(R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z1
 	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
+	VPMOVZXWD    64(R12), Z8
 	VPSLLD       $0x10, Z8, Z8
 	VFMADD231PS  Z8, Z6, Z2
 	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile2step
 
 tile2done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile2first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-	VADDPS (R11), Z3, Z3
-	VADDPS 64(R11), Z4, Z4
-	VADDPS 128(R11), Z5, Z5
-	ADDQ   ldc+24(FP), R11
-
-tile2first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile2last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile2segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile2more
 
 tile2last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 	VMOVUPS Z3, (CX)
 	VMOVUPS Z4, 64(CX)
 	VMOVUPS Z5, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000002, DI
 	LEAQ (AX)(DX*2), AX
 	JMP  rows
 
+tile2more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile2sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Z3, Z3
+	VADDPS 64(R13), Z4, Z4
+	VADDPS 128(R13), Z5, Z5
+	ADDQ   b_cap+88(FP), R13
+
+tile2sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile2next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile2last
+
+tile2next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Z3, (R13)
+	VMOVUPS Z4, 64(R13)
+	VMOVUPS Z5, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile2segment
+
 	// Tile of 1 × 3 vectors.
 tile1:
-	MOVQ    AX, R12
-	MOVQ    b_base+72(FP), R13
-	MOVQ    k+112(FP), R11
-	MOVQ    R11, c_len+8(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, c_cap+16(FP)
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	MOVQ k+112(FP), R13
 
 tile1segment:
-	MOVQ c_len+8(FP), R11
-	CMPQ R11, $0x80
-	JLE  tile1start
-	MOVQ $0x00000080, R11
-
-tile1start:
-	SUBQ    R11, c_len+8(FP)
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
 	VXORPS  Z2, Z2, Z2
@@ -22067,188 +23710,228 @@ tile1start:
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
 	JNE     tile1sparse
-	SUBQ    $0x08, R11
+	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
+	VBROADCASTSS (R11), Z3
+	VPMOVZXWD    (R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
+	VPMOVZXWD    32(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
+	VPMOVZXWD    64(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 4(R12), Z3
-	VPMOVZXWD    96(R13), Z4
+	VBROADCASTSS 4(R11), Z3
+	VPMOVZXWD    96(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    128(R13), Z4
+	VPMOVZXWD    128(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    160(R13), Z4
+	VPMOVZXWD    160(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 8(R12), Z3
-	VPMOVZXWD    192(R13), Z4
+	VBROADCASTSS 8(R11), Z3
+	VPMOVZXWD    192(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    224(R13), Z4
+	VPMOVZXWD    224(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    256(R13), Z4
+	VPMOVZXWD    256(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 12(R12), Z3
-	VPMOVZXWD    288(R13), Z4
+	VBROADCASTSS 12(R11), Z3
+	VPMOVZXWD    288(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    320(R13), Z4
+	VPMOVZXWD    320(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    352(R13), Z4
+	VPMOVZXWD    352(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 16(R12), Z3
-	VPMOVZXWD    384(R13), Z4
+	VBROADCASTSS 16(R11), Z3
+	VPMOVZXWD    384(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    416(R13), Z4
+	VPMOVZXWD    416(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    448(R13), Z4
+	VPMOVZXWD    448(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 20(R12), Z3
-	VPMOVZXWD    480(R13), Z4
+	VBROADCASTSS 20(R11), Z3
+	VPMOVZXWD    480(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    512(R13), Z4
+	VPMOVZXWD    512(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    544(R13), Z4
+	VPMOVZXWD    544(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 24(R12), Z3
-	VPMOVZXWD    576(R13), Z4
+	VBROADCASTSS 24(R11), Z3
+	VPMOVZXWD    576(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    608(R13), Z4
+	VPMOVZXWD    608(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    640(R13), Z4
+	VPMOVZXWD    640(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 28(R12), Z3
-	VPMOVZXWD    672(R13), Z4
+	VBROADCASTSS 28(R11), Z3
+	VPMOVZXWD    672(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    704(R13), Z4
+	VPMOVZXWD    704(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    736(R13), Z4
+	VPMOVZXWD    736(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000300, R13
-	SUBQ         $0x08, R11
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000300, R12
+	SUBQ         $0x08, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R11
+	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R11
+	SUBQ $0x02, R13
 	JL   tile1fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
+	VBROADCASTSS (R11), Z3
+	VPMOVZXWD    (R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
+	VPMOVZXWD    32(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
+	VPMOVZXWD    64(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z3
+	VPMOVZXWD    (R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
+	VPMOVZXWD    32(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
+	VPMOVZXWD    64(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	SUBQ         $0x02, R13
 	JGE          tile1steps
 
 tile1fewer:
-	ADDQ $0x02, R11
+	ADDQ $0x02, R13
 	JZ   tile1done
 
 tile1step:
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
+	VBROADCASTSS (R11), Z3
+	VPMOVZXWD    (R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
+	VPMOVZXWD    32(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
+	VPMOVZXWD    64(R12), Z4
 	VPSLLD       $0x10, Z4, Z4
 	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R11
+	ADDQ         SI, R12
+	ADDQ         BX, R11
+	DECQ         R13
 	JNZ          tile1step
 
 tile1done:
-	CMPQ   c_cap+16(FP), $0x00
-	JE     tile1first
-	MOVQ   CX, R11
-	VADDPS (R11), Z0, Z0
-	VADDPS 64(R11), Z1, Z1
-	VADDPS 128(R11), Z2, Z2
-	ADDQ   ldc+24(FP), R11
-
-tile1first:
-	CMPQ    c_len+8(FP), $0x00
-	JE      tile1last
-	MOVQ    CX, R11
-	VMOVUPS Z0, (R11)
-	VMOVUPS Z1, 64(R11)
-	VMOVUPS Z2, 128(R11)
-	ADDQ    ldc+24(FP), R11
-	MOVQ    $0x00000001, c_cap+16(FP)
-	JMP     tile1segment
+	CMPQ c_len+8(FP), $0x00
+	JNE  tile1more
 
 tile1last:
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    ldc+24(FP), CX
+	ADDQ    R11, CX
 
 	// Go on to the next rows.
 	SUBQ $0x00000001, DI
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
+
+tile1more:
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     tile1sum
+	MOVQ   CX, R13
+	VADDPS (R13), Z0, Z0
+	VADDPS 64(R13), Z1, Z1
+	VADDPS 128(R13), Z2, Z2
+	ADDQ   b_cap+88(FP), R13
+
+tile1sum:
+	CMPQ a_len+40(FP), $0x00
+	JNE  tile1next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ    c_cap+16(FP), R11
+	MOVQ    R11, a_len+40(FP)
+	MOVBQZX load+120(FP), R11
+	MOVQ    R11, a_cap+48(FP)
+	JMP     tile1last
+
+tile1next:
+	MOVQ    CX, R13
+	VMOVUPS Z0, (R13)
+	VMOVUPS Z1, 64(R13)
+	VMOVUPS Z2, 128(R13)
+	ADDQ    b_cap+88(FP), R13
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	MOVQ    $0x00000080, R14
+	CMPQ    R13, R14
+	CMOVQGT R14, R13
+	SUBQ    R13, a_len+40(FP)
+	JMP     tile1segment
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), AX
+	MOVQ    AX, CX
+	MOVQ    $0x00000080, DX
+	CMPQ    CX, DX
+	CMOVQGT DX, CX
+	SUBQ    CX, AX
+	MOVQ    CX, k+112(FP)
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    AX, a_len+40(FP)
+	MOVBQZX load+120(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	MOVQ    $0x00000001, c_len+8(FP)
+	JMP     tiles
 
 // func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F
 TEXT ·AddBiasAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
 	SHLQ    $0x02, CX
@@ -22303,6 +23986,7 @@ GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 // func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·AdditiveAVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
 	MOVQ    weights_base+112(FP), DX
 	MOVQ    weights_len+120(FP), BX
 	MOVQ    q_base+32(FP), SI
@@ -22603,6 +24287,7 @@ GLOBL tanhVAVX512<>(SB), RODATA|NOPTR, $64
 // func SoftcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·SoftcapAVX512(SB), NOSPLIT, $0-72
+	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -22904,6 +24589,7 @@ chunk1done:
 // func MaskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX512F
 TEXT ·MaskSpanAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -22992,6 +24678,7 @@ GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
 // func ALiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 // Requires: AVX, AVX512F
 TEXT ·ALiBiAVX512(SB), NOSPLIT, $0-120
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -23162,6 +24849,7 @@ chunk1done:
 // func BiasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
 // Requires: AVX, AVX512F
 TEXT ·BiasAVX512(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -23525,6 +25213,7 @@ GLOBL const3fb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
 // func MaskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F
 TEXT ·MaskBoolAVX512(SB), NOSPLIT, $0-120
+	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -23873,6 +25562,7 @@ GLOBL spread3AVX512<>(SB), RODATA|NOPTR, $64
 // func SoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·SoftmaxAVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -24268,6 +25958,7 @@ GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
 // func DropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·DropoutAVX512(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
 	SHLQ    $0x02, CX
@@ -24538,6 +26229,7 @@ GLOBL constcd9e8d57AVX512<>(SB), RODATA|NOPTR, $64
 // func MergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F
 TEXT ·MergeStatsAVX512(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
 	MOVQ    max_base+0(FP), AX
 	MOVQ    sum_base+24(FP), CX
 	MOVQ    blockMax_base+48(FP), DX
@@ -24620,6 +26312,7 @@ done:
 // func PackAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 // Requires: AVX, AVX512F
 TEXT ·PackAVX512(SB), NOSPLIT, $0-100
+	PCALIGN      $0x40
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
 	SHLQ         $0x02, CX
@@ -24860,29 +26553,30 @@ done:
 // func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·UnpackAVX512(SB), NOSPLIT, $0-128
-	MOVQ   dst_base+0(FP), AX
-	MOVQ   off_base+24(FP), CX
-	MOVQ   src_base+48(FP), DX
-	MOVQ   ld+72(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   sum_base+96(FP), SI
-	MOVQ   d+88(FP), DI
-	XORQ   R8, R8
-	TESTQ  DI, DI
-	JZ     done
-	MOVQ   n+80(FP), R9
-	CMPQ   R9, $0x01
-	JE     scalars
-	CMPQ   DI, $0x04
-	JL     scalars
-	CMPQ   R9, $0x04
-	JLE    few
-	ADDQ   $0x0000000f, R9
-	ANDQ   $-16, R9
-	VXORPS Z0, Z0, Z0
-	LEAQ   (DX)(R9*4), DX
-	LEAQ   (SI)(R9*4), SI
-	LEAQ   (CX)(R9*8), CX
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    off_base+24(FP), CX
+	MOVQ    src_base+48(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    sum_base+96(FP), SI
+	MOVQ    d+88(FP), DI
+	XORQ    R8, R8
+	TESTQ   DI, DI
+	JZ      done
+	MOVQ    n+80(FP), R9
+	CMPQ    R9, $0x01
+	JE      scalars
+	CMPQ    DI, $0x04
+	JL      scalars
+	CMPQ    R9, $0x04
+	JLE     few
+	ADDQ    $0x0000000f, R9
+	ANDQ    $-16, R9
+	VXORPS  Z0, Z0, Z0
+	LEAQ    (DX)(R9*4), DX
+	LEAQ    (SI)(R9*4), SI
+	LEAQ    (CX)(R9*8), CX
 
 	// One vector of lanes, 4 columns of its rows per iteration.
 unpackcolumns:
@@ -25154,15 +26848,16 @@ finite:
 // func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $512-160
-	MOVQ ldk+48(FP), AX
-	SHLQ $0x02, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x02, DX
-	MOVQ d+96(FP), CX
-	SHLQ $0x02, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x000000ff, CX
@@ -28600,15 +30295,16 @@ done:
 // func SkinnyPVAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
 TEXT ·SkinnyPVAVX512(SB), NOSPLIT, $0-160
-	MOVQ ldv+56(FP), AX
-	SHLQ $0x02, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x02, DX
-	MOVQ dv+112(FP), CX
-	SHLQ $0x02, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -31115,6 +32811,7 @@ done:
 // func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $512-160
+	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS halvesAVX512<>+0(SB), Z0
@@ -38308,15 +40005,16 @@ GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 // func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyPVF16AVX512(SB), NOSPLIT, $0-160
-	MOVQ ldv+56(FP), AX
-	SHLQ $0x01, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x01, DX
-	MOVQ dv+112(FP), CX
-	SHLQ $0x01, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -39293,6 +40991,7 @@ done:
 // func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $512-160
+	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
 	VMOVUPS constffff0000AVX512<>+0(SB), Z0
@@ -45867,15 +47566,16 @@ GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 // func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyPVBF16AVX512(SB), NOSPLIT, $0-160
-	MOVQ ldv+56(FP), AX
-	SHLQ $0x01, AX
-	MOVQ far+152(FP), DX
-	SHLQ $0x01, DX
-	MOVQ dv+112(FP), CX
-	SHLQ $0x01, CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x01, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x01, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x01, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000007f, CX
@@ -46892,6 +48592,7 @@ done:
 // func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $512-200
+	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
 	VMOVUPS const4b000080AVX512<>+0(SB), Z1
@@ -54575,12 +56276,13 @@ GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 // func SkinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyPVInt8AVX512(SB), NOSPLIT, $0-200
-	MOVQ ldv+56(FP), AX
-	MOVQ far+192(FP), DX
-	MOVQ dv+152(FP), CX
-	XORQ BX, BX
-	CMPQ CX, AX
-	JE   dense
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	MOVQ    far+192(FP), DX
+	MOVQ    dv+152(FP), CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
 
 	// To prefetch: rows of whole steps, and the distance from their end to the next row.
 	ADDQ $0x0000003f, CX
@@ -55682,6 +57384,7 @@ done:
 // func SkinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512F
 TEXT ·SkinnySoftmaxAVX512(SB), NOSPLIT, $0-88
+	PCALIGN         $0x40
 	MOVQ            s_base+0(FP), AX
 	MOVQ            ld+24(FP), CX
 	SHLQ            $0x02, CX
@@ -55783,17 +57486,18 @@ done:
 // func SkinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F, FMA3
 TEXT ·SkinnyMergeAVX512(SB), NOSPLIT, $0-128
-	MOVQ  o_base+0(FP), AX
-	MOVQ  ldo+24(FP), CX
-	SHLQ  $0x02, CX
-	MOVQ  part_base+32(FP), DX
-	MOVQ  ldp+56(FP), BX
-	SHLQ  $0x02, BX
-	MOVQ  alpha_base+80(FP), SI
-	MOVQ  beta_base+104(FP), DI
-	MOVQ  n+64(FP), R8
-	TESTQ R8, R8
-	JZ    done
+	PCALIGN $0x40
+	MOVQ    o_base+0(FP), AX
+	MOVQ    ldo+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    part_base+32(FP), DX
+	MOVQ    ldp+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    alpha_base+80(FP), SI
+	MOVQ    beta_base+104(FP), DI
+	MOVQ    n+64(FP), R8
+	TESTQ   R8, R8
+	JZ      done
 
 row:
 	VBROADCASTSS (SI), Z0
@@ -55840,6 +57544,7 @@ done:
 // func SkinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·SkinnyUnpackAVX512(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
 	MOVQ    o_base+48(FP), DX
@@ -55917,16 +57622,17 @@ done:
 // func WidenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·WidenF16AVX512(SB), NOSPLIT, $0-80
-	MOVQ  src_base+32(FP), AX
-	MOVQ  dst_base+0(FP), CX
-	MOVQ  lds+56(FP), DX
-	MOVQ  ldd+24(FP), BX
-	MOVQ  n+64(FP), SI
-	MOVQ  d+72(FP), DI
-	TESTQ SI, SI
-	JZ    end
-	TESTQ DI, DI
-	JZ    end
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
 
 row:
 	XORQ R8, R8
@@ -55969,16 +57675,17 @@ end:
 // func WidenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512F
 TEXT ·WidenBF16AVX512(SB), NOSPLIT, $0-80
-	MOVQ  src_base+32(FP), AX
-	MOVQ  dst_base+0(FP), CX
-	MOVQ  lds+56(FP), DX
-	MOVQ  ldd+24(FP), BX
-	MOVQ  n+64(FP), SI
-	MOVQ  d+72(FP), DI
-	TESTQ SI, SI
-	JZ    end
-	TESTQ DI, DI
-	JZ    end
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
 
 row:
 	XORQ R8, R8
@@ -56021,13 +57728,14 @@ end:
 // func WidenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 // Requires: AVX, AVX512F, CMOV
 TEXT ·WidenInt8AVX512(SB), NOSPLIT, $0-120
-	MOVQ  src_base+32(FP), AX
-	MOVQ  dst_base+0(FP), CX
-	MOVQ  scales_base+64(FP), DX
-	MOVQ  group+96(FP), BX
-	MOVQ  n+104(FP), SI
-	TESTQ SI, SI
-	JZ    end
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+64(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	TESTQ   SI, SI
+	JZ      end
 
 row:
 	MOVQ  d+112(FP), R10
@@ -56094,6 +57802,7 @@ end:
 // func NarrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·NarrowF16AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    lds+56(FP), DX
@@ -56150,6 +57859,7 @@ end:
 // func NarrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·NarrowBF16AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
 	MOVQ    lds+56(FP), DX
@@ -56235,6 +57945,7 @@ GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
 // func Exp2AVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F
 TEXT ·Exp2AVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    dst_len+8(FP), DX
@@ -56356,6 +58067,7 @@ GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
 // func TanhAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·TanhAVX512(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
 	MOVQ    dst_len+8(FP), DX
@@ -56479,6 +58191,7 @@ done:
 // func PeakAVX512(n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·PeakAVX512(SB), NOSPLIT, $0-8
+	PCALIGN $0x40
 	MOVQ    n+0(FP), AX
 	VXORPS  Z0, Z0, Z0
 	VXORPS  Z1, Z1, Z1
@@ -56530,6 +58243,7 @@ loop:
 // func ReadAVX512(p []float32)
 // Requires: AVX, AVX512F
 TEXT ·ReadAVX512(SB), NOSPLIT, $0-24
+	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
 	MOVQ    p_len+8(FP), CX
 	SHRQ    $0x08, CX

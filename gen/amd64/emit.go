@@ -76,6 +76,7 @@ func (g *gen) function(f spec.Function) {
 	g.SignatureExpr("func" + f.Signature)
 	g.Doc(name + " " + f.Doc)
 	g.Pragma("noescape")
+	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
 }
 
 // frame reserves a part of the stack for the current function.

@@ -23,9 +23,8 @@ import (
 //
 // Vector registers: rows × vectors accumulators, the rows of B of an iteration, and the
 // remaining ones for A. General registers: c, ldc, a, m, cs, ldb, the inner loop's p, b and
-// k, one scratch, and i·rs for each row but the first. In memory, in the place of arguments:
-// the steps left after the current segment (the length of c), and whether C holds a sum (the
-// capacity of c).
+// k, one scratch, and i·rs for each row but the first. What only segments need is in memory, in
+// the place of arguments, as in amd64/gemm.go.
 
 // A gemmer emits one product.
 type gemmer struct {
@@ -40,8 +39,9 @@ type gemmer struct {
 	cs, ldb, ldc a64.GP   // in bytes
 	row          []a64.GP // row[i] is i·rs, in bytes
 	p, b, k      a64.GP
-	x            a64.GP    // scratch
-	left, adds   a64.Param // steps after the segment; not 0 if it is added to C
+	x            a64.GP // scratch
+
+	first, more, rest, left, adds a64.Param // as in amd64/gemm.go
 
 	acc [][]a64.Vec
 }
@@ -60,6 +60,11 @@ func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
 
 // emit emits the loop over the rows, which are divided as in amd64/gemm.go.
 func (t *gemmer) emit(rows int) {
+	t.p, t.b, t.k = t.GP(), t.GP(), t.GP()
+	if t.epilogue != spec.StoreMerge {
+		t.single()
+		defer t.cut()
+	}
 	t.a, t.c, t.m = t.slice("a"), t.slice("c"), t.num("m")
 	t.cs, t.ldb, t.ldc = t.stride("cs"), t.num("ldb"), t.stride("ldc")
 	t.Op("LSL", t.element.Shift(), t.ldb, t.ldb)
@@ -69,8 +74,6 @@ func (t *gemmer) emit(rows int) {
 		t.Op("ADD", t.row[1], t.row[len(t.row)-1], r)
 		t.row = append(t.row, r)
 	}
-	t.p, t.b, t.k = t.GP(), t.GP(), t.GP()
-	t.left, t.adds = t.Len("c").Local(), t.Cap("c").Local()
 
 	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
 	t.Label("rows")
@@ -106,14 +109,21 @@ func (t *gemmer) one(rows int) {
 	for i := range t.acc {
 		t.acc[i] = t.Vecs(t.shape.Vectors)
 	}
+	t.Op("MOVD", t.a, t.p)
+	t.Load(t.Base("b"), t.b)
 	if t.epilogue == spec.StoreMerge {
-		t.Op("MOVD", t.a, t.p)
 		t.Load(t.Param("k"), t.k)
-		t.Load(t.Base("b"), t.b)
 		t.zeros()
 		t.Scope(func() { t.steps(name) })
 	} else {
-		t.segments(name)
+		t.Load(t.first, t.k)
+		t.Label(name + "segment")
+		t.zeros()
+		t.Scope(func() { t.steps(name) })
+		t.Load(t.more, t.x)
+		t.Jump("CBNZ", name+"more", t.x)
+		t.Label(name + "last")
+		defer t.moreSegments(name)
 	}
 	switch t.epilogue {
 	case spec.StoreMax:
@@ -132,32 +142,73 @@ func (t *gemmer) one(rows int) {
 	t.Jump("B", "rows")
 }
 
-// segments emits the loop over the segments, as in amd64/gemm.go. It leaves in the
-// accumulators what remains to be stored.
-func (t *gemmer) segments(name string) {
-	t.Op("MOVD", t.a, t.p)
-	t.Load(t.Base("b"), t.b)
-	t.Load(t.Param("k"), t.x)
+// single emits the test whether there is more to do than to store a single segment.
+func (t *gemmer) single() {
+	t.first, t.more, t.rest = t.Param("k").Local(), t.Len("c").Local(), t.Cap("c").Local()
+	t.left, t.adds = t.Len("a").Local(), t.Cap("a").Local()
+	t.Load(t.Param("k"), t.k)
+	t.loadSegment(t.p)
+	t.Op("CMP", t.p, t.k)
+	t.Jump("BGT", "cut")
 	if t.epilogue == spec.Store {
 		t.Load(t.Param("load"), t.k)
+		t.Jump("CBNZ", "cut", t.k)
 	} else {
 		t.Op("MOVD", 0, t.k)
 	}
+	t.Op("MOVD", t.k, t.more) // 0
+	t.Label("tiles")
+}
+
+// cut emits the cut into segments.
+func (t *gemmer) cut() {
+	t.Commentf("There are several segments, or C is the first summand.")
+	t.Label("cut")
+	t.Load(t.Param("k"), t.b)
+	t.Op("MOVD", t.b, t.k)
+	t.limit(t.k, t.p)
+	t.Op("SUB", t.k, t.b, t.b)
+	t.Op("MOVD", t.k, t.first)
+	t.Op("MOVD", t.b, t.rest)
+	t.Op("MOVD", t.b, t.left)
+	t.loadFlag(t.k)
 	t.Op("MOVD", t.k, t.adds)
-	t.Label(name + "segment")
+	t.Op("MOVD", 1, t.k)
+	t.Op("MOVD", t.k, t.more)
+	t.Jump("B", "tiles")
+}
+
+// loadSegment loads the number of steps of a segment.
+func (t *gemmer) loadSegment(r a64.GP) {
 	if t.isWeights {
-		t.Op("MOVD", spec.InputSegment, t.k)
+		t.Op("MOVD", spec.InputSegment, r)
 	} else {
-		t.Load(t.Param("seg"), t.k)
+		t.Load(t.Param("seg"), r)
 	}
-	t.Op("CMP", t.x, t.k)
-	t.Op("CSEL", a64.LT, t.k, t.x, t.k)
-	t.Op("SUB", t.k, t.x, t.x)
-	t.Op("MOVD", t.x, t.left)
-	t.zeros()
-	t.Scope(func() { t.steps(name) })
+}
+
+// limit limits a number of steps to those of a segment.
+func (t *gemmer) limit(k, segment a64.GP) {
+	t.loadSegment(segment)
+	t.Op("CMP", segment, k)
+	t.Op("CSEL", a64.LT, k, segment, k)
+}
+
+// loadFlag loads whether C is the first summand.
+func (t *gemmer) loadFlag(r a64.GP) {
+	if t.epilogue == spec.Store {
+		t.Load(t.Param("load"), r)
+	} else {
+		t.Op("MOVD", 0, r)
+	}
+}
+
+// moreSegments emits what follows a segment, unless it is the only one and C holds no sum: it
+// is added to C, and the next one begins.
+func (t *gemmer) moreSegments(name string) {
+	t.Label(name + "more")
 	t.Load(t.adds, t.x)
-	t.Jump("CBZ", name+"first", t.x)
+	t.Jump("CBZ", name+"sum", t.x)
 	t.Scope(func() {
 		sums := t.Vecs(min(4, t.FreeVecs()))
 		n := 0
@@ -168,14 +219,25 @@ func (t *gemmer) segments(name string) {
 			t.FADD(t.acc[i][v], sum, t.acc[i][v])
 		})
 	})
-	t.Label(name + "first")
+	t.Label(name + "sum")
 	t.Load(t.left, t.x)
-	t.Jump("CBZ", name+"last", t.x)
+	t.Jump("CBNZ", name+"next", t.x)
+	t.Commentf("It was the last one: the next tile begins with the first one.")
+	t.Load(t.rest, t.x)
+	t.Op("MOVD", t.x, t.left)
+	t.loadFlag(t.x)
+	t.Op("MOVD", t.x, t.adds)
+	t.Jump("B", name+"last")
+	t.Label(name + "next")
 	t.eachVector(func(i, v int, c a64.Mem) { t.store(t.acc[i][v], c) })
 	t.Op("MOVD", 1, t.k)
 	t.Op("MOVD", t.k, t.adds)
+	t.Load(t.left, t.k)
+	t.limit(t.k, t.x)
+	t.Load(t.left, t.x)
+	t.Op("SUB", t.k, t.x, t.x)
+	t.Op("MOVD", t.x, t.left)
 	t.Jump("B", name+"segment")
-	t.Label(name + "last")
 }
 
 // zeros clears the accumulators.

@@ -87,7 +87,8 @@ func (j *Job) reserve() parallel.Reserve {
 
 // Release gives the job back. It forgets the caller's memory.
 func (j *Job) Release() {
-	j.Call, j.derived = Call{}, derived{}
+	j.Call = Call{}
+	j.derived = derived{}
 	j.ring.end()
 	jobs.Put(j)
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/view"
@@ -63,28 +64,44 @@ func (t *tile) offsets(x *view.Tensor) []int { return t.offsetsAt(x, 0) }
 // against the rules, assembly must not follow them out of the slice: offsetsAt panics
 // instead, as indexing does.
 func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
-	group, g, n := t.job.group, t.groupHead, t.n
+	group, g := t.job.group, t.groupHead
 	at := x.Index(t.head.batch, t.head.head*group+g, t.query) + e
 	nextHead := x.Stride(1)
 	nextQuery := x.Stride(2) - group*nextHead
 	off := t.scratch.off[:t.kern.Lanes]
-	off[0] = at
-	least, most := at, at
-	for lane := 1; lane < n; lane++ {
-		at += nextHead
-		if g++; g == group {
-			at, g = at+nextQuery, 0
+	own := off[:t.n]
+	own[0] = at
+	if group == 1 {
+		for lane := range own[1:] {
+			at += nextHead + nextQuery
+			own[1+lane] = at
 		}
-		off[lane] = at
-		least, most = min(least, at), max(most, at)
+	} else {
+		for lane := range own[1:] {
+			at += nextHead
+			if g++; g == group {
+				at, g = at+nextQuery, 0
+			}
+			own[1+lane] = at
+		}
 	}
-	if least < e || most-e > x.Len()-x.Dim(3) {
-		panic(fmt.Sprintf("attn: a row at %d to %d in a slice of %d elements: the starts of a tensor have changed during the call", least-e, most-e+x.Dim(3), x.Len()))
+	rest := off[t.n:]
+	for lane := range rest {
+		rest[lane] = at
 	}
-	for lane := n; lane < len(off); lane++ {
-		off[lane] = at
+	if x.IsRagged() {
+		checkOffsets(x, off, e)
 	}
 	return off
+}
+
+// checkOffsets panics if a row does not lie within x. off are the offsets of the rows' element
+// e.
+func checkOffsets(x *view.Tensor, off []int, e int) {
+	least, most := slices.Min(off)-e, slices.Max(off)-e
+	if least < 0 || most > x.Len()-x.Dim(3) {
+		panic(fmt.Sprintf("attn: a row at %d to %d in a slice of %d elements: the starts of a tensor have changed during the call", least, most+x.Dim(3), x.Len()))
+	}
 }
 
 // rowOffsets returns the offsets of the tile's rows if they lie one after the other,
