@@ -25,6 +25,7 @@ type scratch struct {
 	partial []float32   // output of one block, before it is merged
 	runs    []mask.Span // memory of tile.visibleRuns
 
+	need                                              need // of the last call
 	memory                                            parallel.Memory
 	rowsUsage, paddedUsage, partialUsage, scoresUsage parallel.Usage
 
@@ -44,14 +45,34 @@ type scratch struct {
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
 	m := &s.memory
+	s.keys.fit(m, &j.K, false)
+	s.values.fit(m, &j.V, !j.isSkinny(j.rows()))
+	need := need{j.lanes, j.d(), j.dv(), j.maxTiles, len(j.additive), j.needsRows(), j.ScoreMod != nil, m.Epoch()}
+	if need != s.need { // calls that repeat skip this, which takes a small one 2% of its time
+		s.fitAll(j)
+		s.need = need
+	}
+	for i := range s.tiles[:j.maxTiles] {
+		s.tiles[i].job = j
+	}
+}
+
+// A need is what fitAll depends on.
+type need struct {
+	lanes, d, dv, tiles, additive int
+	rows, scoreMod                bool
+	epoch                         uint32
+}
+
+// fitAll fits all memory but that of keys and values.
+func (s *scratch) fitAll(j *Job) {
+	m := &s.memory
 	for len(s.tiles) < j.maxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
 	for i := range s.tiles[:j.maxTiles] {
 		s.tiles[i].fit(j, m, j.lanes)
 	}
-	s.keys.fit(m, &j.K, false)
-	s.values.fit(m, &j.V, !j.isSkinny(j.rows()))
 	if j.needsRows() {
 		parallel.Fit(m, &s.rowsUsage, &s.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}

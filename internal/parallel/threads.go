@@ -52,6 +52,9 @@ func bounded(threads, starts float64) float64 { return min(threads, math.Sqrt(st
 // For the same arguments it returns n to most, whatever workers do; vary is whether that is
 // more than one number.
 func Threads(limit int, cold, warm float64) (threads, most int, vary bool) {
+	if limit == 1 {
+		return 1, 1, false
+	}
 	n := max(1, int(min(bounded(cold, coldStarts), float64(limit))))
 	m := int(min(bounded(warm, warmSubmits), float64(limit)))
 	if m <= n {

@@ -91,8 +91,8 @@ func Accuracy(ctx context.Context, c *Config, out io.Writer) error {
 	attention, layers := []string{"attention" + columns}, []string{"linear layer" + columns}
 	var worstMax, worstRMS float64
 	for _, a := range accuracyCases() {
-		if ctx.Err() != nil {
-			break
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		e, err := a.measure(c.Tiers[0])
 		if err != nil {
