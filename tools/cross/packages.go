@@ -41,6 +41,14 @@ var known = []testedPackage{
 		only: []string{},
 	},
 	{
+		path: "internal/hostile", // sizes beyond an int, of either width
+		must: []string{"TestTable"}, only: []string{"arm64", "386"},
+	},
+	{
+		path: "internal/racetest", // builds programs
+		only: []string{},
+	},
+	{
 		path: "kernel",
 		must: []string{"TestGolden", "TestContract", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
