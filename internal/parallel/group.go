@@ -105,8 +105,8 @@ func (g *Group[W]) Run(tasks, threads int, reserve Reserve, parallelFor func(n i
 	} else {
 		g.share(threads, parallelFor)
 	}
+	g.raise() // if a task has failed elsewhere, this does not return either
 	returned = true
-	g.raise()
 	g.putScratch(0)
 }
 

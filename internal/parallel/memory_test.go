@@ -183,18 +183,33 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestFailedCallIsForgotten: what a call that panics has used counts no more.
+// TestFailedCallIsForgotten: what a call that panics has used counts no more, whether the
+// task was the caller's or that of another goroutine.
 func TestFailedCallIsForgotten(t *testing.T) {
-	l := newBuffers()
-	before := totalHeld.Load()
-	var g Group[buffer]
-	g.Init(l, func(b *buffer) { b.fit(1000, 0) }, func(*buffer, int) { panic("planted") })
-	func() {
-		defer func() { _ = recover() }()
-		g.Run(10, 3, Reserve{}, nil)
-	}()
-	if n, _ := held(l); n != 0 || totalHeld.Load() != before {
-		t.Errorf("%d values are recycled, %d bytes are counted, %d before", n, totalHeld.Load(), before)
+	elsewhere := func(n int, task func(i int)) {
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			task(0)
+		}()
+		<-done
+	}
+	for name, parallelFor := range map[string]func(n int, task func(i int)){"caller": serialFor, "another goroutine": elsewhere, "any": nil} {
+		l := newBuffers()
+		before := totalHeld.Load()
+		var g Group[buffer]
+		g.Init(l, func(b *buffer) { b.fit(1000, 0) }, func(*buffer, int) { panic("planted") })
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			g.Run(10, 3, Reserve{}, parallelFor)
+		}()
+		if n, _ := held(l); n != 0 || totalHeld.Load() != before {
+			t.Errorf("%s: %d values are recycled, %d bytes are counted, %d before", name, n, totalHeld.Load(), before)
+		}
 	}
 }
 
