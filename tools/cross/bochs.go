@@ -39,7 +39,7 @@ panic: action=fatal
 
 // bochsSlowness is how many times as long as on other platforms the tests of a package may
 // take: Bochs interprets every instruction, and shares its core with other platforms.
-const bochsSlowness = 4
+const bochsSlowness = 2
 
 // A machine is emulated by Bochs and runs tests.
 type machine struct {

@@ -1,7 +1,7 @@
 // Command cross runs the short tests of the library on emulated CPUs of many architectures,
 // and prints what ran where.
 //
-//	go run ./tools/cross [-j 2] [-only arm64,corei7_skylake_x] [-timeout 5m]
+//	go run ./tools/cross [-j 2] [-only arm64,corei7_skylake_x] [-timeout 10m]
 //
 // It needs Linux. For 386 it needs an x86-64 machine, as that runs without an emulator. It
 // installs missing emulators by apt: qemu-user for single processes, and for AVX-512, which
@@ -27,7 +27,7 @@ func main() {
 	var (
 		jobs    = flag.Int("j", min(2, runtime.NumCPU()), "how many platforms to test at once")
 		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_skylake_x (default all)")
-		timeout = flag.Duration("timeout", 5*time.Minute, "limit for the tests of each package")
+		timeout = flag.Duration("timeout", 10*time.Minute, "limit for the tests of each package")
 	)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
