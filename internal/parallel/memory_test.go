@@ -2,10 +2,10 @@ package parallel
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/attn-go/attn/internal/testutil"
 )
@@ -42,18 +42,31 @@ func use(l *FreeList[buffer], n, x, y int) {
 	}
 }
 
-// collectGarbage makes n garbage collections and waits until the lists know of each.
-func collectGarbage(t *testing.T, n int) {
+// onlyOwnCollections makes sure that there are no garbage collections but those of the test.
+func onlyOwnCollections(t *testing.T) {
+	percent := debug.SetGCPercent(-1)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	Release() // what other tests have left
+	runtime.GC()
+	waitFor(t, "the collector of other tests has ended", func() bool { return !collecting.Load() })
+}
+
+// collectGarbage makes n garbage collections and waits until the lists know of each. The
+// collector has done its work when it is set again or has left nothing.
+func collectGarbage(t *testing.T, l *FreeList[buffer], n int) {
 	t.Helper()
 	for range n {
+		if values, _ := held(l); values == 0 {
+			runtime.GC()
+			continue
+		}
+		waitFor(t, "there is a collector", collecting.Load)
 		before := collections.Load()
 		runtime.GC()
-		began := time.Now()
-		for collecting.Load() && collections.Load() == before {
-			if time.Sleep(100 * time.Microsecond); time.Since(began) > 10*time.Second {
-				t.Fatal("the lists have not been told of a garbage collection")
-			}
-		}
+		waitFor(t, "the lists are told of a garbage collection", func() bool {
+			values, _ := held(l)
+			return collections.Load() != before && (collecting.Load() || values == 0)
+		})
 	}
 }
 
@@ -73,7 +86,7 @@ func held(l *FreeList[buffer]) (values, bytes int) {
 // TestIdleMemoryIsFreed: values that no call uses are freed after some garbage collections,
 // those that are used are kept, and the values themselves become garbage.
 func TestIdleMemoryIsFreed(t *testing.T) {
-	Release() // what other tests have left
+	onlyOwnCollections(t)
 	before := totalHeld.Load()
 	l := newBuffers()
 	use(l, 5, 1000, 0)
@@ -81,18 +94,18 @@ func TestIdleMemoryIsFreed(t *testing.T) {
 	for _, b := range l.values {
 		runtime.AddCleanup(b, func(int) { gone.Add(1) }, 0)
 	}
-	collectGarbage(t, keepFor-1)
+	collectGarbage(t, l, keepFor-1)
 	if n, bytes := held(l); n != 5 || bytes != 5*8000 {
 		t.Errorf("too early there are %d values with %d bytes, want 5 with 40000", n, bytes)
 	}
 	for range 2*keepFor + 1 {
 		use(l, 2, 1000, 0)
-		collectGarbage(t, 1)
+		collectGarbage(t, l, 1)
 	}
 	if n, bytes := held(l); n != 2 || bytes != 2*8000 {
 		t.Errorf("there are %d values with %d bytes, want the 2 that are used with 16000", n, bytes)
 	}
-	collectGarbage(t, 2*keepFor+1)
+	collectGarbage(t, l, 2*keepFor+1)
 	if n, _ := held(l); n != 0 {
 		t.Errorf("%d values are left when none is used", n)
 	}
@@ -101,7 +114,7 @@ func TestIdleMemoryIsFreed(t *testing.T) {
 		t.Errorf("%d bytes are counted, %d before", n, before)
 	}
 	use(l, 1, 10, 0)
-	collectGarbage(t, 2*keepFor+1)
+	collectGarbage(t, l, 2*keepFor+1)
 	if n, _ := held(l); n != 0 {
 		t.Error("the second time, values are not freed")
 	}
@@ -110,11 +123,12 @@ func TestIdleMemoryIsFreed(t *testing.T) {
 // TestLargeMemoryIsFreed: one large call does not leave its memory to small ones for good.
 // Calls of different shapes in turn keep theirs.
 func TestLargeMemoryIsFreed(t *testing.T) {
+	onlyOwnCollections(t)
 	l := newBuffers()
 	use(l, 1, 1_000_000, 0)
 	for range 2*keepFor + 1 {
 		use(l, 1, 100, 0)
-		collectGarbage(t, 1)
+		collectGarbage(t, l, 1)
 	}
 	if _, bytes := held(l); bytes != 800 {
 		t.Errorf("%d bytes are left, want 800", bytes)
@@ -126,7 +140,7 @@ func TestLargeMemoryIsFreed(t *testing.T) {
 		} else {
 			use(l, 1, 1, 90)
 		}
-		collectGarbage(t, 1)
+		collectGarbage(t, l, 1)
 	}
 	if len(l.values) != 1 || l.values[0] != kept {
 		t.Error("a value that two shapes use in turn has been freed")
@@ -218,6 +232,7 @@ func TestFailedCallIsForgotten(t *testing.T) {
 // them at once.
 func TestReserve(t *testing.T) {
 	emptyPool(t)
+	onlyOwnCollections(t)
 	l := newBuffers()
 	var g Group[buffer]
 	g.Init(l, func(b *buffer) { b.fit(1000, 0) }, func(*buffer, int) {})
@@ -239,7 +254,7 @@ func TestReserve(t *testing.T) {
 	}
 	for range 3 * keepFor { // the spare ones are in use
 		run(1, 5)
-		collectGarbage(t, 1)
+		collectGarbage(t, l, 1)
 	}
 	if n, _ := held(l); n != 5 {
 		t.Errorf("%d values are left, want 5", n)
