@@ -16,7 +16,7 @@ const (
 //
 //	acc             = fma(a[i·rs+x·cs], b[x·ldb+lane], acc), x ascending, from +0
 //	c[i·ldc+lane]   = acc of the first segment, or c[i·ldc+lane] + acc if load is true
-//	c[i·ldc+lane] + = acc of each further segment
+//	c[i·ldc+lane] += acc of each further segment
 func Gemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
 	for i := range m {
 		segments((*[Lanes]float32)(c[i*ldc:]), a, i*rs, cs, b, ldb, k, seg, load)

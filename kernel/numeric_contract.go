@@ -59,8 +59,9 @@
 // # Contract: blocks
 //
 // Queries and keys start at position 0, or where Options.QueryStart and Options.KeyStart
-// say. Positions are from -2^30+1 to 2^30-1, those of keys not below 0. Keys are cut into blocks of 256 by their position: 0..255, 256..511, and so on.
-// For every block that has a visible key:
+// say. Positions are from -2^30+1 to 2^30-1, those of keys not below 0. Keys are cut into
+// blocks of 256 by their position: 0..255, 256..511, and so on. For every block that has a
+// visible key:
 //
 //	m    = the largest s[j] of a visible key; a NaN is passed over; -Inf if there is no other
 //	p[j] = exp2(s[j]-z), +0 for hidden keys; z is m, or 0 if m is -Inf
@@ -128,8 +129,9 @@
 // exist.
 //
 // A NaN in a visible score or value, and any NaN that arises from visible ones (from a
-// score of +Inf, or as 0·Inf), makes the whole row of out NaN, and its LSE. All of these are the NaN 7fc00000 (7e00 in binary16, 7fc0
-// in bfloat16). Scores that are NaN are handed out as 7fc00000.
+// score of +Inf, or as 0·Inf), makes the whole row of out NaN, and its LSE. All of these are
+// the NaN 7fc00000 (7e00 in binary16, 7fc0 in bfloat16). Scores that are NaN are handed out
+// as 7fc00000.
 //
 // Where the value of a result is exactly zero, intermediate zeros may differ in sign
 // between implementations: a hidden key adds +0, which turns -0 into +0. The final

@@ -55,8 +55,8 @@ type MultiHead struct {
 // Lk], and the default of Options.Scale is 1/√D.
 //
 // Tokens that the mask hides are projected too, but they do not change the result. The
-// projections take memory for B·(Lq+Lk) tokens. It is recycled: in the steady
-// state a call allocates nothing, see [kernel.ReleaseMemory].
+// projections take memory for B·(Lq+Lk) tokens. It is recycled: in the steady state a call
+// allocates nothing, see [kernel.ReleaseMemory].
 //
 // Bad input gets an [*kernel.ArgumentError] or [*kernel.TierError], and out stays
 // untouched.

@@ -12,9 +12,10 @@ import (
 // they need, so that in the steady state a call allocates nothing.
 //
 // A task is a block of rows of x times some panels of weights. It goes through K in
-// steps: all panels by the first step, then all by the next; between the steps the
-// sums are kept in out. The steps are whole segments of the contract, so no cut changes a bit. So the part of the current panel stays in L1 or L2 for all rows
-// of the block, and the block's part of x stays in L2 for all panels of the task.
+// steps: all panels by the first step, then all by the next; between the steps the sums
+// are kept in out. Thus the part of the current panel stays in L1 or L2 for all rows of the
+// block, and the block's part of x stays in L2 for all panels of the task. A step is whole
+// segments of the contract, so the steps change no bit.
 // Packing x as well did not pay: the kernels broadcast single numbers of x, and find
 // them as fast where they lie.
 type job struct {

@@ -96,8 +96,9 @@ func (r *Rope) compute(position int, row []float32) {
 // positions, which are those of every batch row, or B·L, one batch row after the other.
 // Any int is a position. Rotating by -p undoes rotating by p, up to rounding.
 //
-// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no row may run at once. An
-// error is a [*kernel.ArgumentError] and leaves x untouched.
+// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that
+// share no row may run at once. An error is a [*kernel.ArgumentError] and leaves x
+// untouched.
 func (r *Rope) Apply(x kernel.Tensor, positions []int) error {
 	v := (*view.Tensor)(&x)
 	if f := r.check(v, positions); f != nil {

@@ -368,8 +368,8 @@ func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 	}
 }
 
-// rest emits the remaining columns of the last segment if a step does not divide them: it loads those of a
-// whole step that ends with the row, and skips the first of them.
+// rest emits the remaining columns of the last segment if a step does not divide them: it
+// loads those of a whole step that ends with the row, and skips the first of them.
 func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
 	left := f.num("d")
 	f.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)

@@ -311,8 +311,8 @@ func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 	}
 }
 
-// rest emits the remaining columns of the last segment if 4 does not divide them: it loads the last 4 and skips
-// the first of them.
+// rest emits the remaining columns of the last segment if 4 does not divide them: it loads
+// the last 4 and skips the first of them.
 func (f *qkEmitter) rest(acc [][]a64.Vec, name string) {
 	f.Load(f.Param("d"), f.steps)
 	f.Op("ANDS", 3, f.steps, f.steps)

@@ -5,9 +5,9 @@
 //
 // It needs Linux. For 386 it needs an x86-64 machine, as that runs without an emulator. It
 // installs missing emulators by apt: qemu-user for single processes, and for AVX-512, which
-// only Bochs has, a whole machine with a Linux kernel of Debian. WebAssembly runs under wazero, whose version
-// tools/go.mod pins. It exits with 1 if a test fails, if a platform cannot be tested, or if
-// a test did not run that it knows by name.
+// only Bochs has, a whole machine with a Linux kernel of Debian. WebAssembly runs under
+// wazero, whose version tools/go.mod pins. It exits with 1 if a test fails, if a platform
+// cannot be tested, or if a test did not run that it knows by name.
 package main
 
 import (

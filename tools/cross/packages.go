@@ -30,7 +30,7 @@ var known = []testedPackage{
 	{
 		path: "internal/parallel",
 		must: []string{"TestEachTaskIsDoneOnce", "TestBadParallelFor", "TestSubmittedJobIsDone", "TestThreads"},
-		skip: "Alloc|Concurrent",
+		skip: "Alloc|Concurrent|Memory|Reserve|Release",
 	},
 	{
 		path: "internal/hugepages",
@@ -52,7 +52,7 @@ var known = []testedPackage{
 		path: "kernel",
 		must: []string{"TestGolden", "TestContract", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
-			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|ExampleExec$",
+			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$",
 	},
 	{
 		path: "kvcache",
@@ -77,7 +77,7 @@ var known = []testedPackage{
 	{
 		path: "layer",
 		must: []string{"TestRefs"}, only: []string{"arm64"},
-		skip: "Alloc|Concurrent|LookAhead",
+		skip: "Alloc|Concurrent|LookAhead|WorkspaceDoesNotGrow",
 	},
 	{
 		path: "examples/gobytes",
@@ -98,7 +98,7 @@ type testedPackage struct {
 	// run matches the tests to run. "": all.
 	run string
 
-	// skip matches tests that need no emulated CPU: tests of allocations and of how work is
+	// skip matches tests that need no emulated CPU: tests of memory and of how work is
 	// divided among threads, whose result is the same on all architectures, and long tests
 	// of what shorter tests cover as well.
 	skip string
