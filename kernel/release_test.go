@@ -23,6 +23,17 @@ func liveBytes(collections int) int64 {
 	return int64(m.HeapAlloc)
 }
 
+// least repeats f until it returns enough or less: a busy machine may be late to count
+// collections. It returns the last result.
+func least(enough int64, f func() int64) int64 {
+	for range 50 {
+		if f() <= enough {
+			break
+		}
+	}
+	return f()
+}
+
 // burst makes concurrent calls on several threads each, with and without split-KV, and one
 // with a very large head.
 func burst(t *testing.T) {
@@ -60,7 +71,7 @@ func TestScratchMemoryComesBack(t *testing.T) {
 	if after-before < 4<<20 {
 		t.Errorf("the burst has left %d KiB: the test shows nothing", (after-before)>>10)
 	}
-	if left := liveBytes(8) - before; left > slack {
+	if left := least(slack, func() int64 { return liveBytes(8) - before }); left > slack {
 		t.Errorf("%d KiB are left after garbage collections, %d KiB after the burst", left>>10, (after-before)>>10)
 	}
 	burst(t)
@@ -85,11 +96,15 @@ func TestScratchMemoryShrinks(t *testing.T) {
 	small()
 	before := liveBytes(1)
 	burst(t)
-	for range 10 {
-		small()
-		liveBytes(1)
-	}
-	if left := liveBytes(1) - before; left > 1<<20 {
+	const slack = 1 << 20
+	left := least(slack, func() int64 {
+		for range 10 {
+			small()
+			liveBytes(1)
+		}
+		return liveBytes(1) - before
+	})
+	if left > slack {
 		t.Errorf("%d KiB more than before", left>>10)
 	}
 }
