@@ -30,7 +30,7 @@ type job struct {
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
 
-	workers parallel.Group[scratch]
+	workers parallel.Group[scratch, shape]
 	memory  parallel.Memory // none but the job itself
 }
 
@@ -85,13 +85,7 @@ func newJob() *job {
 // run computes the call.
 func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.plan(t, parallel.Limit(opts.Threads))
-	j.workers.Run(j.rowBlocks*j.panelGroups, j.threads, j.reserve(), opts.ParallelFor)
-}
-
-// reserve returns what the same call may need on more threads.
-func (j *job) reserve() parallel.Reserve {
-	l := j.linear
-	return parallel.Reserve{Threads: j.mostThreads, Shape: [...]int{l.n, l.k, int(l.dtype), j.steps, j.out.rows}}
+	j.workers.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape()}, opts.ParallelFor)
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
@@ -134,19 +128,27 @@ type scratch struct {
 	memory               parallel.Memory
 }
 
-// fit makes the scratch large enough for the tasks of j.
-func (s *scratch) fit(j *job) {
+// A shape is what a call needs of scratch memory, in floats.
+type shape struct{ wide, edge int }
+
+func (j *job) shape() (s shape) {
 	l := j.linear
 	if l.dtype != view.Float32 {
-		parallel.Fit(&s.memory, &s.wideUsage, &s.wide, ukernel.PanelLanes*min(j.steps, l.k), rows.Aligned)
+		s.wide = ukernel.PanelLanes * min(j.steps, l.k)
 	}
 	if l.n%ukernel.PanelStep != 0 {
-		m := j.out.rows
+		m := ints.CeilDiv(j.out.rows, j.rowBlocks)
 		if j.varies { // with another number of threads there may be fewer blocks
-			m = min(m, maxRows)
-		} else {
-			m = ints.CeilDiv(m, j.rowBlocks)
+			m = min(j.out.rows, maxRows)
 		}
-		parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, ukernel.PanelLanes*m, rows.Aligned)
+		s.edge = ukernel.PanelLanes * m
 	}
+	return s
+}
+
+// fit makes the scratch large enough for the tasks of j.
+func (s *scratch) fit(j *job) {
+	shape := j.shape()
+	parallel.Fit(&s.memory, &s.wideUsage, &s.wide, shape.wide, rows.Aligned)
+	parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, shape.edge, rows.Aligned)
 }

@@ -24,11 +24,12 @@ type floatRows struct {
 	cached mask.Span // the rows in memory, the first one at its start
 }
 
-// fit makes room for a block of rows of t and empties the cache. Rows are copied unless
-// they are float32 and lie at equal distances; those in pages are copied if gather is
-// true.
+// forget empties the cache.
+func (f *floatRows) forget() { f.cached = mask.Span{} }
+
+// fit makes room for a block of rows of t. Rows are copied unless they are float32 and lie
+// at equal distances; those in pages are copied if gather is true.
 func (f *floatRows) fit(m *parallel.Memory, t *view.Tensor, gather bool) {
-	f.cached = mask.Span{}
 	f.copies = t.DType() != view.Float32 || t.IsPaged() && gather
 	if f.copies {
 		parallel.Fit(m, &f.usage, &f.memory, BlockKeys*t.Dim(3), rows.Aligned)

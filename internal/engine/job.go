@@ -13,7 +13,8 @@ type Job struct {
 	tier *ukernel.Tier
 	plan
 
-	workers parallel.Group[scratch]
+	shape   shape
+	workers parallel.Group[scratch, shape]
 	ring    ring
 
 	// splittable says that split-KV is possible. It is not if some goroutines of the call
@@ -68,21 +69,7 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
 	j.makePlan(parallel.Limit(threads))
-	j.workers.Run(j.tasks, j.threads, j.reserve(), parallelFor)
-}
-
-// reserve returns what the same call may need on more threads.
-func (j *Job) reserve() parallel.Reserve {
-	if j.mostThreads <= j.threads {
-		return parallel.Reserve{}
-	}
-	types := int(j.K.DType())<<16 | int(j.V.DType())<<8
-	for i, is := range [...]bool{j.needsRows(), j.ScoreMod != nil, j.K.IsPaged(), j.V.IsPaged(), j.isSkinny(j.rows())} {
-		if is {
-			types |= 1 << i
-		}
-	}
-	return parallel.Reserve{Threads: j.mostThreads, Shape: [...]int{j.d()<<8 | j.lanes, j.dv(), j.maxTiles, len(j.additive), types}}
+	j.workers.Run(j.tasks, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, parallelFor)
 }
 
 // Release gives the job back. It forgets the caller's memory.

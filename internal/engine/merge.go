@@ -19,7 +19,7 @@ type Merge struct {
 	tier    *ukernel.Tier
 	kern    *ukernel.TileKernels
 	chunk   int // rows of a task
-	workers parallel.Group[mergeScratch]
+	workers parallel.Group[mergeScratch, mergeShape]
 
 	parts      []Part // memory of Parts
 	partsUsage parallel.Usage
@@ -43,6 +43,9 @@ type mergeScratch struct {
 	oUsage  parallel.Usage
 	memory  parallel.Memory
 }
+
+// mergeShape is what mergeScratch.fit depends on.
+type mergeShape struct{ d, lanes int }
 
 var (
 	merges = parallel.FreeList[Merge]{
@@ -96,7 +99,7 @@ func (m *Merge) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task f
 		m.chunk = ints.CeilDiv(rows, tasksPerThread*threads)
 	}
 	tasks := ints.CeilDiv(rows, m.chunk)
-	m.workers.Run(tasks, min(threads, tasks), parallel.Reserve{Threads: min(most, rows), Shape: [...]int{m.Out.Dim(3), m.kern.Lanes, 0, 0, 0}}, parallelFor)
+	m.workers.Run(tasks, min(threads, tasks), parallel.Reserve[mergeShape]{Threads: min(most, rows), Shape: mergeShape{m.Out.Dim(3), m.kern.Lanes}}, parallelFor)
 }
 
 // mergeCost is how many FMAs of a product take as long as merging one number: it

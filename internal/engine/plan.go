@@ -97,6 +97,7 @@ func (j *Job) makePlan(limit int) {
 	if !vary {
 		j.mostThreads = j.threads
 	}
+	j.findShape()
 	split := len(j.buckets) > 0 && j.buckets[0].blocksPerTile > 0
 	if split {
 		j.ringThreads = max(j.ringThreads, j.threads)

@@ -14,7 +14,11 @@ type ring struct {
 	next    atomic.Int64 // number of the block to be merged next
 	merging sync.Mutex   // held by the thread that merges
 	merged  tile         // all blocks of a tile so far
-	fitted  ringFit      // for what there is room
+
+	// There is room for this: calls repeat, and there are many slots.
+	fitted int // slots
+	shape  shape
+	epoch  uint32
 
 	// Threads that wait for a slot yield a few times and then park: the one that they
 	// wait for may need their processor.
@@ -22,12 +26,6 @@ type ring struct {
 	moved   sync.Cond // next has been raised
 	waiters atomic.Int64
 	stopped atomic.Bool // a task has failed: waitFree returns false
-}
-
-// A ringFit says for what fit has made room. Calls repeat, and there are many slots.
-type ringFit struct {
-	slots, lanes, q, o int
-	epoch              uint32
 }
 
 // A ringSlot holds one block at a time, of those whose numbers are equal modulo the
@@ -50,11 +48,10 @@ func (r *ring) init() { r.moved.L = &r.mu }
 // fit makes room for the tasks of j on so many threads.
 func (r *ring) fit(j *Job, threads int) {
 	n := slotsPerThread * threads
-	fitted := ringFit{n, j.lanes, max(j.d(), len(j.additive)), j.dv(), j.memory.Epoch()}
-	if r.fitted == fitted {
+	if r.fitted == n && r.shape == j.shape && r.epoch == j.memory.Epoch() {
 		return
 	}
-	r.fitted = fitted
+	r.fitted, r.shape, r.epoch = n, j.shape, j.memory.Epoch()
 	if more := n - len(r.memory); more > 0 {
 		r.memory = append(r.memory, make([]ringSlot, more)...)
 	}

@@ -5,7 +5,6 @@ import (
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
-	"github.com/attn-go/attn/internal/view"
 )
 
 // A scratch is the memory of one worker. It grows to what the largest call of late needed
@@ -25,7 +24,8 @@ type scratch struct {
 	partial []float32   // output of one block, before it is merged
 	runs    []mask.Span // memory of tile.visibleRuns
 
-	need                                              need // of the last call
+	shape                                             shape  // of the last call
+	epoch                                             uint32 // of the memory, then
 	memory                                            parallel.Memory
 	rowsUsage, paddedUsage, partialUsage, scoresUsage parallel.Usage
 
@@ -44,36 +44,28 @@ type scratch struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	m := &s.memory
-	s.keys.fit(m, &j.K, false)
-	s.values.fit(m, &j.V, !j.isSkinny(j.rows()))
-	need := need{j.lanes, j.d(), j.dv(), j.maxTiles, len(j.additive), j.needsRows(), j.ScoreMod != nil, m.Epoch()}
-	if need != s.need { // calls that repeat skip this, which takes a small one 2% of its time
+	if s.shape != j.shape || s.epoch != s.memory.Epoch() {
 		s.fitAll(j)
-		s.need = need
+		s.shape, s.epoch = j.shape, s.memory.Epoch()
 	}
+	s.keys.forget()
+	s.values.forget()
 	for i := range s.tiles[:j.maxTiles] {
 		s.tiles[i].job = j
 	}
 }
 
-// A need is what fitAll depends on.
-type need struct {
-	lanes, d, dv, tiles, additive int
-	rows, scoreMod                bool
-	epoch                         uint32
-}
-
-// fitAll fits all memory but that of keys and values.
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
+	s.keys.fit(m, &j.K, false)
+	s.values.fit(m, &j.V, !j.shape.skinny)
 	for len(s.tiles) < j.maxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
 	for i := range s.tiles[:j.maxTiles] {
 		s.tiles[i].fit(j, m, j.lanes)
 	}
-	if j.needsRows() {
+	if j.shape.rows {
 		parallel.Fit(m, &s.rowsUsage, &s.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
 	parallel.Fit(m, &s.partialUsage, &s.partial, j.lanes*j.dv(), rows.Aligned)
@@ -84,9 +76,4 @@ func (s *scratch) fitAll(j *Job) {
 		s.scoreRows = make([]ScoreRow, 0, ukernel.MaxLanes)
 	}
 	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.lanes, batchFloats), rows.Aligned)
-}
-
-// needsRows tells whether scratch.rows is needed.
-func (j *Job) needsRows() bool {
-	return j.Q.DType() != view.Float32 || j.Out.DType() != view.Float32 || j.Partial.isSet()
 }

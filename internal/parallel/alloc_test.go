@@ -14,7 +14,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 	const threads = 4
 	var list FreeList[int]
 	list.New = func() *int { return new(int) }
-	var g Group[int]
+	var g Group[int, int]
 	var do func(task int)
 	g.Init(&list, func(w *int) { *w = 0 }, func(w *int, task int) {
 		*w++
@@ -49,7 +49,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 			for c.park && spinning.Load() > 0 {
 				time.Sleep(10 * time.Microsecond)
 			}
-			g.Run(c.tasks, c.threads, Reserve{}, c.parallelFor)
+			g.Run(c.tasks, c.threads, Reserve[int]{}, c.parallelFor)
 		})
 		if n != 0 {
 			t.Errorf("%s: %d allocations", c.name, n)

@@ -19,7 +19,7 @@ func BenchmarkRun(b *testing.B) {
 			b.Run(fmt.Sprintf("parked=%v/threads=%d", park, procs), func(b *testing.B) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				list := FreeList[int]{New: func() *int { return new(int) }}
-				var g Group[int]
+				var g Group[int, int]
 				g.Init(&list, func(*int) {}, func(*int, int) { busy(2 * time.Microsecond) })
 				submitting := time.Duration(0)
 				for range b.N {
@@ -30,7 +30,7 @@ func BenchmarkRun(b *testing.B) {
 						}
 						b.StartTimer()
 					}
-					g.Run(procs, procs, Reserve{}, func(int, func(int)) {
+					g.Run(procs, procs, Reserve[int]{}, func(int, func(int)) {
 						began := time.Now()
 						g.submit(procs - 1)
 						submitting += time.Since(began)

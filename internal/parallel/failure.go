@@ -21,7 +21,7 @@ var NewPanic = func(value any, stack []byte) any {
 
 // fail records how a task has ended, unless another one has been recorded, and stops the
 // call. It must be called by a deferred function, with the result of recover.
-func (g *Group[W]) fail(value any) {
+func (g *Group[W, S]) fail(value any) {
 	f := &failure{value: value, goexit: value == nil}
 	if !f.goexit {
 		f.stack = debug.Stack()
@@ -31,7 +31,7 @@ func (g *Group[W]) fail(value any) {
 }
 
 // stop makes goroutines take no more tasks and wakes those that wait inside one.
-func (g *Group[W]) stop() {
+func (g *Group[W, S]) stop() {
 	g.remaining.Store(stopped)
 	if g.OnStop != nil {
 		g.OnStop()
@@ -42,7 +42,7 @@ func (g *Group[W]) stop() {
 const stopped = -1 << 62
 
 // raise ends the caller like the task that has failed, if one has.
-func (g *Group[W]) raise() {
+func (g *Group[W, S]) raise() {
 	switch f := g.failure.Load(); {
 	case f == nil:
 	case f.goexit:

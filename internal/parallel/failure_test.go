@@ -11,7 +11,7 @@ import (
 
 // A failing call runs tasks on several goroutines, of which one fails in its own way.
 type failing struct {
-	group  Group[struct{}]
+	group  Group[struct{}, int]
 	inside atomic.Int64 // goroutines inside a task
 	began  atomic.Int64 // tasks
 	fail   func(task int)
@@ -38,7 +38,7 @@ func (f *failing) run(tasks, threads int, parallelFor func(int, func(int))) (val
 	go func() {
 		defer ended.Done()
 		defer func() { value = recover() }()
-		f.group.Run(tasks, threads, Reserve{}, parallelFor)
+		f.group.Run(tasks, threads, Reserve[int]{}, parallelFor)
 		returned = true
 	}()
 	ended.Wait()

@@ -9,8 +9,9 @@ import (
 // A Group runs the tasks of one call at a time, on the caller and on workers of the pool.
 // They take the tasks one by one, each with scratch memory W of its own. A Group is
 // meant to be recycled together with the call that it is part of: in the steady state it
-// allocates nothing.
-type Group[W any] struct {
+// allocates nothing. S says what a call needs of scratch memory: calls with equal S need the
+// same.
+type Group[W any, S comparable] struct {
 	scratch *FreeList[W]
 	fit     func(w *W)
 	do      func(w *W, task int)
@@ -18,9 +19,9 @@ type Group[W any] struct {
 	tasks     int
 	scratches []*W // one for each thread
 
-	reserved   Reserve   // of an earlier call
-	reservedAt uint32    // garbage collection
-	workers    []*worker // that the job was submitted to
+	reserved   Reserve[S] // of an earlier call
+	reservedAt uint32     // garbage collection
+	workers    []*worker  // that the job was submitted to
 
 	// All goroutines write these, and so each has a cache line of its own.
 	_         [64]byte
@@ -52,7 +53,7 @@ type Group[W any] struct {
 //     what a call allocates must not depend on that.
 //   - do does one task. It is called concurrently, each time with a w that no other
 //     goroutine uses at that moment.
-func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task int)) {
+func (g *Group[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task int)) {
 	g.scratch, g.fit, g.do = scratch, fit, do
 	// The closures are built once: one per call would be an allocation per call.
 	g.job.init(g.join)
@@ -82,7 +83,7 @@ func (g *Group[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, task
 // Nothing is lost if parallelFor skips calls or returns early. If it calls task too often,
 // or after Run has returned, the call does nothing, or does tasks of the call that is
 // running then, with scratch memory of its own.
-func (g *Group[W]) Run(tasks, threads int, reserve Reserve, parallelFor func(n int, task func(i int))) {
+func (g *Group[W, S]) Run(tasks, threads int, reserve Reserve[S], parallelFor func(n int, task func(i int))) {
 	g.tasks = tasks
 	g.getScratch(threads)
 	if reserve.Threads > threads {
@@ -111,14 +112,14 @@ func (g *Group[W]) Run(tasks, threads int, reserve Reserve, parallelFor func(n i
 }
 
 // A Reserve is what the same call may need another time, when more workers spin.
-type Reserve struct {
+type Reserve[S comparable] struct {
 	Threads int
-	Shape   [5]int // numbers that say what fit prepares: calls of the same shape need the same
+	Shape   S
 }
 
 // reserve makes scratch memory for more threads than the call has, unless an earlier call
 // has done so. As another garbage collection may have freed it, reserve does it again then.
-func (g *Group[W]) reserve(r Reserve) {
+func (g *Group[W, S]) reserve(r Reserve[S]) {
 	now := collections.Load()
 	if r == g.reserved && now == g.reservedAt {
 		return
@@ -132,7 +133,7 @@ func (g *Group[W]) reserve(r Reserve) {
 }
 
 // getScratch gets scratch memory for n more threads and fits it.
-func (g *Group[W]) getScratch(n int) {
+func (g *Group[W, S]) getScratch(n int) {
 	for range n {
 		w := g.scratch.Get()
 		g.fit(w)
@@ -141,7 +142,7 @@ func (g *Group[W]) getScratch(n int) {
 }
 
 // putScratch gives the scratch memory of all threads but the first n back.
-func (g *Group[W]) putScratch(n int) {
+func (g *Group[W, S]) putScratch(n int) {
 	for _, w := range g.scratches[n:] {
 		g.scratch.Put(w)
 	}
@@ -150,7 +151,7 @@ func (g *Group[W]) putScratch(n int) {
 }
 
 // drop ends a call that has failed: neither its scratch memory nor the Group is recycled.
-func (g *Group[W]) drop() {
+func (g *Group[W, S]) drop() {
 	for _, w := range g.scratches {
 		g.scratch.Drop(w)
 	}
@@ -160,7 +161,7 @@ func (g *Group[W]) drop() {
 }
 
 // share runs the tasks on several goroutines.
-func (g *Group[W]) share(threads int, parallelFor func(n int, task func(i int))) {
+func (g *Group[W, S]) share(threads int, parallelFor func(n int, task func(i int))) {
 	g.joined.Store(0)
 	g.remaining.Store(int64(g.tasks)) // last: from here on goroutines take tasks
 	switch {
@@ -177,7 +178,7 @@ func (g *Group[W]) share(threads int, parallelFor func(n int, task func(i int)))
 }
 
 // join is work for another goroutine than the caller's: it records how a task fails.
-func (g *Group[W]) join() {
+func (g *Group[W, S]) join() {
 	returned := false
 	defer func() {
 		if !returned {
@@ -194,7 +195,7 @@ func (g *Group[W]) join() {
 // the rules, and call it when Run has returned or runs again. So it may read the fields
 // that are not atomic only after it has taken a task, because Run does not return before
 // that task is done.
-func (g *Group[W]) work() {
+func (g *Group[W, S]) work() {
 	if n := g.remaining.Add(-1); n >= 0 {
 		w := g.scratchOf(int(g.joined.Add(1)) - 1)
 		for ; n >= 0; n = g.remaining.Add(-1) {
@@ -205,7 +206,7 @@ func (g *Group[W]) work() {
 
 // scratchOf returns the scratch memory of the n-th goroutine that has joined. There are
 // more goroutines than threads only if a parallel-for calls its task too often.
-func (g *Group[W]) scratchOf(n int) *W {
+func (g *Group[W, S]) scratchOf(n int) *W {
 	if n < len(g.scratches) {
 		return g.scratches[n]
 	}
@@ -215,12 +216,12 @@ func (g *Group[W]) scratchOf(n int) *W {
 }
 
 // submit submits the job to n workers.
-func (g *Group[W]) submit(n int) {
+func (g *Group[W, S]) submit(n int) {
 	g.workers = submit(&g.job, n, g.workers)
 }
 
 // cancel cancels the job of the workers that have not started it: no task remains.
-func (g *Group[W]) cancel() {
+func (g *Group[W, S]) cancel() {
 	for _, w := range g.workers {
 		w.cancel(&g.job)
 	}
@@ -228,7 +229,7 @@ func (g *Group[W]) cancel() {
 }
 
 // help starts n goroutines, which belong to the bubble of the caller.
-func (g *Group[W]) help(n int) {
+func (g *Group[W, S]) help(n int) {
 	g.helpers = new(sync.WaitGroup)
 	for range n {
 		g.helpers.Go(g.join)
@@ -236,7 +237,7 @@ func (g *Group[W]) help(n int) {
 }
 
 // wait waits until the tasks that others have taken are done.
-func (g *Group[W]) wait() {
+func (g *Group[W, S]) wait() {
 	if g.helpers != nil {
 		g.helpers.Wait() // so that a bubble's clock may go on if a task sleeps
 		g.helpers = nil

@@ -19,7 +19,7 @@ import (
 //     goroutine uses,
 //   - what Run took from the free list is there again.
 type call struct {
-	group Group[scratch]
+	group Group[scratch, int]
 	list  FreeList[scratch]
 
 	number int            // of this call
@@ -72,7 +72,7 @@ func (c *call) run(t *testing.T, name string, tasks, threads, extra int, paralle
 	c.limit = threads + extra
 	c.tasks = make([]atomic.Int64, tasks)
 	c.fits.Store(0)
-	c.group.Run(tasks, threads, Reserve{}, parallelFor)
+	c.group.Run(tasks, threads, Reserve[int]{}, parallelFor)
 	if n := c.busy.Load(); n != 0 {
 		t.Errorf("%s: %d goroutines at work after the call", name, n)
 	}

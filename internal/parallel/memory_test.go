@@ -208,7 +208,7 @@ func TestFailedCallIsForgotten(t *testing.T) {
 	for name, parallelFor := range map[string]func(n int, task func(i int)){"caller": serialFor, "another goroutine": elsewhere, "any": nil} {
 		l := newBuffers()
 		before := totalHeld.Load()
-		var g Group[buffer]
+		var g Group[buffer, int]
 		g.Init(l, func(b *buffer) { b.fit(1000, 0) }, func(*buffer, int) { panic("planted") })
 		func() {
 			defer func() {
@@ -216,7 +216,7 @@ func TestFailedCallIsForgotten(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			g.Run(10, 3, Reserve{}, parallelFor)
+			g.Run(10, 3, Reserve[int]{}, parallelFor)
 		}()
 		if n, _ := held(l); n != 0 || totalHeld.Load() != before {
 			t.Errorf("%s: %d values are recycled, %d bytes are counted, %d before", name, n, totalHeld.Load(), before)
@@ -230,9 +230,9 @@ func TestReserve(t *testing.T) {
 	emptyPool(t)
 	onlyOwnCollections(t)
 	l := newBuffers()
-	var g Group[buffer]
+	var g Group[buffer, int]
 	g.Init(l, func(b *buffer) { b.fit(1000, 0) }, func(*buffer, int) {})
-	run := func(threads, most int) { g.Run(4, threads, Reserve{Threads: most}, serialFor) }
+	run := func(threads, most int) { g.Run(4, threads, Reserve[int]{Threads: most}, serialFor) }
 	run(1, 5)
 	if n, bytes := held(l); n != 5 || bytes != 5*8000 {
 		t.Errorf("%d values with %d bytes, want 5 with 40000", n, bytes)
