@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 )
@@ -47,11 +48,13 @@ func TestNewOverErrors(t *testing.T) {
 	one := func(t kernel.Tensor) []kernel.Tensor { return []kernel.Tensor{t} }
 	broadcast := kernel.Strided(data, memory.Shape(), [3]int{2 * 16 * 6, 0, 6})
 	scales := kernel.Strided(data, [4]int{4, 2, 16, 1}, [3]int{0, 0, 0})
+	other := kernel.Tensor(view.Other(view.DType(200), ints, memory.Shape(), memory.Strides())) // a type that the cache does not know
 	for _, test := range []struct {
 		arg, want    string
 		keys, values []kernel.Tensor
 		window       int
 	}{
+		{"values", "elements of type unknown, want float32, float16, bfloat16 or int8", one(memory), one(other), 0},
 		{"keys", "no layers", nil, nil, 0},
 		{"values", "1 layers, want 2", []kernel.Tensor{memory, memory}, one(memory), 0},
 		{"window", "-1, want 0 to", one(memory), one(memory), -1},

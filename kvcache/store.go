@@ -239,6 +239,12 @@ func quantizeRows(dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int
 	return nil
 }
 
+// canStore tells whether tokens can be stored as elements of a type. That takes more than to
+// read them: they are rounded or quantized.
+func canStore(t view.DType) bool {
+	return t == view.Float32 || t == view.Float16 || t == view.BFloat16 || t == view.Int8
+}
+
 // copyPage copies the first n rows of a page to another one.
 func copyPage(t *view.Tensor, to, from, n int) {
 	switch t.DType() {

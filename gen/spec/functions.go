@@ -45,16 +45,6 @@ var (
 		"merges n rows of part into those of o: fma(part, beta, o·alpha)."}
 	SkinnyUnpack = Function{SkinnyTable, "SkinnyUnpack", "(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64",
 		"normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN."}
-	WidenF16 = Function{ConvertTable, "WidenF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
-		"converts n rows of d binary16."}
-	WidenBF16 = Function{ConvertTable, "WidenBF16", "(dst []float32, ldd int, src []uint16, lds, n, d int)",
-		"converts n rows of d bfloat16."}
-	WidenInt8 = Function{ConvertTable, "WidenInt8", "(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)",
-		"converts n rows of d integers and scales them. In a row, group neighbours share a scale."}
-	NarrowF16 = Function{ConvertTable, "NarrowF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
-		"rounds n rows of d numbers to binary16, every NaN to 0x7e00."}
-	NarrowBF16 = Function{ConvertTable, "NarrowBF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
-		"rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0."}
 	Exp2 = Function{FunctionTable, "Exp2", "(dst, src []float32)",
 		"computes dst = 2^src for len(dst) elements. dst may be src."}
 	Tanh = Function{FunctionTable, "Tanh", "(dst, src []float32)",

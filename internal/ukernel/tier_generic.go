@@ -44,13 +44,7 @@ var genericKernels = Kernels{
 		Merge:   fallback.SkinnyMerge,
 		Unpack:  fallback.SkinnyUnpack,
 	},
-	Convert: Converters{
-		WidenF16:   fallback.WidenF16,
-		WidenBF16:  fallback.WidenBF16,
-		WidenInt8:  fallback.WidenInt8,
-		NarrowF16:  fallback.NarrowF16,
-		NarrowBF16: fallback.NarrowBF16,
-	},
+	Convert: genericConverters,
 	Weights: WeightKernels{
 		Gemm:     fallback.WeightGemm,
 		GemmF16:  fallback.WeightGemmF16,
