@@ -38,6 +38,7 @@ func cases() []contracttest.Case {
 		add(contracttest.Case{B: 1, H: 3, HKV: 1, Lq: 90, Lk: 300, D: 8, Dv: 8, Mask: contracttest.Causal(off)})
 		add(contracttest.Case{B: 3, H: 2, HKV: 1, Lq: 40, Lk: 300, D: 8, Dv: 8, Mask: contracttest.Causal(off).And(contracttest.KeyLengths([]int{0, 270, 300}))})
 	}
+	add(contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 64, Lk: 9, D: 1500, Dv: 1500}) // rows that are packed in two parts
 	add(contracttest.Case{B: 2, H: 2, HKV: 1, Lq: 3, Lk: 0, D: 4, Dv: 4})
 	add(contracttest.Case{B: 0, H: 2, HKV: 1, Lq: 3, Lk: 4, D: 4, Dv: 4})
 	add(contracttest.Case{B: 2, H: 0, HKV: 0, Lq: 3, Lk: 4, D: 4, Dv: 4})

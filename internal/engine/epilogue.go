@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // finish writes the results of the tile's rows.
@@ -38,10 +39,13 @@ func (t *tile) mergeSinks() {
 	if t.skinny {
 		zeros := t.scratch.partial[:dv]
 		clear(zeros)
-		t.job.tier.Skinny.Merge(t.o, dv, zeros, 0, t.n, dv, t.alpha, t.beta)
+		t.mergeRows(zeros, 0)
 		return
 	}
-	t.kern.GemmMerge(t.o, lanes, nil, 1, 1, nil, lanes, dv, 0, t.alpha, t.beta) // k = 0: o = +0·beta + o·alpha
+	for e, n := 0, 0; e < dv; e += n { // k = 0: o = +0·beta + o·alpha
+		n = ukernel.ColumnsPerCall(dv-e, lanes)
+		t.kern.GemmMerge(t.o[e*lanes:], lanes, nil, 1, 1, nil, lanes, n, 0, t.alpha, t.beta)
+	}
 }
 
 // finishOutputs writes what is wanted beside Out.

@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -102,7 +103,8 @@ func (t *tile) exactPV(runs []mask.Span) {
 	clear(o)
 	for _, r := range runs {
 		for r.Lo < r.Hi {
-			v, stride, n := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo+r.Lo-t.phase, r.Len())
+			rows := ukernel.RowsPerCall(r.Len(), len(o))
+			v, stride, n := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo+r.Lo-t.phase, rows)
 			t.job.tier.Skinny.PV(o, len(o), v, stride, t.block.scores[r.Lo*lanes:], lanes, 1, n, len(o), true, v, 0)
 			r.Lo += n
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -26,7 +27,16 @@ func (t *tile) pack() {
 		t.packRows(data, off)
 		return
 	}
-	t.kern.Pack(t.q, len(off), data, off, t.n, d, j.scale)
+	t.packTo(t.q, data, off, d, j.scale)
+}
+
+// packTo packs d columns of the rows of src that start at off, and scales them.
+func (t *tile) packTo(dst, src []float32, off []int, d int, scale float32) {
+	lanes := t.kern.Lanes
+	for e, n := 0, 0; e < d; e += n {
+		n = ukernel.ColumnsPerCall(d-e, lanes)
+		t.kern.Pack(dst[e*lanes:], lanes, src[e:], off, t.n, n, scale)
+	}
 }
 
 // unpack writes the tile's rows to Out and returns the set of those that hold a NaN.
@@ -46,12 +56,16 @@ func (t *tile) unpack() (nan uint64) {
 // unpackTo divides the output by sum and writes it to the rows of dst that start at
 // off. It returns the set of those that hold a NaN.
 func (t *tile) unpackTo(dst []float32, off []int, sum []float32) (nan uint64) {
-	j := t.job
-	dv := j.dv()
-	if t.skinny {
-		return j.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, sum)
+	lanes, dv := t.kern.Lanes, t.job.dv()
+	for e, n := 0, 0; e < dv; e += n {
+		n = ukernel.ColumnsPerCall(dv-e, lanes)
+		if t.skinny {
+			nan |= t.job.tier.Skinny.Unpack(dst[e:], off, t.o[e:], dv, t.n, n, sum)
+		} else {
+			nan |= t.kern.Unpack(dst[e:], off, t.o[e*lanes:], lanes, t.n, n, sum)
+		}
 	}
-	return t.kern.Unpack(dst, off, t.o, t.kern.Lanes, t.n, dv, sum)
+	return nan
 }
 
 // offsets returns where the tile's rows start in x, which has the heads and queries of

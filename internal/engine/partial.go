@@ -31,7 +31,7 @@ func (t *tile) resume() {
 		}
 		return
 	}
-	t.kern.Pack(t.o, t.kern.Lanes, j.Out.F32(), off, t.n, j.dv(), 1)
+	t.packTo(t.o, j.Out.F32(), off, j.dv(), 1)
 }
 
 // finishPartial writes the partial results of the tile's rows. Rows with a NaN are

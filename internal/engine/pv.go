@@ -20,7 +20,7 @@ func (t *tile) tilePV() {
 	lanes, dv, n := t.kern.Lanes, t.job.dv(), t.block.keys.Len()
 	v, cs, _ := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo-t.phase, n)
 	for e := 0; e < dv; {
-		m := ukernel.RowsPerCall(dv-e, lanes*n)
+		m := min(ukernel.RowsPerCall(dv-e, lanes*n), ukernel.ColumnsPerCall(dv-e, lanes))
 		o := t.o[e*lanes:]
 		if t.started {
 			t.kern.GemmMerge(o, lanes, v[e:], 1, cs, t.block.scores, lanes, m, n, t.alpha, t.beta)

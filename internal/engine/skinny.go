@@ -136,6 +136,15 @@ func (t *tile) skinnyPV() {
 		part.Lo += n
 	}
 	if t.started {
-		skinny.Merge(t.o, dv, o, dv, t.n, dv, t.alpha, t.beta)
+		t.mergeRows(o, dv)
+	}
+}
+
+// mergeRows merges the rows of part, stride apart, into those of a skinny tile.
+func (t *tile) mergeRows(part []float32, stride int) {
+	dv := t.job.dv()
+	for e, n := 0, 0; e < dv; e += n {
+		n = ukernel.ColumnsPerCall(dv-e, t.n)
+		t.job.tier.Skinny.Merge(t.o[e:], dv, part[e:], stride, t.n, n, t.alpha, t.beta)
 	}
 }
