@@ -25,7 +25,7 @@ var known = []testedPackage{
 	{
 		path: "internal/engine",
 		must: []string{"TestPrefetchHints", "TestWideRowsAreKept"},
-		skip: "Alloc",
+		skip: "Alloc|CallsAreShort",
 	},
 	{
 		path: "internal/parallel",
