@@ -54,7 +54,7 @@ func newJob() *Job {
 // free makes a Job that is not recycled hold no memory: tiles of other calls' threads may
 // still point to it.
 func (j *Job) free() {
-	j.ring.memory, j.ring.slots, j.ring.merged = nil, nil, tile{}
+	j.ring.free()
 	j.weightsMemory, j.additive = nil, nil
 }
 

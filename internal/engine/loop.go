@@ -8,11 +8,11 @@ import (
 // task computes task i: its tiles, key block by key block, so that all tiles use a
 // block while it is in cache.
 func (j *Job) task(s *scratch, i int) {
-	b := j.bucketOf(i)
-	if b.blocksPerTile > 0 {
-		j.splitTask(s, b, i)
+	if i < j.split.tasks {
+		j.doSplitTask(s, i)
 		return
 	}
+	b := j.bucketOf(i)
 	first, n, count := b.tilesOf(i)
 	tiles := s.tiles[:count]
 	visible := mask.Nothing

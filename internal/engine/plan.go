@@ -22,7 +22,8 @@ type plan struct {
 
 	// mostThreads is what threads may be the next time, for the same call.
 	mostThreads int
-	ringThreads int // for which the ring has room, if it is used then
+	split       splitPlan
+	room        struct{ threads, tiles int } // for which the ring has room
 }
 
 // A bucket is a range of KV heads with equal numbers of rows and of keys. One of its
@@ -33,13 +34,17 @@ type plan struct {
 //     independent work while it waits for the chains of one, or
 //   - one key block of one tile, if not even tiles are small enough; see split.go.
 type bucket struct {
-	first, heads  int // KV heads
-	rows, keys    int // of a KV head
-	tiles         int // of a KV head
-	tasksPerHead  int // 1 if several KV heads share a task
-	headsPerTask  int // 1 if several tasks share a KV head
-	blocksPerTile int // tasks of a tile that is split, or 0
-	task, tasks   int // first, number
+	first, heads int // KV heads
+	rows, keys   int // of a KV head
+	tiles        int // of a KV head
+	tasksPerHead int // 1 if several KV heads share a task
+	headsPerTask int // 1 if several tasks share a KV head
+	task, tasks  int // first, number
+
+	// If the tiles are split:
+	blocksPerTile int // tasks of a tile; otherwise 0
+	firstTile     int // number of the first tile among all split tiles
+	round         int // block of task
 }
 
 const (
@@ -85,12 +90,11 @@ func (j *Job) makePlan(limit int) {
 		}
 	}
 	if len(j.buckets) > 1 {
-		slices.SortStableFunc(j.buckets, largestTasksFirst)
+		slices.SortStableFunc(j.buckets, inOrderOfTasks)
 	}
+	j.numberTasks()
 	for x := range j.buckets {
 		b := &j.buckets[x]
-		b.task = j.tasks
-		j.tasks += b.tasks
 		j.maxTiles = max(j.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
 	}
 	j.threads = min(threads, j.tasks)
@@ -98,15 +102,14 @@ func (j *Job) makePlan(limit int) {
 		j.mostThreads = j.threads
 	}
 	j.findShape()
-	split := len(j.buckets) > 0 && j.buckets[0].blocksPerTile > 0
-	if split {
-		j.ringThreads = max(j.ringThreads, j.threads)
+	if tiles := j.split.tiles; tiles > 0 {
+		j.room.threads, j.room.tiles = max(j.room.threads, j.threads), max(j.room.tiles, tiles)
 	}
-	if j.ringThreads > 0 {
-		j.ring.fit(j, j.ringThreads)
+	if r := j.room; r.tiles > 0 {
+		j.ring.fit(j, r.threads, r.tiles)
 	}
-	if split {
-		j.ring.begin(j.threads)
+	if tiles := j.split.tiles; tiles > 0 {
+		j.ring.begin(j.threads, tiles)
 	}
 }
 
@@ -118,7 +121,8 @@ func (j *Job) prepare(b *bucket, total float64) {
 	if !j.canSplit(b) || !(parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {
 		return
 	}
-	j.ringThreads = j.mostThreads
+	j.room.threads = j.mostThreads
+	j.room.tiles += b.heads * b.tiles
 }
 
 // findBuckets lists the KV heads. With one thread, only different numbers of rows
@@ -177,8 +181,8 @@ func (j *Job) cut(b *bucket, total float64, wanted, threads int) {
 		b.headsPerTask = max(1, min(share/b.tiles, int(min(total/head, float64(b.heads)))))
 	}
 	b.tasks = ints.CeilDiv(b.heads, b.headsPerTask) * b.tasksPerHead
-	if threads > 1 && j.splits(b, parts, threads) {
-		j.split(b)
+	if threads > 1 && j.wantsSplit(b, parts, threads) {
+		j.splitTiles(b)
 	}
 }
 
@@ -187,11 +191,11 @@ func (j *Job) sharedTiles() int {
 	return min(tilesPerTask, max(1, taskFloats/(j.width*(j.d()+j.dv()))))
 }
 
-// splits decides about split-KV. parts is the number of tasks that a KV head should have.
+// wantsSplit decides about split-KV. parts is the number of tasks that a KV head should have.
 // Tiles are split if parts > tiles, unless one bucket's tiles divide evenly among the
 // threads. Skinny tiles are split if 2·parts > tiles: splitting them costs little, and
 // their calls are so short that it matters that other threads start some 50 µs late.
-func (j *Job) splits(b *bucket, parts float64, threads int) bool {
+func (j *Job) wantsSplit(b *bucket, parts float64, threads int) bool {
 	if j.isSkinny(b.rows) {
 		return 2*parts > float64(b.tiles)
 	}
@@ -199,10 +203,24 @@ func (j *Job) splits(b *bucket, parts float64, threads int) bool {
 	return parts > float64(b.tiles) && !even
 }
 
-// largestTasksFirst orders buckets so that the last tasks, which other threads may
-// have to wait for, are small. Buckets of split tiles come before all others.
-func largestTasksFirst(a, b bucket) int {
+// inOrderOfTasks orders buckets. Those of split tiles come before all others, as splitPlan
+// wants them. The others end with the smallest tasks, which other threads may have to wait for.
+func inOrderOfTasks(a, b bucket) int {
+	if a.blocksPerTile > 0 && b.blocksPerTile > 0 {
+		return cmp.Compare(a.blocksPerTile, b.blocksPerTile)
+	}
 	return cmp.Or(-cmp.Compare(min(a.blocksPerTile, 1), min(b.blocksPerTile, 1)), -cmp.Compare(a.taskWork(), b.taskWork()))
+}
+
+// numberTasks numbers the tasks of the buckets, which are in order.
+func (p *plan) numberTasks() {
+	p.numberSplitTasks()
+	p.tasks = p.split.tasks
+	for x := range p.buckets[p.split.buckets:] {
+		b := &p.buckets[p.split.buckets+x]
+		b.task = p.tasks
+		p.tasks += b.tasks
+	}
 }
 
 // pairs is proportional to the work of a KV head: rows times keys.

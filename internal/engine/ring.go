@@ -6,37 +6,46 @@ import (
 	"sync/atomic"
 )
 
-// A ring is the ring buffer in which the blocks of split tiles wait to be merged in
-// order.
+// A ring is the ring buffer in which the blocks of split tiles wait to be merged. Task i has
+// slot i modulo their number.
 type ring struct {
-	memory  []ringSlot
-	slots   []ringSlot   // those that the call uses
-	next    atomic.Int64 // number of the block to be merged next
-	merging sync.Mutex   // held by the thread that merges
-	merged  tile         // all blocks of a tile so far
+	memory []ringSlot
+	slots  []ringSlot // those that the call uses
+
+	chainMemory []chain
+	chains      []chain // one for each split tile of the call
 
 	// There is room for this: calls repeat, and there are many slots.
-	fitted int // slots
+	fitted struct{ slots, chains int }
 	shape  shape
 	epoch  uint32
 
 	// Threads that wait for a slot yield a few times and then park: the one that they
 	// wait for may need their processor.
 	mu      sync.Mutex
-	moved   sync.Cond // next has been raised
+	moved   sync.Cond // a slot has become free
 	waiters atomic.Int64
 	stopped atomic.Bool // a task has failed: waitFree returns false
 }
 
-// A ringSlot holds one block at a time, of those whose numbers are equal modulo the
-// number of slots.
+// A ringSlot holds the result of one task at a time.
 type ringSlot struct {
 	tile  [1]tile
-	ready atomic.Bool // the block is computed and not yet merged
+	state atomic.Int64 // 2i: for task i; 2i+1: task i is computed and not yet merged
+	_     [64]byte     // other threads write to the neighbours
+}
+
+// A chain merges the blocks of one split tile, in their order. Those of different tiles are
+// merged at the same time.
+type chain struct {
+	next    atomic.Int64 // block to be merged next
+	merging sync.Mutex   // held by the thread that merges
+	merged  tile         // all blocks so far
+	_       [64]byte     // other threads write to the neighbours
 }
 
 const (
-	// slotsPerThread is how many blocks a thread may be ahead.
+	// slotsPerThread is how many tasks a thread may be ahead.
 	slotsPerThread = 4
 
 	// yields is how often a thread yields before it parks.
@@ -45,30 +54,49 @@ const (
 
 func (r *ring) init() { r.moved.L = &r.mu }
 
-// fit makes room for the tasks of j on so many threads.
-func (r *ring) fit(j *Job, threads int) {
+// ringSlots returns the number of slots for so many threads and split tiles. While all tiles
+// have blocks left, a slot has blocks of one tile alone, whose queries it packs once.
+func ringSlots(threads, tiles int) int {
 	n := slotsPerThread * threads
-	if r.fitted == n && r.shape == j.shape && r.epoch == j.memory.Epoch() {
-		return
-	}
-	r.fitted, r.shape, r.epoch = n, j.shape, j.memory.Epoch()
-	if more := n - len(r.memory); more > 0 {
-		r.memory = append(r.memory, make([]ringSlot, more)...)
-	}
-	for i := range r.memory[:n] {
-		r.memory[i].tile[0].fit(j, &j.memory, j.lanes)
-	}
-	r.merged.fit(j, &j.memory, j.lanes)
+	return (n + tiles - 1) / tiles * tiles
 }
 
-// begin prepares the ring for the tasks of a call on so many threads. fit has made room for
-// them.
-func (r *ring) begin(threads int) {
-	r.slots = r.memory[:slotsPerThread*threads]
+// fit makes room for the split tiles of a call on so many threads.
+func (r *ring) fit(j *Job, threads, tiles int) {
+	fitted := struct{ slots, chains int }{ringSlots(threads, tiles), tiles}
+	if r.fitted == fitted && r.shape == j.shape && r.epoch == j.memory.Epoch() {
+		return
+	}
+	r.fitted, r.shape, r.epoch = fitted, j.shape, j.memory.Epoch()
+	r.memory = grown(r.memory, fitted.slots)
+	for i := range r.memory[:fitted.slots] {
+		r.memory[i].tile[0].fit(j, &j.memory, j.lanes)
+	}
+	r.chainMemory = grown(r.chainMemory, fitted.chains)
+	for i := range r.chainMemory[:fitted.chains] {
+		r.chainMemory[i].merged.fit(j, &j.memory, j.lanes)
+	}
+}
+
+// grown returns s, or a copy of it with n elements if it has fewer.
+func grown[E any](s []E, n int) []E {
+	if more := n - len(s); more > 0 {
+		return append(s, make([]E, more)...)
+	}
+	return s
+}
+
+// begin prepares the ring for a call. fit has made room for it.
+func (r *ring) begin(threads, tiles int) {
+	r.slots = r.memory[:ringSlots(threads, tiles)]
 	for i := range r.slots {
 		r.slots[i].tile[0].n = 0 // not a tile of this call
+		r.slots[i].state.Store(2 * int64(i))
 	}
-	r.next.Store(0)
+	r.chains = r.chainMemory[:tiles]
+	for i := range r.chains {
+		r.chains[i].next.Store(0)
+	}
 }
 
 // end ends a call. The tiles forget the scratch memory of its threads.
@@ -76,14 +104,38 @@ func (r *ring) end() {
 	for i := range r.slots {
 		r.slots[i].tile[0].scratch = nil
 	}
-	r.slots, r.merged.scratch = nil, nil
+	for i := range r.chains {
+		r.chains[i].merged.scratch = nil
+	}
+	r.slots, r.chains = nil, nil
 }
 
-// slot returns the slot of a block.
-func (r *ring) slot(block int) *ringSlot { return &r.slots[block%len(r.slots)] }
+// free makes the ring hold no memory.
+func (r *ring) free() {
+	r.memory, r.slots, r.chainMemory, r.chains = nil, nil, nil, nil
+}
 
-// nextReady tells whether the block to be merged next is computed.
-func (r *ring) nextReady() bool { return r.slot(int(r.next.Load())).ready.Load() }
+// slot returns the slot of task i.
+func (r *ring) slot(i int) *ringSlot { return &r.slots[i%len(r.slots)] }
+
+// isReady tells whether the slot holds the result of task i.
+func (s *ringSlot) isReady(i int) bool { return s.state.Load() == 2*int64(i)+1 }
+
+// isFree tells whether task i may use the slot: the task before it has been merged.
+func (s *ringSlot) isFree(i int) bool { return s.state.Load() == 2*int64(i) }
+
+// setReady says that the slot holds the result of task i.
+func (s *ringSlot) setReady(i int) { s.state.Store(2*int64(i) + 1) }
+
+// release gives the slot of task i to the task that has it next.
+func (r *ring) release(i int) {
+	r.slot(i).state.Store(2 * int64(i+len(r.slots)))
+	if r.waiters.Load() > 0 {
+		r.mu.Lock()
+		r.moved.Broadcast()
+		r.mu.Unlock()
+	}
+}
 
 // stop wakes all that wait, for a call of which a task has failed.
 func (r *ring) stop() {
@@ -93,11 +145,12 @@ func (r *ring) stop() {
 	r.moved.Broadcast()
 }
 
-// waitFree returns when block i may have its slot: true, or false if the call has been
+// waitFree returns when task i may use its slot: true, or false if the call has been
 // stopped.
 func (r *ring) waitFree(i int) bool {
+	slot := r.slot(i)
 	for range yields {
-		if r.isFree(i) {
+		if slot.isFree(i) {
 			return true
 		}
 		runtime.Gosched()
@@ -106,24 +159,11 @@ func (r *ring) waitFree(i int) bool {
 	defer r.mu.Unlock()
 	r.waiters.Add(1)
 	defer r.waiters.Add(-1)
-	for !r.isFree(i) {
+	for !slot.isFree(i) {
 		if r.stopped.Load() {
 			return false
 		}
 		r.moved.Wait()
 	}
 	return true
-}
-
-// isFree tells whether the previous block of the same slot has been merged.
-func (r *ring) isFree(i int) bool { return i-int(r.next.Load()) < len(r.slots) }
-
-// advance goes on to the next block.
-func (r *ring) advance() {
-	r.next.Add(1)
-	if r.waiters.Load() > 0 {
-		r.mu.Lock()
-		r.moved.Broadcast()
-		r.mu.Unlock()
-	}
 }

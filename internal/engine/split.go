@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"sort"
 
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
@@ -11,20 +12,28 @@ import (
 // than others, as where a few queries meet a long cache, each key block of a tile is
 // a task. The result of a block does not depend on the blocks before it; only the
 // merging must happen in order. So threads leave the results of blocks in a ring
-// buffer, and whoever finds the next one there merges it: the bits are those of one
-// thread, and the memory does not grow with the number of blocks.
+// buffer, and whoever finds the next one of a tile there merges it: the bits are those of
+// one thread, and the memory does not grow with the number of blocks.
 //
-// The blocks of all split tiles are numbered consecutively and are the first tasks of
-// the plan. Tasks are taken in order, so the block that all others wait for has always
-// been taken: there is no deadlock, even if one thread does all tasks.
+// The tasks of split tiles are the first ones of the plan: block 0 of every tile, then block
+// 1 of every tile, and so on, so that several tiles are merged at the same time. Tasks are
+// taken in order. A block waits for blocks of earlier tasks alone, so the first task that is
+// not done never waits: there is no deadlock, even if one thread does all tasks.
+
+// A splitPlan counts what is split.
+type splitPlan struct {
+	tiles   int // split tiles
+	tasks   int // their blocks
+	buckets int // that have them: the first ones, in ascending order of blocksPerTile
+}
 
 // canSplit tells whether a tile of a bucket has several key blocks.
 func (j *Job) canSplit(b *bucket) bool {
 	return j.splittable && b.keys > BlockKeys && j.keyRange == mask.Everything
 }
 
-// split makes every key block of a bucket's tiles a task, if a tile has several.
-func (j *Job) split(b *bucket) {
+// splitTiles makes every key block of a bucket's tiles a task, if a tile has several.
+func (j *Job) splitTiles(b *bucket) {
 	if !j.canSplit(b) {
 		return
 	}
@@ -37,59 +46,112 @@ func (j *Job) split(b *bucket) {
 	}
 }
 
-// splitTask computes task i, one block of a split tile of bucket b.
-func (j *Job) splitTask(s *scratch, b *bucket, i int) {
+// numberSplitTasks numbers the split tiles, and the tasks by rounds: round n has block n of
+// every tile that has so many. From bucket to bucket there are more rounds and fewer tiles.
+func (p *plan) numberSplitTasks() {
+	s := &p.split
+	for x := range p.buckets {
+		b := &p.buckets[x]
+		if b.blocksPerTile == 0 {
+			break
+		}
+		b.firstTile = s.tiles
+		s.tiles += b.heads * b.tiles
+		s.buckets++
+	}
+	round := 0
+	for x := range p.buckets[:s.buckets] {
+		b := &p.buckets[x]
+		b.round, b.task = round, s.tasks
+		b.tasks = (b.blocksPerTile - round) * (s.tiles - b.firstTile)
+		round = b.blocksPerTile
+		s.tasks += b.tasks
+	}
+}
+
+// splitPart returns the tile and the block of task i.
+func (p *plan) splitPart(i int) (tile, block int) {
+	b := p.bucketOf(i)
+	i -= b.task
+	tiles := p.split.tiles - b.firstTile
+	return b.firstTile + i%tiles, b.round + i/tiles
+}
+
+// splitTask returns the task of a block of a tile.
+func (p *plan) splitTask(tile, block int) int {
+	b := &p.buckets[0]
+	if n := p.split.buckets; n > 1 {
+		b = &p.buckets[sort.Search(n, func(x int) bool { return p.buckets[x].blocksPerTile > block })]
+	}
+	return b.task + (block-b.round)*(p.split.tiles-b.firstTile) + tile - b.firstTile
+}
+
+// splitBucket returns the bucket of a split tile.
+func (p *plan) splitBucket(tile int) *bucket {
+	n := p.split.buckets
+	if n == 1 {
+		return &p.buckets[0]
+	}
+	return &p.buckets[sort.Search(n, func(x int) bool { return p.buckets[x].firstTile > tile })-1]
+}
+
+// doSplitTask computes task i, one block of a split tile.
+func (j *Job) doSplitTask(s *scratch, i int) {
 	r := &j.ring
 	if !r.waitFree(i) {
 		return
 	}
+	tile, block := j.splitPart(i)
 	slot := r.slot(i)
 	t := &slot.tile[0]
-	h, row, n := j.splitPart(b, i)
-	if t.n == 0 || t.head != h || t.row != row {
-		t.reset(s, h, row, j.width, j.isSkinny(b.rows))
+	if h, row := j.splitRows(tile); t.n == 0 || t.head != h || t.row != row {
+		t.reset(s, h, row, j.width, j.isSkinny(j.splitBucket(tile).rows))
 	}
 	t.scratch = s
 	t.started = false
-	s.computeBlock(slot.tile[:], ints.AddSat(blockStart(t.visible.Lo), n*BlockKeys))
-	slot.ready.Store(true)
-	for r.nextReady() && r.merging.TryLock() {
-		j.mergeReady(s)
-		r.merging.Unlock()
+	s.computeBlock(slot.tile[:], ints.AddSat(blockStart(t.visible.Lo), block*BlockKeys))
+	slot.setReady(i)
+	for c := &r.chains[tile]; j.nextIsReady(tile) && c.merging.TryLock(); c.merging.Unlock() {
+		j.mergeReady(s, tile)
 	}
 }
 
-// splitPart returns the KV head and the first row of the tile of task i of b, and
-// the number of the block in that tile.
-func (j *Job) splitPart(b *bucket, i int) (h kvHead, row, block int) {
-	i -= b.task
-	tile := i / b.blocksPerTile
-	return j.kvHead(b.first + tile/b.tiles), tile % b.tiles * j.width, i % b.blocksPerTile
+// splitRows returns the KV head and the first row of a split tile.
+func (j *Job) splitRows(tile int) (h kvHead, row int) {
+	b := j.splitBucket(tile)
+	tile -= b.firstTile
+	return j.kvHead(b.first + tile/b.tiles), tile % b.tiles * j.width
 }
 
-// mergeReady merges the blocks that are there, up to the first one that is not.
-func (j *Job) mergeReady(s *scratch) {
-	r := &j.ring
-	for {
-		i := int(r.next.Load())
-		slot := r.slot(i)
-		if !slot.ready.Load() {
-			return
+// nextIsReady tells whether the block of a split tile that is to be merged next is computed.
+func (j *Job) nextIsReady(tile int) bool {
+	block := int(j.ring.chains[tile].next.Load())
+	if block == j.splitBucket(tile).blocksPerTile {
+		return false
+	}
+	i := j.splitTask(tile, block)
+	return j.ring.slot(i).isReady(i)
+}
+
+// mergeReady merges the blocks of a split tile that are there, up to the first one that is not.
+func (j *Job) mergeReady(s *scratch, tile int) {
+	c, b := &j.ring.chains[tile], j.splitBucket(tile)
+	c.merged.scratch = s
+	for j.nextIsReady(tile) {
+		block := int(c.next.Load())
+		i := j.splitTask(tile, block)
+		if block == 0 {
+			h, row := j.splitRows(tile)
+			c.merged.begin(s, h, row, j.width, j.isSkinny(b.rows))
 		}
-		b := j.bucketOf(i)
-		h, row, n := j.splitPart(b, i)
-		if n == 0 {
-			r.merged.begin(s, h, row, j.width, j.isSkinny(b.rows))
+		if part := &j.ring.slot(i).tile[0]; part.started {
+			c.merged.merge(part)
 		}
-		r.merged.scratch = s
-		if slot.tile[0].started {
-			r.merged.merge(&slot.tile[0])
+		if block == b.blocksPerTile-1 {
+			c.merged.finish()
 		}
-		if n == b.blocksPerTile-1 {
-			r.merged.finish()
-		}
-		slot.ready.Store(false)
-		r.advance()
+		c.next.Add(1)
+		j.ring.release(i)
 	}
 }
 
@@ -106,7 +168,7 @@ func (t *tile) merge(b *tile) {
 	t.kern.MergeStats(t.max, t.sum, b.max, b.sum, t.alpha, t.beta)
 	lanes, dv := t.kern.Lanes, t.job.dv()
 	if t.skinny {
-		t.job.tier.Skinny.Merge(t.o, dv, b.o, dv, t.n, dv, t.alpha, t.beta)
+		t.mergeRows(b.o, dv)
 		return
 	}
 	for e := range dv {
