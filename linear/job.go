@@ -84,12 +84,12 @@ func newJob() *job {
 
 // run computes the call.
 func (j *job) run(t *ukernel.Tier, opts *Options) {
-	j.plan(t, parallel.Limit(opts.Threads))
+	j.plan(t, opts.Threads)
 	j.workers.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape()}, opts.ParallelFor)
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
-func (j *job) plan(t *ukernel.Tier, limit int) {
+func (j *job) plan(t *ukernel.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = j.linear.dtype != view.Float32 && t.WidenRows > 0 && m > t.WidenRows
@@ -97,7 +97,7 @@ func (j *job) plan(t *ukernel.Tier, limit int) {
 		j.steps = skinnySteps
 	}
 	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)
-	threads, most, vary := j.usefulThreads(limit)
+	threads, most, vary := j.usefulThreads(option)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
 		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
@@ -109,13 +109,14 @@ func (j *job) plan(t *ukernel.Tier, limit int) {
 	}
 }
 
-// usefulThreads returns the thread count of the job, at most limit, the most that it may be
-// the next time, and whether it may vary.
-func (j *job) usefulThreads(limit int) (n, most int, vary bool) {
+// usefulThreads returns the thread count of the job, the most that it may be the next time,
+// and whether it may vary. option is Options.Threads.
+func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 	weights := float64(j.linear.n) * float64(j.linear.k)
 	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + weights*float64(j.linear.dtype.Size())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
-	return parallel.Threads(limit, work, 1+parallel.WarmGain*work)
+	warm := 1 + parallel.WarmGain*work
+	return parallel.Threads(parallel.LimitFor(option, warm), work, warm)
 }
 
 // A scratch is the memory of one worker. It grows to what the largest call of late needed

@@ -68,7 +68,7 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	j.tier = t
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
-	j.makePlan(parallel.Limit(threads))
+	j.makePlan(parallel.LimitFor(threads, j.usefulThreads()))
 	j.workers.Run(j.tasks, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, parallelFor)
 }
 

@@ -93,7 +93,8 @@ func (m *Merge) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task f
 		return
 	}
 	work := float64(rows) * float64(blocks) * float64(m.Out.Dim(3)) * mergeCost / float64(t.ThreadFMAs)
-	threads, most, _ := parallel.Threads(parallel.Limit(threads), 1+work, 1+parallel.WarmGain*work)
+	warm := 1 + parallel.WarmGain*work
+	threads, most, _ := parallel.Threads(parallel.LimitFor(threads, warm), 1+work, warm)
 	m.chunk = rows
 	if threads > 1 {
 		m.chunk = ints.CeilDiv(rows, tasksPerThread*threads)

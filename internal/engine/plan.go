@@ -113,6 +113,12 @@ func (j *Job) makePlan(limit int) {
 	}
 }
 
+// usefulThreads returns how many threads the call is worth at most, before its plan is made.
+func (j *Job) usefulThreads() float64 {
+	all := bucket{heads: j.kvHeads(), rows: j.rows(), keys: max(1, j.keys())}
+	return 1 + parallel.WarmGain*float64(all.heads)*j.headWork(&all)/float64(j.tier.ThreadFMAs)
+}
+
 // prepare makes room for what the tasks of bucket b need if the same call is made on
 // any number of threads up to mostThreads.
 func (j *Job) prepare(b *bucket, total float64) {

@@ -24,6 +24,15 @@ func Limit(threads int) int {
 	return min(threads, Oversubscription*runtime.GOMAXPROCS(0))
 }
 
+// LimitFor is Limit for a call that is worth warm threads if workers spin, or 1 if these are
+// fewer than 2: small calls of many goroutines do not meet at the lock of GOMAXPROCS.
+func LimitFor(threads int, warm float64) int {
+	if !(warm >= 2) {
+		return 1
+	}
+	return Limit(threads)
+}
+
 // Starting n workers takes n times as long as starting one, and on n threads a call takes
 // an n-th of its time. Both together are shortest with √(work/cost of one) threads. Work
 // is given in threads that are worth it: for so much, starting a goroutine 150 times, in

@@ -16,6 +16,12 @@ func TestLimit(t *testing.T) {
 	if n, want := Limit(0), runtime.GOMAXPROCS(0); n != want {
 		t.Errorf("Limit(0) = %d, want GOMAXPROCS, %d", n, want)
 	}
+	if n := LimitFor(3, 1.9); n != 1 {
+		t.Errorf("LimitFor(3, 1.9) = %d: no second thread is worth it", n)
+	}
+	if n := LimitFor(3, 2); n != 3 {
+		t.Errorf("LimitFor(3, 2) = %d", n)
+	}
 }
 
 // rareCalls makes the next small call one that no other came before, outside of a backoff.

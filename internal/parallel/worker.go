@@ -195,7 +195,8 @@ func (w *worker) run() {
 		}
 	}
 	end := clock() + int64(maxLifetime) - int64(w.number%lifetimes)*int64(maxLifetime)/(2*lifetimes)
-	for j := w.next(end); j != nil; j = w.next(end) {
+	processors := min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) // once in a lifetime: it takes a lock
+	for j := w.next(end, processors); j != nil; j = w.next(end, processors) {
 		w.do(j)
 		spinning.Add(1)
 		w.job.Store(&idle) // before leave: the caller may have the next job for it at once
@@ -216,15 +217,15 @@ func (w *worker) do(j *job) {
 	returned = true
 }
 
-// next spins until a job is submitted. It returns nil when the worker has parked.
-func (w *worker) next(end int64) *job {
-	processors := int64(min(runtime.NumCPU(), runtime.GOMAXPROCS(0)))
+// next spins until a job is submitted. It returns nil when the worker has parked: at the time
+// end, or before.
+func (w *worker) next(end int64, processors int) *job {
 	last, preempted, limit := clock(), 0, spin.Load()
 	end = min(end, last+limit)
 	mostYields := spinYields(limit)
 	for yields := 0; ; yields++ {
 		others := spinning.Load()
-		park := preempted > 1 || yields >= mostYields || last > end || others >= processors
+		park := preempted > 1 || yields >= mostYields || last > end || others >= int64(processors)
 		if park && w.job.CompareAndSwap(&idle, &parked) {
 			spinning.Add(-1)
 			if preempted > 1 {
