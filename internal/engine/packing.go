@@ -27,14 +27,19 @@ func (t *tile) pack() {
 		t.packRows(data, off)
 		return
 	}
+	if ukernel.IsOneCall(d, len(off)) { // small calls feel a loop
+		t.kern.Pack(t.q, len(off), data, off, t.n, d, j.scale)
+		return
+	}
 	t.packTo(t.q, data, off, d, j.scale)
 }
 
-// packTo packs d columns of the rows of src that start at off, and scales them.
+// packTo packs d columns of the rows of src that start at off, and scales them, in short
+// calls.
 func (t *tile) packTo(dst, src []float32, off []int, d int, scale float32) {
 	lanes := t.kern.Lanes
-	for e, n := 0, 0; e < d; e += n {
-		n = ukernel.ColumnsPerCall(d-e, lanes)
+	n := ukernel.ColumnsPerCall(d, lanes)
+	for e := 0; e < d; e, n = e+n, min(n, d-e-n) {
 		t.kern.Pack(dst[e*lanes:], lanes, src[e:], off, t.n, n, scale)
 	}
 }
@@ -57,8 +62,20 @@ func (t *tile) unpack() (nan uint64) {
 // off. It returns the set of those that hold a NaN.
 func (t *tile) unpackTo(dst []float32, off []int, sum []float32) (nan uint64) {
 	lanes, dv := t.kern.Lanes, t.job.dv()
-	for e, n := 0, 0; e < dv; e += n {
-		n = ukernel.ColumnsPerCall(dv-e, lanes)
+	switch {
+	case !ukernel.IsOneCall(dv, lanes):
+		return t.unpackColumns(dst, off, sum)
+	case t.skinny:
+		return t.job.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, sum)
+	}
+	return t.kern.Unpack(dst, off, t.o, lanes, t.n, dv, sum)
+}
+
+// unpackColumns is unpackTo in short calls.
+func (t *tile) unpackColumns(dst []float32, off []int, sum []float32) (nan uint64) {
+	lanes, dv := t.kern.Lanes, t.job.dv()
+	n := ukernel.ColumnsPerCall(dv, lanes)
+	for e := 0; e < dv; e, n = e+n, min(n, dv-e-n) {
 		if t.skinny {
 			nan |= t.job.tier.Skinny.Unpack(dst[e:], off, t.o[e:], dv, t.n, n, sum)
 		} else {
@@ -78,26 +95,11 @@ func (t *tile) offsets(x *view.Tensor) []int { return t.offsetsAt(x, 0) }
 // against the rules, assembly must not follow them out of the slice: offsetsAt panics
 // instead, as indexing does.
 func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
-	group, g := t.job.group, t.groupHead
-	at := x.Index(t.head.batch, t.head.head*group+g, t.query) + e
-	nextHead := x.Stride(1)
-	nextQuery := x.Stride(2) - group*nextHead
+	at := x.Index(t.head.batch, t.head.head*t.job.group+t.groupHead, t.query) + e
 	off := t.scratch.off[:t.kern.Lanes]
-	own := off[:t.n]
-	own[0] = at
-	if group == 1 {
-		for lane := range own[1:] {
-			at += nextHead + nextQuery
-			own[1+lane] = at
-		}
-	} else {
-		for lane := range own[1:] {
-			at += nextHead
-			if g++; g == group {
-				at, g = at+nextQuery, 0
-			}
-			own[1+lane] = at
-		}
+	off[0] = at
+	if t.n > 1 {
+		at = t.nextOffsets(x, off[:t.n])
 	}
 	rest := off[t.n:]
 	for lane := range rest {
@@ -107,6 +109,28 @@ func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
 		checkOffsets(x, off, e)
 	}
 	return off
+}
+
+// nextOffsets sets all offsets but the first, which is given, and returns the last one.
+func (t *tile) nextOffsets(x *view.Tensor, off []int) int {
+	group, g, at := t.job.group, t.groupHead, off[0]
+	nextHead := x.Stride(1)
+	nextQuery := x.Stride(2) - group*nextHead
+	if group == 1 {
+		for lane := range off[1:] {
+			at += nextHead + nextQuery
+			off[1+lane] = at
+		}
+		return at
+	}
+	for lane := range off[1:] {
+		at += nextHead
+		if g++; g == group {
+			at, g = at+nextQuery, 0
+		}
+		off[1+lane] = at
+	}
+	return at
 }
 
 // checkOffsets panics if a row does not lie within x. off are the offsets of the rows' element

@@ -88,6 +88,14 @@ func RowsPerCall(n, fmas int) int {
 // one layout to another: 40 µs or less on the CPUs measured.
 const maxCallFloats = 64 << 10
 
+// IsOneCall tells whether such a call may take all d columns of n rows.
+func IsOneCall(d, n int) bool { return d*n <= maxCallFloats }
+
 // ColumnsPerCall returns how many of d columns such a call should take for n rows: d, or a
 // multiple of 64.
-func ColumnsPerCall(d, n int) int { return min(d, maxCallFloats/n&^63) }
+func ColumnsPerCall(d, n int) int {
+	if IsOneCall(d, n) {
+		return d
+	}
+	return maxCallFloats / n &^ 63
+}
