@@ -204,6 +204,21 @@ func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
+// RMSNormAVX2 normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
+//
+//go:noescape
+func RMSNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+
+// LayerNormAVX2 normalises n rows of src, len(weight) elements each, to mean 0 and variance 1, multiplies them by weight and adds bias. size is len(weight).
+//
+//go:noescape
+func LayerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+
+// AddAVX2 computes dst = x + y for len(dst) elements. dst may be x or y.
+//
+//go:noescape
+func AddAVX2(dst []float32, x []float32, y []float32)
+
 // Exp2AVX2 computes dst = 2^src for len(dst) elements. dst may be src.
 //
 //go:noescape

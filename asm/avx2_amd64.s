@@ -24498,6 +24498,599 @@ DATA const00007fffAVX2<>+24(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+28(SB)/4, $0x00007fff
 GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
 
+// func RMSNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·RMSNormAVX2(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    weight_base+72(FP), DX
+	MOVQ    weight_len+80(FP), BX
+	MOVQ    n+64(FP), SI
+	TESTQ   SI, SI
+	JZ      done
+
+row:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	SUBQ    $0x40, R8
+	JL      squaresrest
+	PCALIGN $0x40
+
+squareschains:
+	VMOVUPS     (DI), Y8
+	VFMADD231PS Y8, Y8, Y0
+	VMOVUPS     32(DI), Y8
+	VFMADD231PS Y8, Y8, Y1
+	VMOVUPS     64(DI), Y8
+	VFMADD231PS Y8, Y8, Y2
+	VMOVUPS     96(DI), Y8
+	VFMADD231PS Y8, Y8, Y3
+	VMOVUPS     128(DI), Y8
+	VFMADD231PS Y8, Y8, Y4
+	VMOVUPS     160(DI), Y8
+	VFMADD231PS Y8, Y8, Y5
+	VMOVUPS     192(DI), Y8
+	VFMADD231PS Y8, Y8, Y6
+	VMOVUPS     224(DI), Y8
+	VFMADD231PS Y8, Y8, Y7
+	ADDQ        $0x00000100, DI
+	SUBQ        $0x40, R8
+	JGE         squareschains
+
+	// Less than 64 elements are left. The others count as 0.
+squaresrest:
+	ADDQ        $0x40, R8
+	JZ          squaresall
+	LEAQ        masksAVX2<>+0(SB), R9
+	MOVQ        $0x00000040, R10
+	SUBQ        R8, R10
+	LEAQ        (R9)(R10*4), R9
+	VMOVUPS     (R9), Y8
+	VMASKMOVPS  (DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y0
+	VMOVUPS     32(R9), Y8
+	VMASKMOVPS  32(DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y1
+	VMOVUPS     64(R9), Y8
+	VMASKMOVPS  64(DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y2
+	VMOVUPS     96(R9), Y8
+	VMASKMOVPS  96(DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y3
+	VMOVUPS     128(R9), Y8
+	VMASKMOVPS  128(DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y4
+	VMOVUPS     160(R9), Y8
+	VMASKMOVPS  160(DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y5
+	VMOVUPS     192(R9), Y8
+	VMASKMOVPS  192(DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y6
+	VMOVUPS     224(R9), Y8
+	VMASKMOVPS  224(DI), Y8, Y8
+	VFMADD231PS Y8, Y8, Y7
+
+squaresall:
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+
+	// 1/sqrt(sum/size + eps).
+	VDIVSS       size+96(FP), X0, X0
+	VADDSS       eps+100(FP), X0, X0
+	VSQRTSS      X0, X0, X0
+	VMOVSS       const3f800000AVX2<>+0(SB), X1
+	VDIVSS       X0, X1, X1
+	VBROADCASTSS X1, Y0
+	VMOVUPS      const7fc00000AVX2<>+0(SB), Y1
+	XORQ         DI, DI
+	MOVQ         BX, R8
+	SUBQ         $0x00000008, R8
+	JL           last
+	PCALIGN      $0x40
+
+vector:
+	VMOVUPS   (AX)(DI*4), Y2
+	VMOVUPS   (DX)(DI*4), Y3
+	VMULPS    Y0, Y2, Y2
+	VMULPS    Y3, Y2, Y2
+	VCMPPS    $0x03, Y2, Y2, Y3
+	VBLENDVPS Y3, Y1, Y2, Y2
+	VMOVUPS   Y2, (CX)(DI*4)
+	ADDQ      $0x00000008, DI
+	SUBQ      $0x00000008, R8
+	JGE       vector
+
+	// Less than a vector is left.
+last:
+	ADDQ       $0x00000008, R8
+	JZ         next
+	LEAQ       masksAVX2<>+0(SB), R9
+	MOVQ       $0x00000040, R10
+	SUBQ       R8, R10
+	LEAQ       (R9)(R10*4), R9
+	VMOVUPS    (R9), Y2
+	VMASKMOVPS (AX)(DI*4), Y2, Y3
+	VMASKMOVPS (DX)(DI*4), Y2, Y4
+	VMULPS     Y0, Y3, Y3
+	VMULPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y3, Y3, Y0
+	VBLENDVPS  Y0, Y1, Y3, Y3
+	VMASKMOVPS Y3, Y2, (CX)(DI*4)
+
+next:
+	MOVQ lds+56(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, AX
+	MOVQ ldd+24(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, CX
+	DECQ SI
+	JNZ  row
+
+done:
+	VZEROUPPER
+	RET
+
+DATA masksAVX2<>+0(SB)/4, $0xffffffff
+DATA masksAVX2<>+4(SB)/4, $0xffffffff
+DATA masksAVX2<>+8(SB)/4, $0xffffffff
+DATA masksAVX2<>+12(SB)/4, $0xffffffff
+DATA masksAVX2<>+16(SB)/4, $0xffffffff
+DATA masksAVX2<>+20(SB)/4, $0xffffffff
+DATA masksAVX2<>+24(SB)/4, $0xffffffff
+DATA masksAVX2<>+28(SB)/4, $0xffffffff
+DATA masksAVX2<>+32(SB)/4, $0xffffffff
+DATA masksAVX2<>+36(SB)/4, $0xffffffff
+DATA masksAVX2<>+40(SB)/4, $0xffffffff
+DATA masksAVX2<>+44(SB)/4, $0xffffffff
+DATA masksAVX2<>+48(SB)/4, $0xffffffff
+DATA masksAVX2<>+52(SB)/4, $0xffffffff
+DATA masksAVX2<>+56(SB)/4, $0xffffffff
+DATA masksAVX2<>+60(SB)/4, $0xffffffff
+DATA masksAVX2<>+64(SB)/4, $0xffffffff
+DATA masksAVX2<>+68(SB)/4, $0xffffffff
+DATA masksAVX2<>+72(SB)/4, $0xffffffff
+DATA masksAVX2<>+76(SB)/4, $0xffffffff
+DATA masksAVX2<>+80(SB)/4, $0xffffffff
+DATA masksAVX2<>+84(SB)/4, $0xffffffff
+DATA masksAVX2<>+88(SB)/4, $0xffffffff
+DATA masksAVX2<>+92(SB)/4, $0xffffffff
+DATA masksAVX2<>+96(SB)/4, $0xffffffff
+DATA masksAVX2<>+100(SB)/4, $0xffffffff
+DATA masksAVX2<>+104(SB)/4, $0xffffffff
+DATA masksAVX2<>+108(SB)/4, $0xffffffff
+DATA masksAVX2<>+112(SB)/4, $0xffffffff
+DATA masksAVX2<>+116(SB)/4, $0xffffffff
+DATA masksAVX2<>+120(SB)/4, $0xffffffff
+DATA masksAVX2<>+124(SB)/4, $0xffffffff
+DATA masksAVX2<>+128(SB)/4, $0xffffffff
+DATA masksAVX2<>+132(SB)/4, $0xffffffff
+DATA masksAVX2<>+136(SB)/4, $0xffffffff
+DATA masksAVX2<>+140(SB)/4, $0xffffffff
+DATA masksAVX2<>+144(SB)/4, $0xffffffff
+DATA masksAVX2<>+148(SB)/4, $0xffffffff
+DATA masksAVX2<>+152(SB)/4, $0xffffffff
+DATA masksAVX2<>+156(SB)/4, $0xffffffff
+DATA masksAVX2<>+160(SB)/4, $0xffffffff
+DATA masksAVX2<>+164(SB)/4, $0xffffffff
+DATA masksAVX2<>+168(SB)/4, $0xffffffff
+DATA masksAVX2<>+172(SB)/4, $0xffffffff
+DATA masksAVX2<>+176(SB)/4, $0xffffffff
+DATA masksAVX2<>+180(SB)/4, $0xffffffff
+DATA masksAVX2<>+184(SB)/4, $0xffffffff
+DATA masksAVX2<>+188(SB)/4, $0xffffffff
+DATA masksAVX2<>+192(SB)/4, $0xffffffff
+DATA masksAVX2<>+196(SB)/4, $0xffffffff
+DATA masksAVX2<>+200(SB)/4, $0xffffffff
+DATA masksAVX2<>+204(SB)/4, $0xffffffff
+DATA masksAVX2<>+208(SB)/4, $0xffffffff
+DATA masksAVX2<>+212(SB)/4, $0xffffffff
+DATA masksAVX2<>+216(SB)/4, $0xffffffff
+DATA masksAVX2<>+220(SB)/4, $0xffffffff
+DATA masksAVX2<>+224(SB)/4, $0xffffffff
+DATA masksAVX2<>+228(SB)/4, $0xffffffff
+DATA masksAVX2<>+232(SB)/4, $0xffffffff
+DATA masksAVX2<>+236(SB)/4, $0xffffffff
+DATA masksAVX2<>+240(SB)/4, $0xffffffff
+DATA masksAVX2<>+244(SB)/4, $0xffffffff
+DATA masksAVX2<>+248(SB)/4, $0xffffffff
+DATA masksAVX2<>+252(SB)/4, $0xffffffff
+DATA masksAVX2<>+256(SB)/4, $0x00000000
+DATA masksAVX2<>+260(SB)/4, $0x00000000
+DATA masksAVX2<>+264(SB)/4, $0x00000000
+DATA masksAVX2<>+268(SB)/4, $0x00000000
+DATA masksAVX2<>+272(SB)/4, $0x00000000
+DATA masksAVX2<>+276(SB)/4, $0x00000000
+DATA masksAVX2<>+280(SB)/4, $0x00000000
+DATA masksAVX2<>+284(SB)/4, $0x00000000
+DATA masksAVX2<>+288(SB)/4, $0x00000000
+DATA masksAVX2<>+292(SB)/4, $0x00000000
+DATA masksAVX2<>+296(SB)/4, $0x00000000
+DATA masksAVX2<>+300(SB)/4, $0x00000000
+DATA masksAVX2<>+304(SB)/4, $0x00000000
+DATA masksAVX2<>+308(SB)/4, $0x00000000
+DATA masksAVX2<>+312(SB)/4, $0x00000000
+DATA masksAVX2<>+316(SB)/4, $0x00000000
+DATA masksAVX2<>+320(SB)/4, $0x00000000
+DATA masksAVX2<>+324(SB)/4, $0x00000000
+DATA masksAVX2<>+328(SB)/4, $0x00000000
+DATA masksAVX2<>+332(SB)/4, $0x00000000
+DATA masksAVX2<>+336(SB)/4, $0x00000000
+DATA masksAVX2<>+340(SB)/4, $0x00000000
+DATA masksAVX2<>+344(SB)/4, $0x00000000
+DATA masksAVX2<>+348(SB)/4, $0x00000000
+DATA masksAVX2<>+352(SB)/4, $0x00000000
+DATA masksAVX2<>+356(SB)/4, $0x00000000
+DATA masksAVX2<>+360(SB)/4, $0x00000000
+DATA masksAVX2<>+364(SB)/4, $0x00000000
+DATA masksAVX2<>+368(SB)/4, $0x00000000
+DATA masksAVX2<>+372(SB)/4, $0x00000000
+DATA masksAVX2<>+376(SB)/4, $0x00000000
+DATA masksAVX2<>+380(SB)/4, $0x00000000
+DATA masksAVX2<>+384(SB)/4, $0x00000000
+DATA masksAVX2<>+388(SB)/4, $0x00000000
+DATA masksAVX2<>+392(SB)/4, $0x00000000
+DATA masksAVX2<>+396(SB)/4, $0x00000000
+DATA masksAVX2<>+400(SB)/4, $0x00000000
+DATA masksAVX2<>+404(SB)/4, $0x00000000
+DATA masksAVX2<>+408(SB)/4, $0x00000000
+DATA masksAVX2<>+412(SB)/4, $0x00000000
+DATA masksAVX2<>+416(SB)/4, $0x00000000
+DATA masksAVX2<>+420(SB)/4, $0x00000000
+DATA masksAVX2<>+424(SB)/4, $0x00000000
+DATA masksAVX2<>+428(SB)/4, $0x00000000
+DATA masksAVX2<>+432(SB)/4, $0x00000000
+DATA masksAVX2<>+436(SB)/4, $0x00000000
+DATA masksAVX2<>+440(SB)/4, $0x00000000
+DATA masksAVX2<>+444(SB)/4, $0x00000000
+DATA masksAVX2<>+448(SB)/4, $0x00000000
+DATA masksAVX2<>+452(SB)/4, $0x00000000
+DATA masksAVX2<>+456(SB)/4, $0x00000000
+DATA masksAVX2<>+460(SB)/4, $0x00000000
+DATA masksAVX2<>+464(SB)/4, $0x00000000
+DATA masksAVX2<>+468(SB)/4, $0x00000000
+DATA masksAVX2<>+472(SB)/4, $0x00000000
+DATA masksAVX2<>+476(SB)/4, $0x00000000
+DATA masksAVX2<>+480(SB)/4, $0x00000000
+DATA masksAVX2<>+484(SB)/4, $0x00000000
+DATA masksAVX2<>+488(SB)/4, $0x00000000
+DATA masksAVX2<>+492(SB)/4, $0x00000000
+DATA masksAVX2<>+496(SB)/4, $0x00000000
+DATA masksAVX2<>+500(SB)/4, $0x00000000
+DATA masksAVX2<>+504(SB)/4, $0x00000000
+DATA masksAVX2<>+508(SB)/4, $0x00000000
+GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
+
+// func LayerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·LayerNormAVX2(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    weight_base+72(FP), DX
+	MOVQ    weight_len+80(FP), BX
+	MOVQ    bias_base+96(FP), SI
+	MOVQ    n+64(FP), DI
+	TESTQ   DI, DI
+	JZ      done
+
+row:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	MOVQ    AX, R8
+	MOVQ    BX, R9
+	SUBQ    $0x40, R9
+	JL      meanrest
+	PCALIGN $0x40
+
+meanchains:
+	VMOVUPS (R8), Y8
+	VADDPS  Y8, Y0, Y0
+	VMOVUPS 32(R8), Y8
+	VADDPS  Y8, Y1, Y1
+	VMOVUPS 64(R8), Y8
+	VADDPS  Y8, Y2, Y2
+	VMOVUPS 96(R8), Y8
+	VADDPS  Y8, Y3, Y3
+	VMOVUPS 128(R8), Y8
+	VADDPS  Y8, Y4, Y4
+	VMOVUPS 160(R8), Y8
+	VADDPS  Y8, Y5, Y5
+	VMOVUPS 192(R8), Y8
+	VADDPS  Y8, Y6, Y6
+	VMOVUPS 224(R8), Y8
+	VADDPS  Y8, Y7, Y7
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x40, R9
+	JGE     meanchains
+
+	// Less than 64 elements are left. The others count as 0.
+meanrest:
+	ADDQ       $0x40, R9
+	JZ         meanall
+	LEAQ       masksAVX2<>+0(SB), R10
+	MOVQ       $0x00000040, R11
+	SUBQ       R9, R11
+	LEAQ       (R10)(R11*4), R10
+	VMOVUPS    (R10), Y8
+	VMASKMOVPS (R8), Y8, Y8
+	VADDPS     Y8, Y0, Y0
+	VMOVUPS    32(R10), Y8
+	VMASKMOVPS 32(R8), Y8, Y8
+	VADDPS     Y8, Y1, Y1
+	VMOVUPS    64(R10), Y8
+	VMASKMOVPS 64(R8), Y8, Y8
+	VADDPS     Y8, Y2, Y2
+	VMOVUPS    96(R10), Y8
+	VMASKMOVPS 96(R8), Y8, Y8
+	VADDPS     Y8, Y3, Y3
+	VMOVUPS    128(R10), Y8
+	VMASKMOVPS 128(R8), Y8, Y8
+	VADDPS     Y8, Y4, Y4
+	VMOVUPS    160(R10), Y8
+	VMASKMOVPS 160(R8), Y8, Y8
+	VADDPS     Y8, Y5, Y5
+	VMOVUPS    192(R10), Y8
+	VMASKMOVPS 192(R8), Y8, Y8
+	VADDPS     Y8, Y6, Y6
+	VMOVUPS    224(R10), Y8
+	VMASKMOVPS 224(R8), Y8, Y8
+	VADDPS     Y8, Y7, Y7
+
+meanall:
+	VADDPS       Y4, Y0, Y0
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y2, Y0, Y0
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VDIVSS       size+120(FP), X0, X0
+	VBROADCASTSS X0, Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	VXORPS       Y7, Y7, Y7
+	VXORPS       Y8, Y8, Y8
+	MOVQ         AX, R8
+	MOVQ         BX, R9
+	SUBQ         $0x40, R9
+	JL           squaresrest
+	PCALIGN      $0x40
+
+squareschains:
+	VMOVUPS     (R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     32(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     64(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     96(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y4
+	VMOVUPS     128(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     160(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMOVUPS     192(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     224(R8), Y9
+	VSUBPS      Y0, Y9, Y9
+	VFMADD231PS Y9, Y9, Y8
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x40, R9
+	JGE         squareschains
+
+	// Less than 64 elements are left. The others count as 0.
+squaresrest:
+	ADDQ        $0x40, R9
+	JZ          squaresall
+	LEAQ        masksAVX2<>+0(SB), R10
+	MOVQ        $0x00000040, R11
+	SUBQ        R9, R11
+	LEAQ        (R10)(R11*4), R10
+	VMOVUPS     (R10), Y10
+	VMASKMOVPS  (R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y1
+	VMOVUPS     32(R10), Y10
+	VMASKMOVPS  32(R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y2
+	VMOVUPS     64(R10), Y10
+	VMASKMOVPS  64(R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y3
+	VMOVUPS     96(R10), Y10
+	VMASKMOVPS  96(R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y4
+	VMOVUPS     128(R10), Y10
+	VMASKMOVPS  128(R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y5
+	VMOVUPS     160(R10), Y10
+	VMASKMOVPS  160(R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y6
+	VMOVUPS     192(R10), Y10
+	VMASKMOVPS  192(R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y7
+	VMOVUPS     224(R10), Y10
+	VMASKMOVPS  224(R8), Y10, Y9
+	VSUBPS      Y0, Y9, Y9
+	VANDPS      Y10, Y9, Y9
+	VFMADD231PS Y9, Y9, Y8
+
+squaresall:
+	VADDPS       Y5, Y1, Y1
+	VADDPS       Y6, Y2, Y2
+	VADDPS       Y7, Y3, Y3
+	VADDPS       Y8, Y4, Y4
+	VADDPS       Y3, Y1, Y1
+	VADDPS       Y4, Y2, Y2
+	VADDPS       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPS       X2, X1, X1
+	VMOVHLPS     X1, X1, X2
+	VADDPS       X2, X1, X1
+	VMOVSHDUP    X1, X2
+	VADDSS       X2, X1, X1
+
+	// 1/sqrt(sum/size + eps).
+	VDIVSS       size+120(FP), X1, X1
+	VADDSS       eps+124(FP), X1, X1
+	VSQRTSS      X1, X1, X1
+	VMOVSS       const3f800000AVX2<>+0(SB), X2
+	VDIVSS       X1, X2, X2
+	VBROADCASTSS X2, Y1
+	VMOVUPS      const7fc00000AVX2<>+0(SB), Y2
+	XORQ         R8, R8
+	MOVQ         BX, R9
+	SUBQ         $0x00000008, R9
+	JL           last
+	PCALIGN      $0x40
+
+vector:
+	VMOVUPS     (AX)(R8*4), Y3
+	VMOVUPS     (DX)(R8*4), Y4
+	VMOVUPS     (SI)(R8*4), Y5
+	VSUBPS      Y0, Y3, Y3
+	VMULPS      Y1, Y3, Y3
+	VFMADD213PS Y5, Y4, Y3
+	VCMPPS      $0x03, Y3, Y3, Y4
+	VBLENDVPS   Y4, Y2, Y3, Y3
+	VMOVUPS     Y3, (CX)(R8*4)
+	ADDQ        $0x00000008, R8
+	SUBQ        $0x00000008, R9
+	JGE         vector
+
+	// Less than a vector is left.
+last:
+	ADDQ        $0x00000008, R9
+	JZ          next
+	LEAQ        masksAVX2<>+0(SB), R10
+	MOVQ        $0x00000040, R11
+	SUBQ        R9, R11
+	LEAQ        (R10)(R11*4), R10
+	VMOVUPS     (R10), Y3
+	VMASKMOVPS  (AX)(R8*4), Y3, Y4
+	VMASKMOVPS  (DX)(R8*4), Y3, Y5
+	VMASKMOVPS  (SI)(R8*4), Y3, Y6
+	VSUBPS      Y0, Y4, Y4
+	VMULPS      Y1, Y4, Y4
+	VFMADD213PS Y6, Y5, Y4
+	VCMPPS      $0x03, Y4, Y4, Y0
+	VBLENDVPS   Y0, Y2, Y4, Y4
+	VMASKMOVPS  Y4, Y3, (CX)(R8*4)
+
+next:
+	MOVQ lds+56(FP), R8
+	SHLQ $0x02, R8
+	ADDQ R8, AX
+	MOVQ ldd+24(FP), R8
+	SHLQ $0x02, R8
+	ADDQ R8, CX
+	DECQ DI
+	JNZ  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func AddAVX2(dst []float32, x []float32, y []float32)
+// Requires: AVX
+TEXT ·AddAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dst_len+8(FP), BX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	XORQ    SI, SI
+	SUBQ    $0x00000008, BX
+	JL      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VADDPS    Y2, Y1, Y1
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $0x00000008, SI
+	SUBQ      $0x00000008, BX
+	JGE       vector
+
+last:
+	ADDQ       $0x00000008, BX
+	JZ         done
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       BX, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VCMPPS     $0x03, Y2, Y2, Y3
+	VBLENDVPS  Y3, Y0, Y2, Y2
+	VMASKMOVPS Y2, Y1, (AX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func Exp2AVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·Exp2AVX2(SB), NOSPLIT, $0-48

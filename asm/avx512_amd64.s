@@ -57942,6 +57942,531 @@ DATA const00007fffAVX512<>+56(SB)/4, $0x00007fff
 DATA const00007fffAVX512<>+60(SB)/4, $0x00007fff
 GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
 
+// func RMSNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·RMSNormAVX512(SB), NOSPLIT, $0-104
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    weight_base+72(FP), DX
+	MOVQ    weight_len+80(FP), BX
+	MOVQ    n+64(FP), SI
+	TESTQ   SI, SI
+	JZ      done
+
+row:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	SUBQ    $0x40, R8
+	JL      squaresrest
+	PCALIGN $0x40
+
+squareschains:
+	VMOVUPS     (DI), Z4
+	VFMADD231PS Z4, Z4, Z0
+	VMOVUPS     64(DI), Z4
+	VFMADD231PS Z4, Z4, Z1
+	VMOVUPS     128(DI), Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     192(DI), Z4
+	VFMADD231PS Z4, Z4, Z3
+	ADDQ        $0x00000100, DI
+	SUBQ        $0x40, R8
+	JGE         squareschains
+
+	// Less than 64 elements are left. The others count as 0.
+squaresrest:
+	ADDQ        $0x40, R8
+	JZ          squaresall
+	LEAQ        masksAVX512<>+0(SB), R9
+	MOVQ        $0x00000040, R10
+	SUBQ        R8, R10
+	LEAQ        (R9)(R10*4), R9
+	VMOVUPS     (R9), Z4
+	VPMOVD2M    Z4, K1
+	VMOVUPS.Z   (DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z0
+	VMOVUPS     64(R9), Z4
+	VPMOVD2M    Z4, K1
+	VMOVUPS.Z   64(DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z1
+	VMOVUPS     128(R9), Z4
+	VPMOVD2M    Z4, K1
+	VMOVUPS.Z   128(DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z2
+	VMOVUPS     192(R9), Z4
+	VPMOVD2M    Z4, K1
+	VMOVUPS.Z   192(DI), K1, Z4
+	VFMADD231PS Z4, Z4, Z3
+
+squaresall:
+	VADDPS        Z2, Z0, Z0
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+
+	// 1/sqrt(sum/size + eps).
+	VDIVSS       size+96(FP), X0, X0
+	VADDSS       eps+100(FP), X0, X0
+	VSQRTSS      X0, X0, X0
+	VMOVSS       const3f800000AVX512<>+0(SB), X1
+	VDIVSS       X0, X1, X1
+	VBROADCASTSS X1, Z0
+	VMOVUPS      const7fc00000AVX512<>+0(SB), Z1
+	XORQ         DI, DI
+	MOVQ         BX, R8
+	SUBQ         $0x00000010, R8
+	JL           last
+	PCALIGN      $0x40
+
+vector:
+	VMOVUPS (AX)(DI*4), Z2
+	VMOVUPS (DX)(DI*4), Z3
+	VMULPS  Z0, Z2, Z2
+	VMULPS  Z3, Z2, Z2
+	VCMPPS  $0x03, Z2, Z2, K1
+	VMOVAPS Z1, K1, Z2
+	VMOVUPS Z2, (CX)(DI*4)
+	ADDQ    $0x00000010, DI
+	SUBQ    $0x00000010, R8
+	JGE     vector
+
+	// Less than a vector is left.
+last:
+	ADDQ      $0x00000010, R8
+	JZ        next
+	LEAQ      masksAVX512<>+0(SB), R9
+	MOVQ      $0x00000040, R10
+	SUBQ      R8, R10
+	LEAQ      (R9)(R10*4), R9
+	VMOVUPS   (R9), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (AX)(DI*4), K1, Z3
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (DX)(DI*4), K1, Z4
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z4, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVAPS   Z1, K1, Z3
+	VPMOVD2M  Z2, K1
+	VMOVUPS   Z3, K1, (CX)(DI*4)
+
+next:
+	MOVQ lds+56(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, AX
+	MOVQ ldd+24(FP), DI
+	SHLQ $0x02, DI
+	ADDQ DI, CX
+	DECQ SI
+	JNZ  row
+
+done:
+	VZEROUPPER
+	RET
+
+DATA masksAVX512<>+0(SB)/4, $0xffffffff
+DATA masksAVX512<>+4(SB)/4, $0xffffffff
+DATA masksAVX512<>+8(SB)/4, $0xffffffff
+DATA masksAVX512<>+12(SB)/4, $0xffffffff
+DATA masksAVX512<>+16(SB)/4, $0xffffffff
+DATA masksAVX512<>+20(SB)/4, $0xffffffff
+DATA masksAVX512<>+24(SB)/4, $0xffffffff
+DATA masksAVX512<>+28(SB)/4, $0xffffffff
+DATA masksAVX512<>+32(SB)/4, $0xffffffff
+DATA masksAVX512<>+36(SB)/4, $0xffffffff
+DATA masksAVX512<>+40(SB)/4, $0xffffffff
+DATA masksAVX512<>+44(SB)/4, $0xffffffff
+DATA masksAVX512<>+48(SB)/4, $0xffffffff
+DATA masksAVX512<>+52(SB)/4, $0xffffffff
+DATA masksAVX512<>+56(SB)/4, $0xffffffff
+DATA masksAVX512<>+60(SB)/4, $0xffffffff
+DATA masksAVX512<>+64(SB)/4, $0xffffffff
+DATA masksAVX512<>+68(SB)/4, $0xffffffff
+DATA masksAVX512<>+72(SB)/4, $0xffffffff
+DATA masksAVX512<>+76(SB)/4, $0xffffffff
+DATA masksAVX512<>+80(SB)/4, $0xffffffff
+DATA masksAVX512<>+84(SB)/4, $0xffffffff
+DATA masksAVX512<>+88(SB)/4, $0xffffffff
+DATA masksAVX512<>+92(SB)/4, $0xffffffff
+DATA masksAVX512<>+96(SB)/4, $0xffffffff
+DATA masksAVX512<>+100(SB)/4, $0xffffffff
+DATA masksAVX512<>+104(SB)/4, $0xffffffff
+DATA masksAVX512<>+108(SB)/4, $0xffffffff
+DATA masksAVX512<>+112(SB)/4, $0xffffffff
+DATA masksAVX512<>+116(SB)/4, $0xffffffff
+DATA masksAVX512<>+120(SB)/4, $0xffffffff
+DATA masksAVX512<>+124(SB)/4, $0xffffffff
+DATA masksAVX512<>+128(SB)/4, $0xffffffff
+DATA masksAVX512<>+132(SB)/4, $0xffffffff
+DATA masksAVX512<>+136(SB)/4, $0xffffffff
+DATA masksAVX512<>+140(SB)/4, $0xffffffff
+DATA masksAVX512<>+144(SB)/4, $0xffffffff
+DATA masksAVX512<>+148(SB)/4, $0xffffffff
+DATA masksAVX512<>+152(SB)/4, $0xffffffff
+DATA masksAVX512<>+156(SB)/4, $0xffffffff
+DATA masksAVX512<>+160(SB)/4, $0xffffffff
+DATA masksAVX512<>+164(SB)/4, $0xffffffff
+DATA masksAVX512<>+168(SB)/4, $0xffffffff
+DATA masksAVX512<>+172(SB)/4, $0xffffffff
+DATA masksAVX512<>+176(SB)/4, $0xffffffff
+DATA masksAVX512<>+180(SB)/4, $0xffffffff
+DATA masksAVX512<>+184(SB)/4, $0xffffffff
+DATA masksAVX512<>+188(SB)/4, $0xffffffff
+DATA masksAVX512<>+192(SB)/4, $0xffffffff
+DATA masksAVX512<>+196(SB)/4, $0xffffffff
+DATA masksAVX512<>+200(SB)/4, $0xffffffff
+DATA masksAVX512<>+204(SB)/4, $0xffffffff
+DATA masksAVX512<>+208(SB)/4, $0xffffffff
+DATA masksAVX512<>+212(SB)/4, $0xffffffff
+DATA masksAVX512<>+216(SB)/4, $0xffffffff
+DATA masksAVX512<>+220(SB)/4, $0xffffffff
+DATA masksAVX512<>+224(SB)/4, $0xffffffff
+DATA masksAVX512<>+228(SB)/4, $0xffffffff
+DATA masksAVX512<>+232(SB)/4, $0xffffffff
+DATA masksAVX512<>+236(SB)/4, $0xffffffff
+DATA masksAVX512<>+240(SB)/4, $0xffffffff
+DATA masksAVX512<>+244(SB)/4, $0xffffffff
+DATA masksAVX512<>+248(SB)/4, $0xffffffff
+DATA masksAVX512<>+252(SB)/4, $0xffffffff
+DATA masksAVX512<>+256(SB)/4, $0x00000000
+DATA masksAVX512<>+260(SB)/4, $0x00000000
+DATA masksAVX512<>+264(SB)/4, $0x00000000
+DATA masksAVX512<>+268(SB)/4, $0x00000000
+DATA masksAVX512<>+272(SB)/4, $0x00000000
+DATA masksAVX512<>+276(SB)/4, $0x00000000
+DATA masksAVX512<>+280(SB)/4, $0x00000000
+DATA masksAVX512<>+284(SB)/4, $0x00000000
+DATA masksAVX512<>+288(SB)/4, $0x00000000
+DATA masksAVX512<>+292(SB)/4, $0x00000000
+DATA masksAVX512<>+296(SB)/4, $0x00000000
+DATA masksAVX512<>+300(SB)/4, $0x00000000
+DATA masksAVX512<>+304(SB)/4, $0x00000000
+DATA masksAVX512<>+308(SB)/4, $0x00000000
+DATA masksAVX512<>+312(SB)/4, $0x00000000
+DATA masksAVX512<>+316(SB)/4, $0x00000000
+DATA masksAVX512<>+320(SB)/4, $0x00000000
+DATA masksAVX512<>+324(SB)/4, $0x00000000
+DATA masksAVX512<>+328(SB)/4, $0x00000000
+DATA masksAVX512<>+332(SB)/4, $0x00000000
+DATA masksAVX512<>+336(SB)/4, $0x00000000
+DATA masksAVX512<>+340(SB)/4, $0x00000000
+DATA masksAVX512<>+344(SB)/4, $0x00000000
+DATA masksAVX512<>+348(SB)/4, $0x00000000
+DATA masksAVX512<>+352(SB)/4, $0x00000000
+DATA masksAVX512<>+356(SB)/4, $0x00000000
+DATA masksAVX512<>+360(SB)/4, $0x00000000
+DATA masksAVX512<>+364(SB)/4, $0x00000000
+DATA masksAVX512<>+368(SB)/4, $0x00000000
+DATA masksAVX512<>+372(SB)/4, $0x00000000
+DATA masksAVX512<>+376(SB)/4, $0x00000000
+DATA masksAVX512<>+380(SB)/4, $0x00000000
+DATA masksAVX512<>+384(SB)/4, $0x00000000
+DATA masksAVX512<>+388(SB)/4, $0x00000000
+DATA masksAVX512<>+392(SB)/4, $0x00000000
+DATA masksAVX512<>+396(SB)/4, $0x00000000
+DATA masksAVX512<>+400(SB)/4, $0x00000000
+DATA masksAVX512<>+404(SB)/4, $0x00000000
+DATA masksAVX512<>+408(SB)/4, $0x00000000
+DATA masksAVX512<>+412(SB)/4, $0x00000000
+DATA masksAVX512<>+416(SB)/4, $0x00000000
+DATA masksAVX512<>+420(SB)/4, $0x00000000
+DATA masksAVX512<>+424(SB)/4, $0x00000000
+DATA masksAVX512<>+428(SB)/4, $0x00000000
+DATA masksAVX512<>+432(SB)/4, $0x00000000
+DATA masksAVX512<>+436(SB)/4, $0x00000000
+DATA masksAVX512<>+440(SB)/4, $0x00000000
+DATA masksAVX512<>+444(SB)/4, $0x00000000
+DATA masksAVX512<>+448(SB)/4, $0x00000000
+DATA masksAVX512<>+452(SB)/4, $0x00000000
+DATA masksAVX512<>+456(SB)/4, $0x00000000
+DATA masksAVX512<>+460(SB)/4, $0x00000000
+DATA masksAVX512<>+464(SB)/4, $0x00000000
+DATA masksAVX512<>+468(SB)/4, $0x00000000
+DATA masksAVX512<>+472(SB)/4, $0x00000000
+DATA masksAVX512<>+476(SB)/4, $0x00000000
+DATA masksAVX512<>+480(SB)/4, $0x00000000
+DATA masksAVX512<>+484(SB)/4, $0x00000000
+DATA masksAVX512<>+488(SB)/4, $0x00000000
+DATA masksAVX512<>+492(SB)/4, $0x00000000
+DATA masksAVX512<>+496(SB)/4, $0x00000000
+DATA masksAVX512<>+500(SB)/4, $0x00000000
+DATA masksAVX512<>+504(SB)/4, $0x00000000
+DATA masksAVX512<>+508(SB)/4, $0x00000000
+GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
+
+// func LayerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·LayerNormAVX512(SB), NOSPLIT, $0-128
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    weight_base+72(FP), DX
+	MOVQ    weight_len+80(FP), BX
+	MOVQ    bias_base+96(FP), SI
+	MOVQ    n+64(FP), DI
+	TESTQ   DI, DI
+	JZ      done
+
+row:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    AX, R8
+	MOVQ    BX, R9
+	SUBQ    $0x40, R9
+	JL      meanrest
+	PCALIGN $0x40
+
+meanchains:
+	VMOVUPS (R8), Z4
+	VADDPS  Z4, Z0, Z0
+	VMOVUPS 64(R8), Z4
+	VADDPS  Z4, Z1, Z1
+	VMOVUPS 128(R8), Z4
+	VADDPS  Z4, Z2, Z2
+	VMOVUPS 192(R8), Z4
+	VADDPS  Z4, Z3, Z3
+	ADDQ    $0x00000100, R8
+	SUBQ    $0x40, R9
+	JGE     meanchains
+
+	// Less than 64 elements are left. The others count as 0.
+meanrest:
+	ADDQ      $0x40, R9
+	JZ        meanall
+	LEAQ      masksAVX512<>+0(SB), R10
+	MOVQ      $0x00000040, R11
+	SUBQ      R9, R11
+	LEAQ      (R10)(R11*4), R10
+	VMOVUPS   (R10), Z4
+	VPMOVD2M  Z4, K1
+	VMOVUPS.Z (R8), K1, Z4
+	VADDPS    Z4, Z0, Z0
+	VMOVUPS   64(R10), Z4
+	VPMOVD2M  Z4, K1
+	VMOVUPS.Z 64(R8), K1, Z4
+	VADDPS    Z4, Z1, Z1
+	VMOVUPS   128(R10), Z4
+	VPMOVD2M  Z4, K1
+	VMOVUPS.Z 128(R8), K1, Z4
+	VADDPS    Z4, Z2, Z2
+	VMOVUPS   192(R10), Z4
+	VPMOVD2M  Z4, K1
+	VMOVUPS.Z 192(R8), K1, Z4
+	VADDPS    Z4, Z3, Z3
+
+meanall:
+	VADDPS        Z2, Z0, Z0
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y1
+	VADDPS        Y1, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X1
+	VADDPS        X1, X0, X0
+	VMOVHLPS      X0, X0, X1
+	VADDPS        X1, X0, X0
+	VMOVSHDUP     X0, X1
+	VADDSS        X1, X0, X0
+	VDIVSS        size+120(FP), X0, X0
+	VBROADCASTSS  X0, Z0
+	VXORPS        Z1, Z1, Z1
+	VXORPS        Z2, Z2, Z2
+	VXORPS        Z3, Z3, Z3
+	VXORPS        Z4, Z4, Z4
+	MOVQ          AX, R8
+	MOVQ          BX, R9
+	SUBQ          $0x40, R9
+	JL            squaresrest
+	PCALIGN       $0x40
+
+squareschains:
+	VMOVUPS     (R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     128(R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z3
+	VMOVUPS     192(R8), Z5
+	VSUBPS      Z0, Z5, Z5
+	VFMADD231PS Z5, Z5, Z4
+	ADDQ        $0x00000100, R8
+	SUBQ        $0x40, R9
+	JGE         squareschains
+
+	// Less than 64 elements are left. The others count as 0.
+squaresrest:
+	ADDQ        $0x40, R9
+	JZ          squaresall
+	LEAQ        masksAVX512<>+0(SB), R10
+	MOVQ        $0x00000040, R11
+	SUBQ        R9, R11
+	LEAQ        (R10)(R11*4), R10
+	VMOVUPS     (R10), Z6
+	VPMOVD2M    Z6, K1
+	VMOVUPS.Z   (R8), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VANDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z1
+	VMOVUPS     64(R10), Z6
+	VPMOVD2M    Z6, K1
+	VMOVUPS.Z   64(R8), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VANDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z2
+	VMOVUPS     128(R10), Z6
+	VPMOVD2M    Z6, K1
+	VMOVUPS.Z   128(R8), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VANDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z3
+	VMOVUPS     192(R10), Z6
+	VPMOVD2M    Z6, K1
+	VMOVUPS.Z   192(R8), K1, Z5
+	VSUBPS      Z0, Z5, Z5
+	VANDPS      Z6, Z5, Z5
+	VFMADD231PS Z5, Z5, Z4
+
+squaresall:
+	VADDPS        Z3, Z1, Z1
+	VADDPS        Z4, Z2, Z2
+	VADDPS        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y2, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VMOVHLPS      X1, X1, X2
+	VADDPS        X2, X1, X1
+	VMOVSHDUP     X1, X2
+	VADDSS        X2, X1, X1
+
+	// 1/sqrt(sum/size + eps).
+	VDIVSS       size+120(FP), X1, X1
+	VADDSS       eps+124(FP), X1, X1
+	VSQRTSS      X1, X1, X1
+	VMOVSS       const3f800000AVX512<>+0(SB), X2
+	VDIVSS       X1, X2, X2
+	VBROADCASTSS X2, Z1
+	VMOVUPS      const7fc00000AVX512<>+0(SB), Z2
+	XORQ         R8, R8
+	MOVQ         BX, R9
+	SUBQ         $0x00000010, R9
+	JL           last
+	PCALIGN      $0x40
+
+vector:
+	VMOVUPS     (AX)(R8*4), Z3
+	VMOVUPS     (DX)(R8*4), Z4
+	VMOVUPS     (SI)(R8*4), Z5
+	VSUBPS      Z0, Z3, Z3
+	VMULPS      Z1, Z3, Z3
+	VFMADD213PS Z5, Z4, Z3
+	VCMPPS      $0x03, Z3, Z3, K1
+	VMOVAPS     Z2, K1, Z3
+	VMOVUPS     Z3, (CX)(R8*4)
+	ADDQ        $0x00000010, R8
+	SUBQ        $0x00000010, R9
+	JGE         vector
+
+	// Less than a vector is left.
+last:
+	ADDQ        $0x00000010, R9
+	JZ          next
+	LEAQ        masksAVX512<>+0(SB), R10
+	MOVQ        $0x00000040, R11
+	SUBQ        R9, R11
+	LEAQ        (R10)(R11*4), R10
+	VMOVUPS     (R10), Z3
+	VPMOVD2M    Z3, K1
+	VMOVUPS.Z   (AX)(R8*4), K1, Z4
+	VPMOVD2M    Z3, K1
+	VMOVUPS.Z   (DX)(R8*4), K1, Z5
+	VPMOVD2M    Z3, K1
+	VMOVUPS.Z   (SI)(R8*4), K1, Z6
+	VSUBPS      Z0, Z4, Z4
+	VMULPS      Z1, Z4, Z4
+	VFMADD213PS Z6, Z5, Z4
+	VCMPPS      $0x03, Z4, Z4, K1
+	VMOVAPS     Z2, K1, Z4
+	VPMOVD2M    Z3, K1
+	VMOVUPS     Z4, K1, (CX)(R8*4)
+
+next:
+	MOVQ lds+56(FP), R8
+	SHLQ $0x02, R8
+	ADDQ R8, AX
+	MOVQ ldd+24(FP), R8
+	SHLQ $0x02, R8
+	ADDQ R8, CX
+	DECQ DI
+	JNZ  row
+
+done:
+	VZEROUPPER
+	RET
+
+// func AddAVX512(dst []float32, x []float32, y []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·AddAVX512(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    y_base+48(FP), DX
+	MOVQ    dst_len+8(FP), BX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	XORQ    SI, SI
+	SUBQ    $0x00000010, BX
+	JL      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (CX)(SI*4), Z1
+	VMOVUPS (DX)(SI*4), Z2
+	VADDPS  Z2, Z1, Z1
+	VCMPPS  $0x03, Z1, Z1, K1
+	VMOVAPS Z0, K1, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	ADDQ    $0x00000010, SI
+	SUBQ    $0x00000010, BX
+	JGE     vector
+
+last:
+	ADDQ      $0x00000010, BX
+	JZ        done
+	LEAQ      masksAVX512<>+0(SB), DI
+	MOVQ      $0x00000040, R8
+	SUBQ      BX, R8
+	LEAQ      (DI)(R8*4), DI
+	VMOVUPS   (DI), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (CX)(SI*4), K1, Z2
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX)(SI*4), K1, Z3
+	VADDPS    Z3, Z2, Z2
+	VCMPPS    $0x03, Z2, Z2, K1
+	VMOVAPS   Z0, K1, Z2
+	VPMOVD2M  Z1, K1
+	VMOVUPS   Z2, K1, (AX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func Exp2AVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F
 TEXT ·Exp2AVX512(SB), NOSPLIT, $0-48

@@ -204,6 +204,21 @@ func NarrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func NarrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
+// RMSNormNEON normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
+//
+//go:noescape
+func RMSNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+
+// LayerNormNEON normalises n rows of src, len(weight) elements each, to mean 0 and variance 1, multiplies them by weight and adds bias. size is len(weight).
+//
+//go:noescape
+func LayerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+
+// AddNEON computes dst = x + y for len(dst) elements. dst may be x or y.
+//
+//go:noescape
+func AddNEON(dst []float32, x []float32, y []float32)
+
 // Exp2NEON computes dst = 2^src for len(dst) elements. dst may be src.
 //
 //go:noescape

@@ -53365,6 +53365,1018 @@ done:
 end:
 	RET
 
+// func RMSNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+TEXT ·RMSNormNEON(SB), NOSPLIT, $0-104
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD weight_base+72(FP), R2
+	MOVD weight_len+80(FP), R3
+	MOVD lds+56(FP), R4
+	LSL $2, R4, R4
+	MOVD ldd+24(FP), R5
+	LSL $2, R5, R5
+	MOVD n+64(FP), R6
+	CBZ R6, done
+
+row:
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	MOVD R0, R7
+	MOVD R3, R8
+	SUBS $64, R8, R8
+	BLT squaresrest
+	PCALIGN $32
+
+squareschains:
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V1.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V2.S4
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V3.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V4.S4
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V5.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V6.S4
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V7.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V8.S4
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V9.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V10.S4
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V11.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V12.S4
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V13.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V14.S4
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V15.S4
+	FMOVQ.P 16(R7), F18
+	VFMLA V18.S4, V18.S4, V16.S4
+	SUBS $64, R8, R8
+	BGE squareschains
+
+	// Less than 64 elements are left.
+squaresrest:
+	ADDS $64, R8, R8
+	BEQ squaresall
+	CMP $4, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V1.S4
+	CMP $8, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V2.S4
+	CMP $12, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V3.S4
+	CMP $16, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V4.S4
+	CMP $20, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V5.S4
+	CMP $24, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V6.S4
+	CMP $28, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V7.S4
+	CMP $32, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V8.S4
+	CMP $36, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V9.S4
+	CMP $40, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V10.S4
+	CMP $44, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V11.S4
+	CMP $48, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V12.S4
+	CMP $52, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V13.S4
+	CMP $56, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V14.S4
+	CMP $60, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V15.S4
+	CMP $64, R8
+	BLT squareslast
+	FMOVQ.P 16(R7), F17
+	VFMLA V17.S4, V17.S4, V16.S4
+
+squareslast:
+	ANDS $3, R8, R9
+	BEQ squaresall
+	FMOVS.P 4(R7), F17
+	SUBS $1, R9, R9
+	BEQ squaresloaded
+	FMOVS.P 4(R7), F18
+	VMOV V18.S[0], V17.S[1]
+	SUBS $1, R9, R9
+	BEQ squaresloaded
+	FMOVS.P 4(R7), F18
+	VMOV V18.S[0], V17.S[2]
+
+squaresloaded:
+	CMP $4, R8
+	BLT squaresadd0
+	CMP $8, R8
+	BLT squaresadd1
+	CMP $12, R8
+	BLT squaresadd2
+	CMP $16, R8
+	BLT squaresadd3
+	CMP $20, R8
+	BLT squaresadd4
+	CMP $24, R8
+	BLT squaresadd5
+	CMP $28, R8
+	BLT squaresadd6
+	CMP $32, R8
+	BLT squaresadd7
+	CMP $36, R8
+	BLT squaresadd8
+	CMP $40, R8
+	BLT squaresadd9
+	CMP $44, R8
+	BLT squaresadd10
+	CMP $48, R8
+	BLT squaresadd11
+	CMP $52, R8
+	BLT squaresadd12
+	CMP $56, R8
+	BLT squaresadd13
+	CMP $60, R8
+	BLT squaresadd14
+	CMP $64, R8
+	BLT squaresadd15
+
+squaresadd0:
+	VFMLA V17.S4, V17.S4, V1.S4
+	B squaresall
+
+squaresadd1:
+	VFMLA V17.S4, V17.S4, V2.S4
+	B squaresall
+
+squaresadd2:
+	VFMLA V17.S4, V17.S4, V3.S4
+	B squaresall
+
+squaresadd3:
+	VFMLA V17.S4, V17.S4, V4.S4
+	B squaresall
+
+squaresadd4:
+	VFMLA V17.S4, V17.S4, V5.S4
+	B squaresall
+
+squaresadd5:
+	VFMLA V17.S4, V17.S4, V6.S4
+	B squaresall
+
+squaresadd6:
+	VFMLA V17.S4, V17.S4, V7.S4
+	B squaresall
+
+squaresadd7:
+	VFMLA V17.S4, V17.S4, V8.S4
+	B squaresall
+
+squaresadd8:
+	VFMLA V17.S4, V17.S4, V9.S4
+	B squaresall
+
+squaresadd9:
+	VFMLA V17.S4, V17.S4, V10.S4
+	B squaresall
+
+squaresadd10:
+	VFMLA V17.S4, V17.S4, V11.S4
+	B squaresall
+
+squaresadd11:
+	VFMLA V17.S4, V17.S4, V12.S4
+	B squaresall
+
+squaresadd12:
+	VFMLA V17.S4, V17.S4, V13.S4
+	B squaresall
+
+squaresadd13:
+	VFMLA V17.S4, V17.S4, V14.S4
+	B squaresall
+
+squaresadd14:
+	VFMLA V17.S4, V17.S4, V15.S4
+	B squaresall
+
+squaresadd15:
+	VFMLA V17.S4, V17.S4, V16.S4
+	B squaresall
+
+squaresall:
+
+	// The upper half of all lanes is added to the lower half until one lane is left.
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT $8, V1.B16, V1.B16, V2.B16
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	VEXT $4, V1.B16, V1.B16, V2.B16
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+
+	// 1/sqrt(sum/size + eps).
+	MOVWU size+96(FP), R10
+	VDUP R10, V19.S4
+	FDIVS F19, F1, F1
+	MOVWU eps+100(FP), R10
+	VDUP R10, V19.S4
+	FADDS F19, F1, F1
+	FSQRTS F1, F1
+	MOVD $0x3f800000, R10
+	VDUP R10, V20.S4
+	FDIVS F1, F20, F1
+	VDUP V1.S[0], V0.S4
+	MOVD $0x7fc00000, R7
+	VDUP R7, V1.S4
+	MOVD R0, R7
+	MOVD R1, R8
+	MOVD R2, R9
+	MOVD R3, R10
+	SUBS $4, R10, R10
+	BLT last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R7), F2
+	FMOVQ.P 16(R9), F3
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e22e444 // fcmeq v4.4s, v2.4s, v2.4s
+	VBIF V4.B16, V1.B16, V2.B16
+	FMOVQ.P F2, 16(R8)
+	SUBS $4, R10, R10
+	BGE vector
+
+	// Less than a vector is left.
+last:
+	ADDS $4, R10, R10
+	BEQ next
+
+single:
+	FMOVS.P 4(R7), F2
+	FMOVS.P 4(R9), F3
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	WORD $0x4e22e444 // fcmeq v4.4s, v2.4s, v2.4s
+	VBIF V4.B16, V1.B16, V2.B16
+	FMOVS.P F2, 4(R8)
+	SUBS $1, R10, R10
+	BNE single
+
+next:
+	ADD R4, R0, R0
+	ADD R5, R1, R1
+	SUBS $1, R6, R6
+	BNE row
+
+done:
+	RET
+
+// func LayerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+TEXT ·LayerNormNEON(SB), NOSPLIT, $0-128
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD weight_base+72(FP), R2
+	MOVD weight_len+80(FP), R3
+	MOVD bias_base+96(FP), R4
+	MOVD lds+56(FP), R5
+	LSL $2, R5, R5
+	MOVD ldd+24(FP), R6
+	LSL $2, R6, R6
+	MOVD n+64(FP), R7
+	CBZ R7, done
+
+row:
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD R0, R8
+	MOVD R3, R9
+	SUBS $64, R9, R9
+	BLT meanrest
+	PCALIGN $32
+
+meanchains:
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d484 // fadd v4.4s, v4.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d4a5 // fadd v5.4s, v5.4s, v19.4s
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d508 // fadd v8.4s, v8.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d529 // fadd v9.4s, v9.4s, v19.4s
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d5ad // fadd v13.4s, v13.4s, v19.4s
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	FMOVQ.P 16(R8), F19
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	SUBS $64, R9, R9
+	BGE meanchains
+
+	// Less than 64 elements are left.
+meanrest:
+	ADDS $64, R9, R9
+	BEQ meanall
+	CMP $4, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	CMP $8, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
+	CMP $12, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d484 // fadd v4.4s, v4.4s, v18.4s
+	CMP $16, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d4a5 // fadd v5.4s, v5.4s, v18.4s
+	CMP $20, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	CMP $24, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d4e7 // fadd v7.4s, v7.4s, v18.4s
+	CMP $28, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d508 // fadd v8.4s, v8.4s, v18.4s
+	CMP $32, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d529 // fadd v9.4s, v9.4s, v18.4s
+	CMP $36, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	CMP $40, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d56b // fadd v11.4s, v11.4s, v18.4s
+	CMP $44, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	CMP $48, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	CMP $52, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	CMP $56, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d5ef // fadd v15.4s, v15.4s, v18.4s
+	CMP $60, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	CMP $64, R9
+	BLT meanlast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4e32d631 // fadd v17.4s, v17.4s, v18.4s
+
+meanlast:
+	ANDS $3, R9, R10
+	BEQ meanall
+	FMOVS.P 4(R8), F18
+	SUBS $1, R10, R10
+	BEQ meanloaded
+	FMOVS.P 4(R8), F19
+	VMOV V19.S[0], V18.S[1]
+	SUBS $1, R10, R10
+	BEQ meanloaded
+	FMOVS.P 4(R8), F19
+	VMOV V19.S[0], V18.S[2]
+
+meanloaded:
+	CMP $4, R9
+	BLT meanadd0
+	CMP $8, R9
+	BLT meanadd1
+	CMP $12, R9
+	BLT meanadd2
+	CMP $16, R9
+	BLT meanadd3
+	CMP $20, R9
+	BLT meanadd4
+	CMP $24, R9
+	BLT meanadd5
+	CMP $28, R9
+	BLT meanadd6
+	CMP $32, R9
+	BLT meanadd7
+	CMP $36, R9
+	BLT meanadd8
+	CMP $40, R9
+	BLT meanadd9
+	CMP $44, R9
+	BLT meanadd10
+	CMP $48, R9
+	BLT meanadd11
+	CMP $52, R9
+	BLT meanadd12
+	CMP $56, R9
+	BLT meanadd13
+	CMP $60, R9
+	BLT meanadd14
+	CMP $64, R9
+	BLT meanadd15
+
+meanadd0:
+	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	B meanall
+
+meanadd1:
+	WORD $0x4e32d463 // fadd v3.4s, v3.4s, v18.4s
+	B meanall
+
+meanadd2:
+	WORD $0x4e32d484 // fadd v4.4s, v4.4s, v18.4s
+	B meanall
+
+meanadd3:
+	WORD $0x4e32d4a5 // fadd v5.4s, v5.4s, v18.4s
+	B meanall
+
+meanadd4:
+	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	B meanall
+
+meanadd5:
+	WORD $0x4e32d4e7 // fadd v7.4s, v7.4s, v18.4s
+	B meanall
+
+meanadd6:
+	WORD $0x4e32d508 // fadd v8.4s, v8.4s, v18.4s
+	B meanall
+
+meanadd7:
+	WORD $0x4e32d529 // fadd v9.4s, v9.4s, v18.4s
+	B meanall
+
+meanadd8:
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	B meanall
+
+meanadd9:
+	WORD $0x4e32d56b // fadd v11.4s, v11.4s, v18.4s
+	B meanall
+
+meanadd10:
+	WORD $0x4e32d58c // fadd v12.4s, v12.4s, v18.4s
+	B meanall
+
+meanadd11:
+	WORD $0x4e32d5ad // fadd v13.4s, v13.4s, v18.4s
+	B meanall
+
+meanadd12:
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	B meanall
+
+meanadd13:
+	WORD $0x4e32d5ef // fadd v15.4s, v15.4s, v18.4s
+	B meanall
+
+meanadd14:
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
+	B meanall
+
+meanadd15:
+	WORD $0x4e32d631 // fadd v17.4s, v17.4s, v18.4s
+	B meanall
+
+meanall:
+
+	// The upper half of all lanes is added to the lower half until one lane is left.
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VEXT $8, V2.B16, V2.B16, V3.B16
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VEXT $4, V2.B16, V2.B16, V3.B16
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	MOVWU size+120(FP), R11
+	VDUP R11, V20.S4
+	FDIVS F20, F2, F2
+	VDUP V2.S[0], V0.S4
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
+	MOVD R0, R8
+	MOVD R3, R9
+	SUBS $64, R9, R9
+	BLT squaresrest
+	PCALIGN $32
+
+squareschains:
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V2.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V3.S4
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V4.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V5.S4
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V6.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V7.S4
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V8.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V9.S4
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V10.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V11.S4
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V12.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V13.S4
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V14.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V15.S4
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V16.S4
+	FMOVQ.P 16(R8), F19
+	WORD $0x4ea0d673 // fsub v19.4s, v19.4s, v0.4s
+	VFMLA V19.S4, V19.S4, V17.S4
+	SUBS $64, R9, R9
+	BGE squareschains
+
+	// Less than 64 elements are left.
+squaresrest:
+	ADDS $64, R9, R9
+	BEQ squaresall
+	CMP $4, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V2.S4
+	CMP $8, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V3.S4
+	CMP $12, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V4.S4
+	CMP $16, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V5.S4
+	CMP $20, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V6.S4
+	CMP $24, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V7.S4
+	CMP $28, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V8.S4
+	CMP $32, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V9.S4
+	CMP $36, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V10.S4
+	CMP $40, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V11.S4
+	CMP $44, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V12.S4
+	CMP $48, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V13.S4
+	CMP $52, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V14.S4
+	CMP $56, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V15.S4
+	CMP $60, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V16.S4
+	CMP $64, R9
+	BLT squareslast
+	FMOVQ.P 16(R8), F18
+	WORD $0x4ea0d652 // fsub v18.4s, v18.4s, v0.4s
+	VFMLA V18.S4, V18.S4, V17.S4
+
+squareslast:
+	ANDS $3, R9, R10
+	BEQ squaresall
+	FMOVS.P 4(R8), F18
+	FSUBS F0, F18, F18
+	SUBS $1, R10, R10
+	BEQ squaresloaded
+	FMOVS.P 4(R8), F19
+	FSUBS F0, F19, F19
+	VMOV V19.S[0], V18.S[1]
+	SUBS $1, R10, R10
+	BEQ squaresloaded
+	FMOVS.P 4(R8), F19
+	FSUBS F0, F19, F19
+	VMOV V19.S[0], V18.S[2]
+
+squaresloaded:
+	CMP $4, R9
+	BLT squaresadd0
+	CMP $8, R9
+	BLT squaresadd1
+	CMP $12, R9
+	BLT squaresadd2
+	CMP $16, R9
+	BLT squaresadd3
+	CMP $20, R9
+	BLT squaresadd4
+	CMP $24, R9
+	BLT squaresadd5
+	CMP $28, R9
+	BLT squaresadd6
+	CMP $32, R9
+	BLT squaresadd7
+	CMP $36, R9
+	BLT squaresadd8
+	CMP $40, R9
+	BLT squaresadd9
+	CMP $44, R9
+	BLT squaresadd10
+	CMP $48, R9
+	BLT squaresadd11
+	CMP $52, R9
+	BLT squaresadd12
+	CMP $56, R9
+	BLT squaresadd13
+	CMP $60, R9
+	BLT squaresadd14
+	CMP $64, R9
+	BLT squaresadd15
+
+squaresadd0:
+	VFMLA V18.S4, V18.S4, V2.S4
+	B squaresall
+
+squaresadd1:
+	VFMLA V18.S4, V18.S4, V3.S4
+	B squaresall
+
+squaresadd2:
+	VFMLA V18.S4, V18.S4, V4.S4
+	B squaresall
+
+squaresadd3:
+	VFMLA V18.S4, V18.S4, V5.S4
+	B squaresall
+
+squaresadd4:
+	VFMLA V18.S4, V18.S4, V6.S4
+	B squaresall
+
+squaresadd5:
+	VFMLA V18.S4, V18.S4, V7.S4
+	B squaresall
+
+squaresadd6:
+	VFMLA V18.S4, V18.S4, V8.S4
+	B squaresall
+
+squaresadd7:
+	VFMLA V18.S4, V18.S4, V9.S4
+	B squaresall
+
+squaresadd8:
+	VFMLA V18.S4, V18.S4, V10.S4
+	B squaresall
+
+squaresadd9:
+	VFMLA V18.S4, V18.S4, V11.S4
+	B squaresall
+
+squaresadd10:
+	VFMLA V18.S4, V18.S4, V12.S4
+	B squaresall
+
+squaresadd11:
+	VFMLA V18.S4, V18.S4, V13.S4
+	B squaresall
+
+squaresadd12:
+	VFMLA V18.S4, V18.S4, V14.S4
+	B squaresall
+
+squaresadd13:
+	VFMLA V18.S4, V18.S4, V15.S4
+	B squaresall
+
+squaresadd14:
+	VFMLA V18.S4, V18.S4, V16.S4
+	B squaresall
+
+squaresadd15:
+	VFMLA V18.S4, V18.S4, V17.S4
+	B squaresall
+
+squaresall:
+
+	// The upper half of all lanes is added to the lower half until one lane is left.
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
+	WORD $0x4e2dd4a5 // fadd v5.4s, v5.4s, v13.4s
+	WORD $0x4e2ed4c6 // fadd v6.4s, v6.4s, v14.4s
+	WORD $0x4e2fd4e7 // fadd v7.4s, v7.4s, v15.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VEXT $8, V2.B16, V2.B16, V3.B16
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	VEXT $4, V2.B16, V2.B16, V3.B16
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+
+	// 1/sqrt(sum/size + eps).
+	MOVWU size+120(FP), R11
+	VDUP R11, V20.S4
+	FDIVS F20, F2, F2
+	MOVWU eps+124(FP), R11
+	VDUP R11, V20.S4
+	FADDS F20, F2, F2
+	FSQRTS F2, F2
+	MOVD $0x3f800000, R11
+	VDUP R11, V21.S4
+	FDIVS F2, F21, F2
+	VDUP V2.S[0], V1.S4
+	MOVD $0x7fc00000, R8
+	VDUP R8, V2.S4
+	MOVD R0, R8
+	MOVD R1, R9
+	MOVD R2, R10
+	MOVD R4, R12
+	MOVD R3, R11
+	SUBS $4, R11, R11
+	BLT last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R8), F3
+	FMOVQ.P 16(R10), F4
+	FMOVQ.P 16(R12), F6
+	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	VFMLA V4.S4, V3.S4, V6.S4
+	VORR V6.B16, V6.B16, V3.B16
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	VBIF V5.B16, V2.B16, V3.B16
+	FMOVQ.P F3, 16(R9)
+	SUBS $4, R11, R11
+	BGE vector
+
+	// Less than a vector is left.
+last:
+	ADDS $4, R11, R11
+	BEQ next
+
+single:
+	FMOVS.P 4(R8), F3
+	FMOVS.P 4(R10), F4
+	FMOVS.P 4(R12), F6
+	WORD $0x4ea0d463 // fsub v3.4s, v3.4s, v0.4s
+	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
+	VFMLA V4.S4, V3.S4, V6.S4
+	VORR V6.B16, V6.B16, V3.B16
+	WORD $0x4e23e465 // fcmeq v5.4s, v3.4s, v3.4s
+	VBIF V5.B16, V2.B16, V3.B16
+	FMOVS.P F3, 4(R9)
+	SUBS $1, R11, R11
+	BNE single
+
+next:
+	ADD R5, R0, R0
+	ADD R6, R1, R1
+	SUBS $1, R7, R7
+	BNE row
+
+done:
+	RET
+
+// func AddNEON(dst []float32, x []float32, y []float32)
+TEXT ·AddNEON(SB), NOSPLIT, $0-72
+	MOVD dst_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD dst_len+8(FP), R3
+	MOVD $0x7fc00000, R4
+	VDUP R4, V0.S4
+	SUBS $4, R3, R3
+	BLT last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R1), F1
+	FMOVQ.P 16(R2), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	FMOVQ.P F1, 16(R0)
+	SUBS $4, R3, R3
+	BGE vector
+
+last:
+	ADDS $4, R3, R3
+	BEQ done
+
+single:
+	FMOVS.P 4(R1), F1
+	FMOVS.P 4(R2), F2
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	VBIF V3.B16, V0.B16, V1.B16
+	FMOVS.P F1, 4(R0)
+	SUBS $1, R3, R3
+	BNE single
+
+done:
+	RET
+
 // func Exp2NEON(dst []float32, src []float32)
 TEXT ·Exp2NEON(SB), NOSPLIT, $0-48
 	MOVD $0x43000000, R0

@@ -1,7 +1,5 @@
 package fallback
 
-import "math"
-
 // PanelLanes is the width of the packed panels of weights.
 const PanelLanes = 48
 
@@ -54,11 +52,7 @@ func gemmWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb,
 func AddBias(c []float32, ldc, m int, bias []float32) {
 	for i := range m {
 		for x := range window(c, i*ldc, len(bias)) {
-			y := c[i*ldc+x] + bias[x]
-			if y != y {
-				y = math.Float32frombits(0x7fc00000)
-			}
-			c[i*ldc+x] = y
+			c[i*ldc+x] = canonical(c[i*ldc+x] + bias[x])
 		}
 	}
 }

@@ -135,6 +135,14 @@ func (avx2) replaceNaN(c *build.Context, x, other reg.Register) {
 	c.VBLENDVPS(m, other, x, x)
 }
 
+func (avx2) loadWhere(c *build.Context, m operand.Mem, mask, v reg.VecVirtual) {
+	c.VMASKMOVPS(m, mask, v)
+}
+
+func (avx2) storeWhere(c *build.Context, v, mask reg.VecVirtual, m operand.Mem) {
+	c.VMASKMOVPS(v, mask, m)
+}
+
 func (avx2) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 	high := c.XMM()
 	c.VEXTRACTI128(operand.Imm(1), v, high)

@@ -121,6 +121,18 @@ func (avx512) replaceNaN(c *build.Context, x, other reg.Register) {
 	c.VMOVAPS(other, k, x)
 }
 
+func (avx512) loadWhere(c *build.Context, m operand.Mem, mask, v reg.VecVirtual) {
+	k := c.K()
+	c.VPMOVD2M(mask, k)
+	c.VMOVUPS_Z(m, k, v)
+}
+
+func (avx512) storeWhere(c *build.Context, v, mask reg.VecVirtual, m operand.Mem) {
+	k := c.K()
+	c.VPMOVD2M(mask, k)
+	c.VMOVUPS(v, k, m)
+}
+
 func (avx512) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 	c.VPMOVDW(v, m)
 }

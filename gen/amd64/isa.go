@@ -71,6 +71,11 @@ type isa interface {
 	// replaceNaN replaces by other the lanes of x that are NaN.
 	replaceNaN(c *build.Context, x, other reg.Register)
 
+	// loadWhere loads the lanes of v whose mask is set, and clears the others. It reads nothing
+	// else. storeWhere stores these lanes alone. It may overwrite mask.
+	loadWhere(c *build.Context, m operand.Mem, mask, v reg.VecVirtual)
+	storeWhere(c *build.Context, v, mask reg.VecVirtual, m operand.Mem)
+
 	// storeWords stores the lower half of every lane of v, a 16-bit number. v may be
 	// overwritten.
 	storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem)

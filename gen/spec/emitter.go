@@ -22,6 +22,7 @@ type Emitter interface {
 	SkinnyMerge()
 	SkinnyUnpack()
 	Converter
+	Normer
 	Exp2()
 	Tanh()
 	Peak()
@@ -59,6 +60,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	e.SkinnyMerge()
 	e.SkinnyUnpack()
 	emitConversions(e)
+	emitNorms(e)
 	e.Exp2()
 	e.Tanh()
 	e.Peak()

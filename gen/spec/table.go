@@ -17,6 +17,7 @@ var (
 	ConvertTable  = Table{Field: "Convert", Type: "Converters"}
 	WeightTable   = Table{Field: "Weights", Type: "WeightKernels", prefix: "Weight"}
 	FunctionTable = Table{Field: "Functions", Type: "Functions"}
+	NormTable     = Table{Field: "Norms", Type: "Norms"}
 )
 
 // noTable is that of functions that are not micro-kernels.

@@ -66,6 +66,7 @@ func benchmarks(w int) (list []benchmark) {
 	list = append(list, benchSkinny(w)...)
 	list = append(list, benchConverters()...)
 	list = append(list, benchFunctions()...)
+	list = append(list, benchNorms()...)
 	return append(list, benchWeights()...)
 }
 

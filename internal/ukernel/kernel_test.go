@@ -38,11 +38,12 @@ type kernelSet struct {
 	Convert   Converters
 	Weights   WeightKernels
 	Functions Functions
+	Norms     Norms
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
-	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions}
+	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Norms}
 }
 
 // has reports whether the tier has a kernel, given as in kernelTests.
@@ -106,6 +107,9 @@ var kernelTests = []struct {
 	{"Weights.GemmF16", weightCases(f16s)},
 	{"Weights.GemmBF16", weightCases(bf16s)},
 	{"Weights.AddBias", addBiasCases},
+	{"Norms.RMSNorm", normCases(false)},
+	{"Norms.LayerNorm", normCases(true)},
+	{"Norms.Add", addCases},
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must
@@ -265,6 +269,7 @@ func reference(w int) *kernelSet {
 		Convert:   genericKernels.Convert,
 		Weights:   referenceWeights,
 		Functions: genericKernels.Functions,
+		Norms:     genericKernels.Norms,
 	}
 }
 

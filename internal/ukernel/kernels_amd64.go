@@ -44,6 +44,11 @@ var avx2Kernels = Kernels{
 		Exp2:     asm.Exp2AVX2,
 		Tanh:     asm.TanhAVX2,
 	},
+	Norms: Norms{
+		RMSNorm:   asm.RMSNormAVX2,
+		LayerNorm: asm.LayerNormAVX2,
+		Add:       asm.AddAVX2,
+	},
 }
 
 var avx2Lanes = LaneKernels{
@@ -97,6 +102,11 @@ var avx512Kernels = Kernels{
 		Additive: asm.AdditiveAVX512,
 		Exp2:     asm.Exp2AVX512,
 		Tanh:     asm.TanhAVX512,
+	},
+	Norms: Norms{
+		RMSNorm:   asm.RMSNormAVX512,
+		LayerNorm: asm.LayerNormAVX512,
+		Add:       asm.AddAVX512,
 	},
 }
 

@@ -44,6 +44,11 @@ var neonKernels = Kernels{
 		Exp2:     asm.Exp2NEON,
 		Tanh:     asm.TanhNEON,
 	},
+	Norms: Norms{
+		RMSNorm:   asm.RMSNormNEON,
+		LayerNorm: asm.LayerNormNEON,
+		Add:       asm.AddNEON,
+	},
 }
 
 var neonLanes = LaneKernels{

@@ -21,6 +21,7 @@ type Kernels struct {
 	Convert   Converters
 	Weights   WeightKernels
 	Functions Functions
+	Norms     Norms
 }
 
 // Tuning are the numbers that decide about the speed of a tier. No bit of a result

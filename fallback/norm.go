@@ -1,0 +1,85 @@
+package fallback
+
+import "math"
+
+// NormChains is the number of chains in which the elements of a row are summed up, so many
+// that they hide the latency of additions on all tiers.
+const NormChains = 64
+
+// RMSNorm normalises n rows of len(weight) elements, src[i·lds:] to dst[i·ldd:], which may be
+// the same:
+//
+//	inv = 1/sqrt(sum(x·x)/size + eps)
+//	y = (x·inv)·weight
+//
+// size is len(weight) as a float32. The sum is taken in chains, see chains: fma(x, x, acc).
+// Every NaN becomes 0x7fc00000.
+func RMSNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32, size, eps float32) {
+	d := len(weight)
+	for i := range n {
+		x, y := window(src, i*lds, d), window(dst, i*ldd, d)
+		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return FMA(x, x, acc) }), size, eps)
+		for e, w := range weight {
+			y[e] = canonical(float32(float32(x[e]*inv) * w))
+		}
+	}
+}
+
+// LayerNorm normalises rows as RMSNorm does, in this way:
+//
+//	mean = sum(x)/size
+//	inv = 1/sqrt(sum((x-mean)·(x-mean))/size + eps)
+//	y = fma((x-mean)·inv, weight, bias)
+//
+// The sums are taken in chains: acc + x, then fma(x-mean, x-mean, acc).
+func LayerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
+	d := len(weight)
+	bias = window(bias, 0, d)
+	for i := range n {
+		x, y := window(src, i*lds, d), window(dst, i*ldd, d)
+		mean := chains(x, func(x, acc float32) float32 { return acc + x }) / size
+		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return FMA(x-mean, x-mean, acc) }), size, eps)
+		for e, w := range weight {
+			y[e] = canonical(FMA(float32((x[e]-mean)*inv), w, bias[e]))
+		}
+	}
+}
+
+// Add is dst = x + y for len(dst) elements. dst may be x or y. Every NaN becomes 0x7fc00000.
+func Add(dst, x, y []float32) {
+	x, y = window(x, 0, len(dst)), window(y, 0, len(dst))
+	for i := range dst {
+		dst[i] = canonical(x[i] + y[i])
+	}
+}
+
+// chains returns a sum over a row: element e is added to chain e mod NormChains, in ascending
+// order, each of which starts from +0. Then the upper half of the chains is added to the lower
+// half until one is left.
+func chains(x []float32, add func(x, acc float32) float32) float32 {
+	var acc [NormChains]float32
+	for e, v := range x {
+		sum := &acc[e%NormChains]
+		*sum = add(v, *sum)
+	}
+	for half := NormChains / 2; half > 0; half /= 2 {
+		for r := range half {
+			acc[r] += acc[r+half]
+		}
+	}
+	return acc[0]
+}
+
+// inverseRoot returns 1/sqrt(sum/size + eps). A root taken in float64 and rounded is the
+// correctly rounded root.
+func inverseRoot(sum, size, eps float32) float32 {
+	return 1 / float32(math.Sqrt(float64(sum/size+eps)))
+}
+
+// canonical returns x, or the NaN 0x7fc00000.
+func canonical(x float32) float32 {
+	if x != x {
+		return math.Float32frombits(0x7fc00000)
+	}
+	return x
+}

@@ -1,0 +1,41 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// maskWords is the most elements that masks can select, and one more.
+const maskWords = spec.NormChains
+
+// masks returns where the masks of n < maskWords elements lie in a table, a vector after the other: all
+// bits of a lane are set if its element is one of them.
+func (g *gen) masks(n reg.GPVirtual) reg.GPVirtual {
+	table, first := g.GP64(), g.GP64()
+	g.LEAQ(g.maskTable(), table)
+	g.MOVQ(operand.U32(maskWords), first)
+	g.SUBQ(n, first)
+	g.LEAQ(indexed(table, first, 4), table)
+	return table
+}
+
+// maskTable is the table of masks: words with all bits set, and then as many zeros.
+func (g *gen) maskTable() operand.Mem {
+	const name = "masks"
+	if m, ok := g.data[name]; ok {
+		return m
+	}
+	m := g.StaticGlobal(name + g.name())
+	g.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range 2 * maskWords {
+		word := uint32(0)
+		if i < maskWords {
+			word = 1<<32 - 1
+		}
+		g.AddDatum(4*i, operand.U32(word))
+	}
+	g.data[name] = m
+	return m
+}

@@ -1,0 +1,183 @@
+package amd64
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// RMSNorm and LayerNorm go over a row two or three times: it is in L1 after the first. A sum has
+// 64 chains, 4 or 8 vectors, so that the loads bound it and not the latency of an addition.
+// What is left of a row, less than 64 elements or less than a vector, is loaded and stored
+// under a mask.
+
+func (g *gen) RMSNorm()   { g.norm(spec.RMSNorm, false) }
+func (g *gen) LayerNorm() { g.norm(spec.LayerNorm, true) }
+
+// A normer emits a norm.
+type normer struct {
+	*gen
+	src, weight, bias, d reg.GPVirtual
+	dst                  reg.GPVirtual
+	mean                 reg.VecVirtual // of a LayerNorm
+	centers              bool           // mean is subtracted
+}
+
+func (g *gen) norm(f spec.Function, layer bool) {
+	g.function(f)
+	n := &normer{gen: g, src: g.slice("src"), dst: g.slice("dst"), weight: g.slice("weight"), d: g.sliceLen("weight")}
+	if layer {
+		n.bias, n.mean = g.slice("bias"), g.vec()
+	}
+	loop.AnyTimes(g, g.num("n"), "row", "done", false, func() {
+		if n.centers = false; layer {
+			sum := n.sum("mean", func(x, acc reg.Register) { g.VADDPS(x, acc, acc) })
+			g.VDIVSS(g.argument("size"), sum, sum)
+			g.VBROADCASTSS(sum, n.mean)
+			n.centers = true
+		}
+		inv := n.inverseRoot(n.sum("squares", func(x, acc reg.Register) { g.VFMADD231PS(x, x, acc) }))
+		n.apply(inv)
+		g.ADDQ(g.stride("lds"), n.src)
+		g.ADDQ(g.stride("ldd"), n.dst)
+	})
+	g.Return()
+}
+
+// sum emits the sum of a row in chains. add adds x, or x-mean, to a vector of chains.
+func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
+	acc := n.Vecs(spec.NormChains / n.lanes())
+	for _, a := range acc {
+		n.zero(n.Context, a)
+	}
+	p, left := n.GP64(), n.GP64()
+	n.MOVQ(n.src, p)
+	n.MOVQ(n.d, left)
+	n.SUBQ(operand.Imm(spec.NormChains), left)
+	n.JL(operand.LabelRef(name + "rest"))
+	n.AlignLoop()
+	n.Label(name + "chains")
+	for v, a := range acc {
+		x := n.vec()
+		n.VMOVUPS(at(p, v*n.bytes()), x)
+		if n.centers {
+			n.VSUBPS(n.mean, x, x)
+		}
+		add(x, a)
+	}
+	n.ADDQ(operand.U32(4*spec.NormChains), p)
+	n.SUBQ(operand.Imm(spec.NormChains), left)
+	n.JGE(operand.LabelRef(name + "chains"))
+	n.Commentf("Less than %d elements are left. The others count as 0.", spec.NormChains)
+	n.Label(name + "rest")
+	n.ADDQ(operand.Imm(spec.NormChains), left)
+	n.JZ(operand.LabelRef(name + "all"))
+	masks := n.masks(left)
+	for v, a := range acc {
+		x, mask := n.vec(), n.vec()
+		n.VMOVUPS(at(masks, v*n.bytes()), mask)
+		n.loadWhere(n.Context, at(p, v*n.bytes()), mask, x)
+		if n.centers {
+			n.VSUBPS(n.mean, x, x)
+			n.VANDPS(mask, x, x)
+		}
+		add(x, a)
+	}
+	n.Label(name + "all")
+	return n.sumOfHalves(acc)
+}
+
+// inverseRoot emits 1/sqrt(sum/size + eps) in all lanes.
+func (n *normer) inverseRoot(sum reg.Register) reg.VecVirtual {
+	n.Comment("1/sqrt(sum/size + eps).")
+	one, inv := n.XMM(), n.vec()
+	n.VDIVSS(n.argument("size"), sum, sum)
+	n.VADDSS(n.argument("eps"), sum, sum)
+	n.VSQRTSS(sum, sum, sum)
+	n.VMOVSS(n.constant(math.Float32bits(1)), one)
+	n.VDIVSS(sum, one, one)
+	n.VBROADCASTSS(one, inv)
+	return inv
+}
+
+// apply emits the loop over a row that writes the result.
+func (n *normer) apply(inv reg.VecVirtual) {
+	nan, i, left := n.vec(), n.GP64(), n.GP64()
+	n.VMOVUPS(n.constant(spec.NaN), nan)
+	n.XORQ(i, i)
+	n.MOVQ(n.d, left)
+	n.SUBQ(operand.U32(n.lanes()), left)
+	n.JL(operand.LabelRef("last"))
+	n.AlignLoop()
+	n.Label("vector")
+	load := func(m operand.Mem, v reg.VecVirtual) { n.VMOVUPS(m, v) }
+	x := n.result(i, inv, nan, load)
+	n.VMOVUPS(x, indexed(n.dst, i, 4))
+	n.ADDQ(operand.U32(n.lanes()), i)
+	n.SUBQ(operand.U32(n.lanes()), left)
+	n.JGE(operand.LabelRef("vector"))
+	n.Comment("Less than a vector is left.")
+	n.Label("last")
+	n.ADDQ(operand.U32(n.lanes()), left)
+	n.JZ(operand.LabelRef("next"))
+	mask := n.vec()
+	n.VMOVUPS(at(n.masks(left), 0), mask)
+	x = n.result(i, inv, nan, func(m operand.Mem, v reg.VecVirtual) { n.loadWhere(n.Context, m, mask, v) })
+	n.storeWhere(n.Context, x, mask, indexed(n.dst, i, 4))
+	n.Label("next")
+}
+
+// result emits the result for a vector of elements from i on.
+func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
+	x, w := n.vec(), n.vec()
+	load(indexed(n.src, i, 4), x)
+	load(indexed(n.weight, i, 4), w)
+	if n.centers {
+		b := n.vec()
+		load(indexed(n.bias, i, 4), b)
+		n.VSUBPS(n.mean, x, x)
+		n.VMULPS(inv, x, x)
+		n.VFMADD213PS(b, w, x)
+	} else {
+		n.VMULPS(inv, x, x)
+		n.VMULPS(w, x, x)
+	}
+	n.replaceNaN(n.Context, x, nan)
+	return x
+}
+
+// Add adds a vector after the other, what is left under a mask.
+func (g *gen) Add() {
+	g.function(spec.Add)
+	dst, x, y, left := g.slice("dst"), g.slice("x"), g.slice("y"), g.sliceLen("dst")
+	nan, mask, i := g.vec(), g.vec(), g.GP64()
+	g.VMOVUPS(g.constant(spec.NaN), nan)
+	sum := func(load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
+		a, b := g.vec(), g.vec()
+		load(indexed(x, i, 4), a)
+		load(indexed(y, i, 4), b)
+		g.VADDPS(b, a, a)
+		g.replaceNaN(g.Context, a, nan)
+		return a
+	}
+	g.XORQ(i, i)
+	g.SUBQ(operand.U32(g.lanes()), left)
+	g.JL(operand.LabelRef("last"))
+	g.AlignLoop()
+	g.Label("vector")
+	g.VMOVUPS(sum(func(m operand.Mem, v reg.VecVirtual) { g.VMOVUPS(m, v) }), indexed(dst, i, 4))
+	g.ADDQ(operand.U32(g.lanes()), i)
+	g.SUBQ(operand.U32(g.lanes()), left)
+	g.JGE(operand.LabelRef("vector"))
+	g.Label("last")
+	g.ADDQ(operand.U32(g.lanes()), left)
+	g.JZ(operand.LabelRef("done"))
+	g.VMOVUPS(at(g.masks(left), 0), mask)
+	v := sum(func(m operand.Mem, v reg.VecVirtual) { g.loadWhere(g.Context, m, mask, v) })
+	g.storeWhere(g.Context, v, mask, indexed(dst, i, 4))
+	g.Label("done")
+	g.Return()
+}

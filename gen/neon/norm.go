@@ -1,0 +1,228 @@
+package neon
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// The norms follow amd64/norm.go. The 64 chains are 16 vectors. There are no loads under a mask:
+// the last elements of a row, less than a vector, are loaded one by one.
+
+func (g *neon) RMSNorm()   { g.norm(spec.RMSNorm, false) }
+func (g *neon) LayerNorm() { g.norm(spec.LayerNorm, true) }
+
+// A normer emits a norm.
+type normer struct {
+	*neon
+	src, dst, weight, bias, d a64.GP
+	mean                      a64.Vec // of a LayerNorm
+	centers                   bool    // mean is subtracted
+}
+
+func (g *neon) norm(f spec.Function, layer bool) {
+	g.function(f)
+	n := &normer{neon: g, src: g.slice("src"), dst: g.slice("dst"), weight: g.slice("weight"), d: g.param(g.Len("weight"))}
+	if layer {
+		n.bias, n.mean = g.slice("bias"), g.Vec()
+	}
+	lds, ldd, inv := g.stride("lds"), g.stride("ldd"), g.Vec()
+	loop.AnyTimes(g, g.num("n"), "row", "done", false, func() {
+		if n.centers = false; layer {
+			n.sum("mean", func(x, acc a64.Vec) { g.FADD(acc, acc, x) }, func(sum a64.Vec) {
+				n.divide(sum)
+				g.Op("VDUP", sum.S(0), n.mean.S4())
+			})
+			n.centers = true
+		}
+		n.sum("squares", func(x, acc a64.Vec) { g.Op("VFMLA", x.S4(), x.S4(), acc.S4()) }, func(sum a64.Vec) { n.inverseRoot(sum, inv) })
+		g.Scope(func() { n.apply(inv) })
+		g.Op("ADD", lds, n.src, n.src)
+		g.Op("ADD", ldd, n.dst, n.dst)
+	})
+	g.Return()
+}
+
+// sum emits the sum of a row in chains, and then what use emits for it, the first lane of a
+// vector. add adds x, or x-mean, to a vector of chains.
+func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec)) {
+	n.Scope(func() {
+		acc, x := n.Vecs(spec.NormChains/vecLanes), n.Vecs(2)
+		for _, a := range acc {
+			n.zero(a)
+		}
+		p, left := n.GP(), n.GP()
+		n.Op("MOVD", n.src, p)
+		n.Op("MOVD", n.d, left)
+		n.Op("SUBS", spec.NormChains, left, left)
+		n.Jump("BLT", name+"rest")
+		n.AlignLoop()
+		n.Label(name + "chains")
+		for v, a := range acc {
+			n.next(p, x[v%2])
+			add(x[v%2], a)
+		}
+		n.Op("SUBS", spec.NormChains, left, left)
+		n.Jump("BGE", name+"chains")
+		n.Commentf("Less than %d elements are left.", spec.NormChains)
+		n.Label(name + "rest")
+		n.Op("ADDS", spec.NormChains, left, left)
+		n.Jump("BEQ", name+"all")
+		for v, a := range acc {
+			n.Op("CMP", vecLanes*(v+1), left)
+			n.Jump("BLT", name+"last")
+			n.next(p, x[0])
+			add(x[0], a)
+		}
+		n.Label(name + "last")
+		n.last(name, p, left, x)
+		for v := range acc {
+			n.Op("CMP", vecLanes*(v+1), left)
+			n.Jump("BLT", fmt.Sprint(name, "add", v))
+		}
+		for v, a := range acc {
+			n.Label(fmt.Sprint(name, "add", v))
+			add(x[0], a)
+			n.Jump("B", name+"all")
+		}
+		n.Label(name + "all")
+		n.Commentf("The upper half of all lanes is added to the lower half until one lane is left.")
+		for half := len(acc) / 2; half > 0; half /= 2 {
+			for v := range half {
+				n.FADD(acc[v], acc[v], acc[v+half])
+			}
+		}
+		for _, bytes := range []int{8, 4} {
+			n.Op("VEXT", bytes, acc[0].B16(), acc[0].B16(), acc[1].B16())
+			n.FADD(acc[0], acc[0], acc[1])
+		}
+		use(acc[0])
+	})
+}
+
+// next loads the next elements of a row, less the mean.
+func (n *normer) next(p a64.GP, x a64.Vec) {
+	n.Op("FMOVQ.P", a64.At(p, vecBytes), x)
+	if n.centers {
+		n.FSUB(x, x, n.mean)
+	}
+}
+
+// last loads the elements that are no whole vector, left mod 4, into x[0], less the mean, and
+// clears the other lanes. If there is none it goes on to the label name+"all".
+func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
+	count := n.GP()
+	n.Op("ANDS", vecLanes-1, left, count)
+	n.Jump("BEQ", name+"all")
+	for lane := range vecLanes - 1 {
+		v := x[min(lane, 1)]
+		n.Op("FMOVS.P", a64.At(p, 4), v)
+		if n.centers {
+			n.Op("FSUBS", n.mean, v, v)
+		}
+		if lane > 0 {
+			n.Op("VMOV", v.S(0), x[0].S(lane))
+		}
+		if lane < vecLanes-2 {
+			n.Op("SUBS", 1, count, count)
+			n.Jump("BEQ", name+"loaded")
+		}
+	}
+	n.Label(name + "loaded")
+}
+
+// divide divides the first lane of a sum by size.
+func (n *normer) divide(sum a64.Vec) {
+	n.Scope(func() { n.Op("FDIVS", n.broadcastParam("size"), sum, sum) })
+}
+
+// inverseRoot emits 1/sqrt(sum/size + eps) in all lanes of inv.
+func (n *normer) inverseRoot(sum, inv a64.Vec) {
+	n.Commentf("1/sqrt(sum/size + eps).")
+	n.divide(sum)
+	n.Scope(func() {
+		n.Op("FADDS", n.broadcastParam("eps"), sum, sum)
+		n.Op("FSQRTS", sum, sum)
+		n.Op("FDIVS", sum, n.broadcast(math.Float32bits(1)), sum)
+	})
+	n.Op("VDUP", sum.S(0), inv.S4())
+}
+
+// apply emits the loop over a row that writes the result.
+func (n *normer) apply(inv a64.Vec) {
+	nan, x, w, scratch := n.broadcast(spec.NaN), n.Vec(), n.Vec(), n.Vec()
+	src, dst, weight, left := n.GP(), n.GP(), n.GP(), n.GP()
+	var bias a64.GP
+	var b a64.Vec
+	n.Op("MOVD", n.src, src)
+	n.Op("MOVD", n.dst, dst)
+	n.Op("MOVD", n.weight, weight)
+	if n.centers {
+		bias, b = n.GP(), n.Vec()
+		n.Op("MOVD", n.bias, bias)
+	}
+	move := func(op string, bytes int) {
+		n.Op(op, a64.At(src, bytes), x)
+		n.Op(op, a64.At(weight, bytes), w)
+		if n.centers {
+			n.Op(op, a64.At(bias, bytes), b)
+			n.FSUB(x, x, n.mean)
+			n.FMUL(x, x, inv)
+			n.Op("VFMLA", w.S4(), x.S4(), b.S4())
+			n.Op("VORR", b.B16(), b.B16(), x.B16())
+		} else {
+			n.FMUL(x, x, inv)
+			n.FMUL(x, x, w)
+		}
+		n.replaceNaN(x, nan, scratch)
+		n.Op(op, x, a64.At(dst, bytes))
+	}
+	n.Op("MOVD", n.d, left)
+	n.Op("SUBS", vecLanes, left, left)
+	n.Jump("BLT", "last")
+	n.AlignLoop()
+	n.Label("vector")
+	move("FMOVQ.P", vecBytes)
+	n.Op("SUBS", vecLanes, left, left)
+	n.Jump("BGE", "vector")
+	n.Commentf("Less than a vector is left.")
+	n.Label("last")
+	n.Op("ADDS", vecLanes, left, left)
+	n.Jump("BEQ", "next")
+	n.Label("single")
+	move("FMOVS.P", 4)
+	n.CountDown(left, 1, "single")
+	n.Label("next")
+}
+
+// Add adds a vector after the other, and what is left one by one.
+func (g *neon) Add() {
+	g.function(spec.Add)
+	dst, x, y, left := g.slice("dst"), g.slice("x"), g.slice("y"), g.param(g.Len("dst"))
+	nan, a, b, scratch := g.broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
+	add := func(op string, bytes int) {
+		g.Op(op, a64.At(x, bytes), a)
+		g.Op(op, a64.At(y, bytes), b)
+		g.FADD(a, a, b)
+		g.replaceNaN(a, nan, scratch)
+		g.Op(op, a, a64.At(dst, bytes))
+	}
+	g.Op("SUBS", vecLanes, left, left)
+	g.Jump("BLT", "last")
+	g.AlignLoop()
+	g.Label("vector")
+	add("FMOVQ.P", vecBytes)
+	g.Op("SUBS", vecLanes, left, left)
+	g.Jump("BGE", "vector")
+	g.Label("last")
+	g.Op("ADDS", vecLanes, left, left)
+	g.Jump("BEQ", "done")
+	g.Label("single")
+	add("FMOVS.P", 4)
+	g.CountDown(left, 1, "single")
+	g.Label("done")
+	g.Ret()
+}
