@@ -186,6 +186,24 @@
 //
 // An output that is NaN is 7fc00000.
 //
+// norm.RMS and norm.Layer normalise a row x of D numbers, with weights w and biases b:
+//
+//	RMS:    inv = 1/sqrt(Q/D + eps), where Q sums up x[i]²
+//	        out[i] = (x[i]·inv)·w[i]
+//	Layer:  mean = S/D, where S sums up x[i]
+//	        inv = 1/sqrt(Q/D + eps), where Q sums up (x[i]-mean)²
+//	        out[i] = fma((x[i]-mean)·inv, w[i], b[i])
+//
+// Every operation is rounded, the root and the quotients too, and D is rounded to binary32.
+// Without weights w is 1, without biases b is -0, which changes nothing. A sum has 64 chains.
+// Chain r takes the elements i with i mod 64 = r, in ascending order, from +0:
+//
+//	S: acc = acc + x[i]    Q: acc = fma(d, d, acc), d = x[i] or x[i]-mean
+//
+// Then acc[r] = acc[r] + acc[r+n] for all r < n, where n is 32, 16, 8, 4, 2 and 1. acc[0] is the
+// sum. If there is a residual, it is added to x before all that, and each sum is rounded. A
+// result that is NaN is 7fc00000, also a sum that is handed out.
+//
 // rope.Rope rotates pairs of numbers by the angle position·frequency:
 //
 //	y0 = x0·cos - x1·sin

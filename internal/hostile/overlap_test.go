@@ -10,6 +10,7 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/rope"
 )
@@ -85,6 +86,12 @@ var writers = []struct {
 	}},
 	{"kernel.Attention of int8", func(p *place) error {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
+	}},
+	{"norm.RMS", func(p *place) error {
+		return norm.RMS(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.Options{})
+	}},
+	{"norm.Layer", func(p *place) error {
+		return norm.Layer(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), p.in(5), 1e-5, norm.Options{Residual: p.tensor(2, 2, 3, 5), Sum: p.output(2, 2, 3, 5)})
 	}},
 	{"kernel.Additive", func(p *place) error {
 		return kernel.Additive(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(6), p.options(4))

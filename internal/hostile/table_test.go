@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/rope"
 )
@@ -216,6 +217,13 @@ var table = []entry{
 	}},
 	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
 	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},
+
+	{name: "norm.RMS", f: norm.RMS, args: func(w *world) []any {
+		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "norm.Layer", f: norm.Layer, args: func(w *world) []any {
+		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), w.floats(5), float32(1e-5), norm.Options{Residual: w.tensor(2, 2, 3, 5), Sum: w.tensor(2, 2, 3, 5)}}
+	}},
 
 	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
 	{name: "numeric.Log2", f: numeric.Log2, args: list(float32(1))},

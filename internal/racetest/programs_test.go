@@ -6,6 +6,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -160,6 +161,18 @@ var racy = []program{
 		at(func() {
 			must(l.Apply(linear.DenseMatrix(out, 10, 60), linear.DenseMatrix(x, 10, 48), linear.Options{}))
 		}, func() { x[479] = 1 })
+	}},
+	{"writes the residual of a norm", "norm.RMS", func() {
+		x, y, r := make([]float32, 480), make([]float32, 480), make([]float32, 480)
+		t := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, 10, 1, 48) }
+		at(func() { r[479] = 1 }, func() {
+			must(norm.RMS(t(y), t(x), nil, 1e-5, norm.Options{Residual: t(r)}))
+		})
+	}},
+	{"reads out of a norm", "norm.Layer", func() {
+		x, y := make([]float32, 480), make([]float32, 480)
+		t := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, 10, 1, 48) }
+		at(func() { sink = y[479] }, func() { must(norm.Layer(t(y), t(x), nil, nil, 1e-5, norm.Options{})) })
 	}},
 	{"reads out of a linear layer", "linear.(*Linear).Apply", func() {
 		l, x, out := layer()

@@ -56,3 +56,9 @@ func (t *Tensor) IsPartOf(u *Tensor) bool {
 	offset := int(t.Memory().lo-u.Memory().lo) / t.dtype.Size()
 	return offset >= 0 && offset+t.grid.Shape[3] <= u.grid.Shape[3]
 }
+
+// IsSame tells whether t and u are the same rows of the same memory.
+func (t *Tensor) IsSame(u *Tensor) bool {
+	return t.dtype == u.dtype && t.grid == u.grid && t.rows == u.rows &&
+		unsafe.SliceData(t.f32) == unsafe.SliceData(u.f32) && t.other.data == u.other.data
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/rope"
 )
@@ -25,6 +26,7 @@ var scenarios = []scenario{
 	{"partials", partials},
 	{"cache", cache},
 	{"linear", linearLayer},
+	{"norm", norms},
 	{"rope", rotary},
 	{"multi-head", multiHead},
 }
@@ -201,6 +203,20 @@ func linearLayer(r *rand.Rand, e kernel.Exec) ([]float32, error) {
 	}
 	out := make([]float32, m*n)
 	return out, l.Apply(linear.DenseMatrix(out, m, n), linear.DenseMatrix(floats(r, m*k), m, k), linear.Options{Exec: e})
+}
+
+func norms(r *rand.Rand, e kernel.Exec) ([]float32, error) {
+	rows, d := between(r, 1, 100), between(r, 1, 700)
+	x, out := floats(r, rows*d), make([]float32, rows*d)
+	tensor := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, rows, 1, d) }
+	o := norm.Options{Exec: e}
+	if r.IntN(2) == 0 {
+		o.Residual = tensor(floats(r, rows*d))
+	}
+	if r.IntN(2) == 0 {
+		return out, norm.RMS(tensor(out), tensor(x), floats(r, d), 1e-6, o)
+	}
+	return out, norm.Layer(tensor(out), tensor(x), floats(r, d), floats(r, d), 1e-6, o)
 }
 
 func rotary(r *rand.Rand, _ kernel.Exec) ([]float32, error) {

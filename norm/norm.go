@@ -1,0 +1,104 @@
+// Package norm normalises rows: [RMS] and [Layer], the norms of transformers, with the
+// addition of a residual before them.
+//
+// Like attention in package kernel, a result has the same bits on every CPU, with any number
+// of threads, and whatever other rows are in the call.
+package norm
+
+import (
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Options are the settings of one call. The zero value has no residual. Exec changes no bit
+// of the result.
+type Options struct {
+	kernel.Exec
+
+	// Residual, if set, is added to x before the norm: a tensor like x. Each sum is rounded,
+	// and is a NaN 0x7FC00000 if it is a NaN. The bits are those of a separate addition.
+	Residual kernel.Tensor
+
+	// Sum, if set, receives x + Residual. It may be x or Residual itself.
+	Sum kernel.Tensor
+}
+
+// RMS divides every row of x by the root of the mean of its squares, and multiplies it by
+// weight (Zhang, Sennrich: "Root Mean Square Layer Normalization"):
+//
+//	out = (x/√(mean(x²) + eps))·weight
+//
+//	x, out [B, H, L, D]  float32, not paged, and ragged only both in the same way
+//	weight               D numbers, or nil for ones
+//	eps                  0 or more, finite
+//
+// A row is the D elements of a token, or with H heads those of each head. out may be x. The
+// contract in package kernel defines the bits. A NaN makes its row NaN. Infinite elements, and
+// squares beyond float32, give what the formula gives: zeros and NaN.
+//
+// In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no
+// row may run at once. An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and
+// leaves out untouched.
+func RMS(out, x kernel.Tensor, weight []float32, eps float32, opts Options) error {
+	return apply(&call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, eps: eps}, &opts)
+}
+
+// Layer gives every row of x mean 0 and variance 1, multiplies it by weight and adds bias (Ba,
+// Kiros, Hinton: "Layer Normalization"):
+//
+//	out = (x - mean(x))/√(variance(x) + eps)·weight + bias
+//
+// The variance is the mean of (x - mean)². bias is D numbers, or nil for none. All else is as
+// with [RMS].
+func Layer(out, x kernel.Tensor, weight, bias []float32, eps float32, opts Options) error {
+	return apply(&call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, bias: bias, eps: eps, layer: true}, &opts)
+}
+
+// apply checks a call and computes it.
+func apply(c *call, opts *Options) error {
+	if f := parallel.CheckSpin(); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	c.residual, c.sum = view.Tensor(opts.Residual), view.Tensor(opts.Sum)
+	if f := c.check(opts.Threads); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	if s := c.x.Shape(); min(s[0], s[1], s[2], s[3]) == 0 {
+		return nil // the other dimensions may be any numbers
+	}
+	if view.Races {
+		c.announce()
+	}
+	j := jobs.Get()
+	j.call = *c
+	j.fillIn()
+	j.run(t, opts)
+	j.call = call{} // the caller's memory
+	jobs.Put(j)
+	return nil
+}
+
+// A call is what a call was given.
+type call struct {
+	out, x, residual, sum view.Tensor
+	weight, bias          []float32
+	eps                   float32
+	layer                 bool
+}
+
+// check reports the first argument that does not fit.
+func (c *call) check(threads int) *check.Failure {
+	for _, f := range [...]*check.Failure{c.checkTensors(), c.checkNumbers(), c.checkMemory(), check.Threads(threads)} {
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
