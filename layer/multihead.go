@@ -48,6 +48,9 @@ type MultiHead struct {
 //	value [B, 1, Lk, width of value]
 //	out   [B, 1, Lq, width of out]    overwritten; it shares no memory with the others
 //
+// Tensors may be ragged: out as query is, value as key is. Their rows get the bits that they
+// get alone, and no padding is computed.
+//
 // In self-attention query, key and value are the same tensor. In cross-attention key and
 // value are the same, such as the output of an encoder.
 //
@@ -111,8 +114,7 @@ func (c *multiHeadCall) run(s *scratch) error {
 	}
 	joined := c.out // the outputs of all heads, side by side
 	if c.O != nil {
-		shape := c.out.Shape()
-		joined = kernel.BLHD(s.takeFloats(c.sizes[3]), shape[0], shape[2], 1, c.Heads*c.dv)
+		joined = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 	}
 	similarity := c.Similarity
 	if similarity == nil {
@@ -137,7 +139,7 @@ func (c *multiHeadCall) check() error {
 	}
 	for i, l := range c.layers() {
 		x := &c.inputs[i]
-		if err := checkFloats(inputNames[i], x); err != nil {
+		if err := checkRows(inputNames[i], x); err != nil {
 			return err
 		}
 		if x.Shape()[1] != 1 {
@@ -157,15 +159,30 @@ func (c *multiHeadCall) check() error {
 	if err := c.checkShapes(); err != nil {
 		return err
 	}
+	if err := c.checkOut(); err != nil {
+		return err
+	}
+	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
+}
+
+// checkOut reports an output that cannot be one, or that is not ragged as query is.
+func (c *multiHeadCall) checkOut() error {
+	out, query := viewOf(&c.out), viewOf(&c.inputs[0])
 	if c.O != nil { // it comes last, when the attention has written LSE and Weights
-		if err := checkFloats("out", &c.out); err != nil {
+		if err := checkRows("out", &c.out); err != nil {
 			return err
 		}
 	}
-	if f := viewOf(&c.out).CheckOutput("out"); f != nil {
+	if f := out.Check("out"); f != nil {
 		return argumentError(f)
 	}
-	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
+	if f := out.CheckWritable("out"); f != nil {
+		return argumentError(f)
+	}
+	if out.IsRagged() != query.IsRagged() {
+		return tensorError("out", &c.out, "a tensor that is ragged if query is, and only then")
+	}
+	return argumentError(out.CheckLengths("out", query, "query"))
 }
 
 // checkHeads reports numbers of heads that do not fit each other.
@@ -241,13 +258,17 @@ func (c *multiHeadCall) checkShapes() error {
 	if value[0] != key[0] || value[2] != key[2] {
 		return tensorError("value", &c.inputs[2], fmt.Sprintf("batch %d and length %d as key has them", key[0], key[2]))
 	}
+	if f := viewOf(&c.inputs[2]).CheckLengths("value", viewOf(&c.inputs[1]), "key"); f != nil {
+		return argumentError(f)
+	}
 	width := product(c.Heads, c.dv)
 	if c.O != nil {
 		outputs, inputs := c.O.Shape()
 		if inputs != width {
 			return &kernel.ArgumentError{Arg: "MultiHead.O", Got: fmt.Sprintf("%d inputs", inputs), Want: fmt.Sprintf("%d, for %d heads of %d, the head size of values", width, c.Heads, c.dv)}
 		}
-		c.sizes[3] = product(query[0], query[2], width)
+		batch, rows := viewOf(&c.inputs[0]).AllRows()
+		c.sizes[3] = product(batch, rows, width)
 		width = outputs
 	}
 	if want := [4]int{query[0], 1, query[2], width}; c.out.Shape() != want {

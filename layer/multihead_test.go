@@ -113,6 +113,54 @@ func TestMultiHeadTokenByToken(t *testing.T) {
 	}
 }
 
+// Ragged batches: every sequence has the bits that it has alone, in self-attention and over keys
+// of other lengths, with and without projections. Rows of no sequence stay.
+func TestMultiHeadRagged(t *testing.T) {
+	const rows, width, heads = 14, 16, 4
+	starts, keyStarts := []int{1, 4, 4, 9, 13}, []int{0, 5, 7, 10, 14}
+	all := MultiHead{Heads: heads, KVHeads: 2, Q: newLinear(t, 1, width, width), K: newLinear(t, 2, width/2, width), V: newLinear(t, 3, width/2, width), O: newLinear(t, 4, width, width)}
+	for name, c := range map[string]struct {
+		m         MultiHead
+		keyStarts []int
+		mask      kernel.Mask
+	}{
+		"self":           {all, starts, kernel.Mask{}},
+		"causal":         {all, starts, LookAhead()},
+		"cross":          {all, keyStarts, kernel.Mask{}},
+		"no projections": {MultiHead{Heads: heads}, keyStarts, kernel.Mask{}},
+	} {
+		x, keys := normals(5, rows*width), normals(6, rows*width)
+		ragged := func(data []float32, starts []int) kernel.Tensor {
+			return kernel.BLHD(data, 1, rows, 1, width).Ragged(starts)
+		}
+		got := slices.Repeat([]float32{7}, rows*width)
+		key := ragged(keys, c.keyStarts)
+		must(t, c.m.Attend(ragged(got, starts), ragged(x, starts), key, key, kernel.Options{Mask: c.mask}))
+		want := slices.Repeat([]float32{7}, rows*width)
+		for b := range len(starts) - 1 {
+			one := func(data []float32, starts []int) kernel.Tensor {
+				return kernel.BLHD(data[starts[b]*width:starts[b+1]*width], 1, starts[b+1]-starts[b], 1, width)
+			}
+			key := one(keys, c.keyStarts)
+			must(t, c.m.Attend(one(want, starts), one(x, starts), key, key, kernel.Options{Mask: c.mask}))
+		}
+		testutil.CheckBits(t, name, got, want)
+	}
+	out, x := newCanaries(1, 1, rows, width), normalTensor(5, 1, 1, rows, width)
+	for _, c := range []struct {
+		arg             string
+		out, query, key kernel.Tensor
+	}{
+		{"out", newTensor(4, 1, 5, width), x.Ragged(starts), x.Ragged(starts)},
+		{"out", out.Ragged([]int{1, 4, 5, 9, 13}), x.Ragged([]int{1, 4, 4, 9, 13}), x.Ragged(starts)},
+		{"key", out, x, x.Paged(&kernel.PageTable{Pages: [][]int32{{0}}, Lengths: []int{3}})},
+	} {
+		refused(t, all.Attend(c.out, c.query, c.key, c.key, kernel.Options{}), c.arg, &out)
+	}
+	bad := x.Ragged([]int{0, 5, 7, 9, 13})
+	refused(t, all.Attend(out.Ragged(starts), x.Ragged(starts), x.Ragged(starts), bad, kernel.Options{}), "value", &out)
+}
+
 // Hidden keys and values are projected, but they do not change a bit of the result.
 func TestMultiHeadHidden(t *testing.T) {
 	const b, l, width = 2, 6, 8

@@ -3,6 +3,7 @@ package layer
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -10,7 +11,7 @@ import (
 // checkProjection reports a tensor, argument arg, that the layer called name cannot
 // project. It returns the number of floats of the projection.
 func checkProjection(arg string, x *kernel.Tensor, name string, l *linear.Linear) (int, error) {
-	if err := checkFloats(arg, x); err != nil {
+	if err := checkRows(arg, x); err != nil {
 		return 0, err
 	}
 	outputs, inputs := l.Shape()
@@ -21,8 +22,8 @@ func checkProjection(arg string, x *kernel.Tensor, name string, l *linear.Linear
 	if shape[3] != inputs {
 		return 0, tensorError(arg, x, fmt.Sprintf("D = %d, the number of inputs of %s", inputs, name))
 	}
-	shape[3] = outputs
-	return product(shape[:]...), nil
+	batch, rows := viewOf(x).AllRows()
+	return product(batch, shape[1], rows, outputs), nil
 }
 
 // projectionMemoryError reports a tensor whose projection does not fit memory.
@@ -30,17 +31,23 @@ func projectionMemoryError(arg string, x *kernel.Tensor) error {
 	return tensorError(arg, x, "fewer rows: memory for their projections")
 }
 
-// project returns l(x) for the rows of x, which checkProjection has accepted. Heads and
-// tokens of the result lie in the same order as in x, so that a view [B, L, H, D] is
-// projected in one piece.
+// project returns l(x) for the rows of x, which checkProjection has accepted: ragged if x is.
+// Heads and tokens of the result lie in the same order as in x, so that a view [B, L, H, D]
+// is projected in one piece.
 func (s *scratch) project(x *kernel.Tensor, l *linear.Linear, opts *kernel.Options) (kernel.Tensor, error) {
 	outputs, _ := l.Shape()
-	shape, strides := x.Shape(), x.Strides()
-	shape[3] = outputs
-	data := s.takeFloats(shape[0] * shape[1] * shape[2] * shape[3])
-	y := kernel.BHLD(data, shape[0], shape[1], shape[2], shape[3])
-	if strides[1] < strides[2] {
-		y = kernel.BLHD(data, shape[0], shape[2], shape[1], shape[3])
-	}
+	heads, strides := x.Shape()[1], x.Strides()
+	y := s.takeLike(x, heads, outputs, strides[1] < strides[2])
 	return y, l.Project(y, *x, linear.Options{Exec: opts.Exec})
+}
+
+// takeLike takes memory for a tensor with the batch rows of x, and returns it as BHLD or BLHD.
+func (s *scratch) takeLike(x *kernel.Tensor, heads, d int, tokenMajor bool) kernel.Tensor {
+	batch, rows := viewOf(x).AllRows()
+	data := s.takeFloats(batch * heads * rows * d)
+	y := kernel.BHLD(data, batch, heads, rows, d)
+	if tokenMajor {
+		y = kernel.BLHD(data, batch, rows, heads, d)
+	}
+	return kernel.Tensor(view.Tensor(y).RaggedAs(viewOf(x)))
 }

@@ -53,6 +53,18 @@ func checkFloats(arg string, t *kernel.Tensor) error {
 	return nil
 }
 
+// checkRows is checkFloats for a tensor that may be ragged.
+func checkRows(arg string, t *kernel.Tensor) error {
+	v := viewOf(t)
+	if f := v.Check(arg); f != nil {
+		return argumentError(f)
+	}
+	if v.IsPaged() || v.DType() != view.Float32 {
+		return tensorError(arg, t, "float32, not paged")
+	}
+	return nil
+}
+
 // checkMemory reports an output of a call, out or one of the options, that shares memory
 // with one of the inputs, which have these names, with an option or with another output. A
 // call of package kernel, or of linear, that gets a copy of an input, or not all outputs,

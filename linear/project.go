@@ -13,19 +13,19 @@ import (
 // Project applies the layer to every row of a tensor, in as few calls of [Linear.Apply]
 // as the strides allow. The bits and the errors are those of Apply.
 //
-//	x   [B, H, L, K]  float32, neither paged nor ragged
-//	out [B, H, L, N]  float32, neither paged nor ragged, overwritten; no element of x
-//	                  lies between its first and its last element
+//	x   [B, H, L, K]  float32, not paged
+//	out [B, H, L, N]  float32, not paged, overwritten; ragged if x is, with the same
+//	                  lengths; no element of x lies between its first and its last element
 //
 // The tokens [B, L, K] of a model are kernel.BLHD(x, b, l, 1, k). If N = heads·D, the
 // outputs are kernel.BLHD(out, b, l, 1, n) here and kernel.BLHD(out, b, l, heads, d) for
 // attention.
 func (l *Linear) Project(out, x kernel.Tensor, opts Options) error {
-	to, from := (*view.Tensor)(&out), (*view.Tensor)(&x)
-	if f := l.checkProject(to, from); f != nil {
+	if f := l.checkProject((*view.Tensor)(&out), (*view.Tensor)(&x)); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	outer, middle, rows := rowsOfBoth(to, from)
+	to, from := (*view.Tensor)(&out).Joined(), (*view.Tensor)(&x).Joined()
+	outer, middle, rows := rowsOfBoth(&to, &from)
 	for i := range outer.n {
 		for j := range middle.n {
 			in, res := from.F32(), to.F32()
@@ -73,14 +73,11 @@ func rowsOfBoth(out, x *view.Tensor) (outer, middle, rows rowDim) {
 func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
 	names := [...]string{"x", "out"}
 	for i, t := range [...]*view.Tensor{x, out} {
-		if t.IsRagged() {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "a tensor that is not ragged, such as [1, H, rows, K] of all its rows"}
-		}
-		if f := t.CheckPlain(names[i]); f != nil {
+		if f := t.Check(names[i]); f != nil {
 			return f
 		}
-		if t.DType() != view.Float32 {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "float32"}
+		if t.DType() != view.Float32 || t.IsPaged() {
+			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "float32, not paged"}
 		}
 	}
 	if x.Dim(3) != l.k {
@@ -89,7 +86,13 @@ func (l *Linear) checkProject(out, x *view.Tensor) *check.Failure {
 	if want := [4]int{x.Dim(0), x.Dim(1), x.Dim(2), l.n}; out.Shape() != want {
 		return &check.Failure{Arg: "out", Got: out.Describe(), Want: fmt.Sprintf("shape %v, x's with the outputs of the layer", want)}
 	}
-	if f := out.CheckOutput("out"); f != nil {
+	if out.IsRagged() != x.IsRagged() {
+		return &check.Failure{Arg: "out", Got: out.Describe(), Want: "a tensor that is ragged if x is, and only then"}
+	}
+	if f := out.CheckLengths("out", x, "x"); f != nil {
+		return f
+	}
+	if f := out.CheckDistinct("out"); f != nil {
 		return f
 	}
 	if out.Memory().OverlapsTensor(x) {

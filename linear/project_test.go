@@ -104,6 +104,32 @@ func TestProjectMergesRows(t *testing.T) {
 	}
 }
 
+// TestProjectRagged: the rows of a ragged tensor get what they get alone, and those before and
+// after them stay.
+func TestProjectRagged(t *testing.T) {
+	const k, n, rows = 5, 6, 9
+	l := mustNew(t, linear.DenseMatrix(testutil.Floats(n*k), n, k), testutil.Floats(n))
+	for _, starts := range [][]int{{0, 9}, {2, 5, 5, 8}, {0, 0}, {4, 4, 4}, {9, 9}, {1, 2, 3, 9}} {
+		for heads := 1; heads <= 2; heads++ {
+			data, memory := testutil.Floats(heads*rows*k), testutil.Filled(heads*rows*n, testutil.Canary)
+			x, out := kernel.BLHD(data, 1, rows, heads, k), kernel.BHLD(memory, 1, heads, rows, n)
+			if err := l.Project(out.Ragged(starts), x.Ragged(starts), linear.Options{}); err != nil {
+				t.Fatal(err)
+			}
+			want := testutil.Filled(len(memory), testutil.Canary)
+			first, end := starts[0], starts[len(starts)-1]
+			for h := range heads {
+				for r := first; r < end; r++ {
+					if err := l.Apply(linear.DenseMatrix(want[(h*rows+r)*n:][:n], 1, n), linear.DenseMatrix(data[(r*heads+h)*k:][:k], 1, k), linear.Options{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			testutil.CheckBits(t, fmt.Sprint(starts, heads), memory, want)
+		}
+	}
+}
+
 func TestProjectErrors(t *testing.T) {
 	layer := mustNew(t, linear.DenseMatrix(make([]float32, 6), 3, 2), nil)
 	memory := testutil.Filled(24, testutil.Canary)
@@ -120,16 +146,17 @@ func TestProjectErrors(t *testing.T) {
 		{"x with other inputs", out, kernel.BHLD(memory[12:], 1, 2, 2, 3), 0, "x", "rows of 2, the inputs of the layer"},
 		{"x of f16", out, kernel.BHLD(make([]kernel.F16, 8), 1, 2, 2, 2), 0, "x", "float32"},
 		{"short x", out, kernel.BHLD(memory[12:19], 1, 2, 2, 2), 0, "x", "at least 8 elements"},
-		{"ragged x", out, ragged(x), 0, "x", "ragged in 2 rows, want a tensor that is not ragged"},
-		{"paged x", out, x.Paged(&pages), 0, "x", "neither paged nor ragged"},
+		{"ragged x", out, ragged(x), 0, "out", "shape [2 2 1 3]"},
+		{"ragged x of as many rows", kernel.BHLD(memory[:12], 2, 2, 1, 3), ragged(x), 0, "out", "ragged if x is"},
+		{"paged x", out, x.Paged(&pages), 0, "x", "not paged"},
 		{"zero out", kernel.Tensor{}, x, 0, "out", "head size"},
 		{"out of f16", kernel.BHLD(make([]kernel.F16, 12), 1, 2, 2, 3), x, 0, "out", "float32"},
 		{"out with other outputs", kernel.BHLD(memory, 1, 2, 2, 2), x, 0, "out", "shape [1 2 2 3]"},
 		{"out overlaps x", kernel.BHLD(memory[4:], 1, 2, 2, 3), x, 0, "out", "overlaps x"},
 		{"rows of out overlap", kernel.Strided(memory, [4]int{1, 2, 2, 3}, [3]int{0, 2, 3}), x, 0, "out", "no two elements overlap"},
-		{"ragged out", ragged(out), x, 0, "out", "ragged in 2 rows, want a tensor that is not ragged"},
-		{"both ragged", ragged(out), ragged(x), 0, "x", "not ragged"},
-		{"paged out", out.Paged(&pages), x, 0, "out", "neither paged nor ragged"},
+		{"ragged out", ragged(out), kernel.BHLD(memory[12:20], 2, 2, 1, 2), 0, "out", "ragged if x is"},
+		{"other lengths", out.Ragged([]int{0, 2, 2}), x.Ragged([]int{0, 0, 2}), 0, "out", "length 2 of batch row 0, want 0 as x has it"},
+		{"paged out", out.Paged(&pages), x, 0, "out", "not paged"},
 		{"threads", out, x, -1, "Options.Threads", "at least 1"},
 	} {
 		contracttest.CheckArgument(t, c.what, layer.Project(c.out, c.x, options("", c.threads)), c.arg, c.want)

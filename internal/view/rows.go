@@ -66,6 +66,39 @@ func (t Tensor) Ragged(starts []int) Tensor {
 	return t
 }
 
+// Joined returns all rows of a ragged float32 tensor as those of one batch row, and another
+// tensor as it is.
+func (t *Tensor) Joined() Tensor {
+	u := *t
+	if t.IsRagged() {
+		first, end := t.start(0), t.start(t.grid.Shape[0])
+		u.rows = rows{}
+		u.grid.Shape[0], u.grid.Shape[2] = 1, end-first
+		u.f32 = t.f32[min(first*t.grid.Stride[2], len(t.f32)):]
+	}
+	return u
+}
+
+// RaggedAs returns t, [1, H, rows, D] with as many rows as u has up to its last one, with the
+// batch rows of u. If u is not ragged it returns t.
+func (t Tensor) RaggedAs(u *Tensor) Tensor {
+	if u.IsRagged() {
+		t.rows = u.rows
+		t.rows.size = ints.Clamp32(t.grid.Shape[2])
+		t.grid.Shape[0], t.grid.Shape[2] = u.grid.Shape[0], u.grid.Shape[2]
+	}
+	return t
+}
+
+// AllRows returns the numbers of batch rows and of rows that a tensor takes which RaggedAs
+// makes ragged as t is: t's own, unless it is ragged.
+func (t *Tensor) AllRows() (batch, rows int) {
+	if t.IsRagged() {
+		return 1, t.start(t.grid.Shape[0])
+	}
+	return t.grid.Shape[0], t.grid.Shape[2]
+}
+
 // IsPaged tells whether the rows lie in pages.
 func (t *Tensor) IsPaged() bool { return t.rows.table != nil }
 
