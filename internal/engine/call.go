@@ -67,6 +67,9 @@ type derived struct {
 	keyRange mask.Span                         // tile coordinates of the keys that the call covers: all, or one block (Partial)
 	extras   bool                              // LSE, Weights or Scores are wanted
 	biased   bool
+
+	sameKeys bool // all rows of the call see the same keys, those of frame
+	frame    keyFrame
 }
 
 // derive fills in j.derived.
@@ -87,6 +90,10 @@ func (j *Job) derive() {
 	}
 	j.extras = j.LSE.IsSet() || j.Weights.IsSet() || j.Scores.IsSet()
 	j.setScoreMods()
+	j.sameKeys = !j.Mask.IsSet && !j.K.IsRagged() && !j.K.IsPaged() && len(j.KeyStart) <= 1
+	if j.sameKeys {
+		j.frame = j.keyFrameOf(0)
+	}
 }
 
 // contractScale returns the contract's c: the scale in the unit of exp2.

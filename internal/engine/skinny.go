@@ -116,10 +116,16 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 	}
 }
 
-// skinnyPV is tilePV with the skinny kernels.
+// skinnyPV is tilePV with the skinny kernels. The first block of few keys is one call on V as it
+// lies in memory: such a call feels every instruction.
 func (t *tile) skinnyPV() {
 	j, s, lanes := t.job, t.scratch, t.kern.Lanes
 	dv, skinny := j.dv(), &j.tier.Skinny
+	if n := t.block.keys.Len(); n < ukernel.SkinnyKeys && !t.started && j.V.DType() == view.Float32 && !j.V.IsPaged() && ukernel.IsOneCall(dv, t.n) {
+		v := j.V.Rows(t.head.batch, t.head.head, t.block.keys.Lo-t.phase, n)
+		skinny.PV(t.o, dv, v, j.V.Stride(2), t.block.scores, lanes, t.n, n, dv, false, v, 0)
+		return
+	}
 	o := t.o
 	if t.started {
 		o = s.partial

@@ -30,13 +30,8 @@ type tile struct {
 
 	qUsage, oUsage, spansUsage, statsUsage parallel.Usage
 
-	// Key j of the call has the tile coordinate phase + j, so that the blocks of the
-	// contract begin at multiples of BlockKeys. start is the position of coordinate 0.
-	phase, start int
-
-	rowSpans     []mask.Span // keys that each row sees; unused if all see the same
-	visible      mask.Span   // keys that any row sees
-	visibleToAll mask.Span   // keys that all rows see
+	keyFrame
+	rowSpans []mask.Span // keys that each row sees; unused if all see the same
 
 	skinny  bool // see skinny.go
 	packed  bool // q is filled in
@@ -97,35 +92,52 @@ func (t *tile) setKernels(kern *ukernel.TileKernels) {
 	}
 }
 
-// findVisible computes which keys the rows see.
+// findVisible sets which keys the rows see, and where their coordinates begin.
 func (t *tile) findVisible() {
-	j := t.job
-	start := position.Of(j.KeyStart, t.head.batch)
-	t.phase = start % BlockKeys
-	t.start = start - t.phase
-	if !j.Mask.PerRow {
-		t.visible = t.visibleTo(0)
-		t.visibleToAll = t.visible
+	j, b := t.job, t.head.batch
+	if j.sameKeys {
+		t.keyFrame = j.frame
+		return
+	}
+	if t.keyFrame = j.keyFrameOf(b); !j.Mask.PerRow {
 		return
 	}
 	t.visible, t.visibleToAll = mask.Nothing, mask.Everything
 	i, g := t.query, t.groupHead
-	s := t.visibleTo(i)
+	s := j.visibleTo(b, i, t.phase)
 	for lane := range t.n {
 		t.rowSpans[lane] = s
 		t.visibleToAll = t.visibleToAll.And(s)
 		t.visible = t.visible.Union(s)
 		if g++; g == j.group && lane+1 < t.n {
 			i, g = i+1, 0
-			s = t.visibleTo(i)
+			s = j.visibleTo(b, i, t.phase)
 		}
 	}
 }
 
-// visibleTo returns the tile coordinates of the keys that query i of the tile's batch row
-// may see.
-func (t *tile) visibleTo(i int) mask.Span {
-	j, b := t.job, t.head.batch
+// A keyFrame says where the keys of a tile lie and which are visible.
+type keyFrame struct {
+	// Key j of the call has the tile coordinate phase + j, so that the blocks of the
+	// contract begin at multiples of BlockKeys. start is the position of coordinate 0.
+	phase, start int
+
+	visible      mask.Span // keys that any row sees
+	visibleToAll mask.Span // keys that all rows see
+}
+
+// keyFrameOf returns the frame of batch row b, for rows that see what query 0 sees.
+func (j *Job) keyFrameOf(b int) (f keyFrame) {
+	start := position.Of(j.KeyStart, b)
+	f.phase = start % BlockKeys
+	f.start = start - f.phase
+	f.visible = j.visibleTo(b, 0, f.phase)
+	f.visibleToAll = f.visible
+	return f
+}
+
+// visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
+func (j *Job) visibleTo(b, i, phase int) mask.Span {
 	s := mask.Span{Lo: 0, Hi: j.K.Length(b)}
 	if j.Mask.IsSet {
 		start := position.Of(j.KeyStart, b)
@@ -135,7 +147,7 @@ func (t *tile) visibleTo(i int) mask.Span {
 		s = s.And(mask.Span{Lo: 0, Hi: j.Bias.Dim(3)})
 	}
 	if s.Lo < s.Hi {
-		s.Lo, s.Hi = s.Lo+t.phase, s.Hi+t.phase
+		s.Lo, s.Hi = s.Lo+phase, s.Hi+phase
 	}
 	return s.And(j.keyRange)
 }
