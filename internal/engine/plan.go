@@ -102,13 +102,20 @@ func (j *Job) makePlan(limit int) {
 		j.mostThreads = j.threads
 	}
 	j.findShape()
-	if tiles := j.split.tiles; tiles > 0 {
+	j.prepareRing()
+}
+
+// prepareRing makes room for the split tiles of this call and of those to come, and begins the
+// ring for this call.
+func (j *Job) prepareRing() {
+	tiles := j.split.tiles
+	if tiles > 0 {
 		j.room.threads, j.room.tiles = max(j.room.threads, j.threads), max(j.room.tiles, tiles)
 	}
-	if r := j.room; r.tiles > 0 {
-		j.ring.fit(j, r.threads, r.tiles)
+	if j.room.tiles > 0 {
+		j.ring.fit(j, j.room.threads, j.room.tiles)
 	}
-	if tiles := j.split.tiles; tiles > 0 {
+	if tiles > 0 {
 		j.ring.begin(j.threads, tiles)
 	}
 }
