@@ -50,8 +50,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.prompt, "prompt", "func ", "text to continue")
 	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture")
 	fs.IntVar(&c.n, "n", 240, "most bytes to append; fewer if the model's context is full before")
-	fs.Float64Var(&c.temperature, "temperature", 0, "0 always takes the most probable byte, which often repeats itself; above 0, bytes are\n"+
-		"drawn at random: by the probabilities of the model at 1, more often the probable ones below")
+	fs.Float64Var(&c.temperature, "temperature", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\n"+
+		"probable ones below; 0 always takes the most probable byte, which often repeats itself")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
@@ -130,7 +130,7 @@ func (c *config) chooser() (func(logits []float32) (byte, error), error) {
 
 // describe says in a sentence what the command is about to do.
 func (c *config) describe() string {
-	name, how := "gobytes", "each time the most probable one (-temperature 0.7 gives more varied text)"
+	name, how := "gobytes", "each time the most probable one"
 	if c.file != "" {
 		name = c.file
 	}
