@@ -82,6 +82,34 @@ func TestSliceFunctionErrors(t *testing.T) {
 	}
 }
 
+// AddSlice adds on every tier, apart and in place, and names what does not fit.
+func TestAddSlice(t *testing.T) {
+	contracttest.EachTier(t, func(t *testing.T, name string) {
+		tier, unavailable := ukernel.Select(name, "")
+		setDefault(t, tier, unavailable)
+		for _, n := range []int{0, 1, 17, 1 << 14, 1<<15 + 3} {
+			r := testutil.Rand(n)
+			x, y, dst, want := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+			testutil.NonFinite.Fill(&r, x, 1, n, n)
+			testutil.NonFinite.Fill(&r, y, 1, n, n)
+			for i := range x {
+				want[i] = x[i] + y[i]
+			}
+			if err := numeric.AddSlice(dst, x, y); err != nil {
+				t.Fatal(err)
+			}
+			testutil.CheckBits(t, "apart", dst, want)
+			if err := numeric.AddSlice(x, x, y); err != nil {
+				t.Fatal(err)
+			}
+			testutil.CheckBits(t, "in place", x, want)
+		}
+	})
+	x := make([]float32, 30)
+	contracttest.CheckArgument(t, "shorter", numeric.AddSlice(x[:9], x[10:19], x[20:30]), "dst", "length 10, that of y")
+	contracttest.CheckArgument(t, "overlap", numeric.AddSlice(x[:9], x[10:19], x[8:17]), "dst", "y itself, or memory of its own")
+}
+
 // Neighbouring slices do not overlap.
 func TestSliceFunctionsAcceptNeighbours(t *testing.T) {
 	x := testutil.Filled(100, 7)

@@ -2,10 +2,11 @@
 // of, for programs that also want the same bits on every CPU:
 //
 //   - [FMA], [Exp2], [Tanh] and [Log2] of single numbers
-//   - [Exp2Slice] and [TanhSlice], which use the vector instructions of the CPU
+//   - [Exp2Slice], [TanhSlice] and [AddSlice], which use the vector instructions of the CPU
 //   - conversion from float32 to binary16 and bfloat16 by [ToF16] and [ToBF16], and back
 //     by the methods of [kernel.F16] and [kernel.BF16]
 //   - quantization to int8 by [QuantizeInt8]
+//   - the largest of many numbers by [Argmax] and [TopK]
 package numeric
 
 import (
@@ -47,16 +48,39 @@ func TanhSlice(dst, src []float32) error {
 	return onSlices(dst, src, func(f *ukernel.Functions) func(dst, src []float32) { return f.Tanh })
 }
 
+// AddSlice computes dst[i] = x[i] + y[i] on the default tier, and a NaN 0x7FC00000 where that is a
+// NaN: the residual connection of a model. dst may be x or y. The errors are those of
+// [Exp2Slice].
+func AddSlice(dst, x, y []float32) error {
+	for _, f := range [...]error{checkSlices(dst, x, "x"), checkSlices(dst, y, "y")} {
+		if f != nil {
+			return f
+		}
+	}
+	t, unavailable := ukernel.Default()
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	if view.Races {
+		view.Announce(view.Read, x)
+		view.Announce(view.Read, y)
+		view.Announce(view.Write, dst)
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), sliceElements)
+		t.Norms.Add(dst[:n], x[:n], y[:n])
+		dst, x, y = dst[n:], x[n:], y[n:]
+	}
+	return nil
+}
+
 // sliceElements is the number of elements that one call of a kernel computes. That takes
 // some microseconds, in which the goroutine cannot be preempted.
 const sliceElements = 1 << 14
 
 func onSlices(dst, src []float32, function func(f *ukernel.Functions) func(dst, src []float32)) error {
-	if len(dst) != len(src) {
-		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("length %d", len(dst)), Want: fmt.Sprintf("length %d, that of src", len(src))}
-	}
-	if d, s := view.MemoryOf(dst), view.MemoryOf(src); d != s && d.Overlaps(s) {
-		return &kernel.ArgumentError{Arg: "dst", Got: "memory that overlaps a part of src", Want: "src itself, or memory of its own"}
+	if err := checkSlices(dst, src, "src"); err != nil {
+		return err
 	}
 	t, unavailable := ukernel.Default()
 	if unavailable != nil {
@@ -71,6 +95,17 @@ func onSlices(dst, src []float32, function func(f *ukernel.Functions) func(dst, 
 		n := min(len(dst), sliceElements)
 		f(dst[:n], src[:n])
 		dst, src = dst[n:], src[n:]
+	}
+	return nil
+}
+
+// checkSlices reports a dst of another length than src, or that overlaps a part of it.
+func checkSlices(dst, src []float32, name string) error {
+	if len(dst) != len(src) {
+		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("length %d", len(dst)), Want: fmt.Sprintf("length %d, that of %s", len(src), name)}
+	}
+	if d, s := view.MemoryOf(dst), view.MemoryOf(src); d != s && d.Overlaps(s) {
+		return &kernel.ArgumentError{Arg: "dst", Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
 	}
 	return nil
 }

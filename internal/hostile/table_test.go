@@ -233,6 +233,9 @@ var table = []entry{
 	{name: "numeric.ToBF16", f: numeric.ToBF16, args: list(float32(1))},
 	{name: "numeric.Exp2Slice", f: numeric.Exp2Slice, args: func(w *world) []any { return []any{w.floats(7), w.floats(7)} }},
 	{name: "numeric.TanhSlice", f: numeric.TanhSlice, args: func(w *world) []any { return []any{w.floats(7), w.floats(7)} }},
+	{name: "numeric.AddSlice", f: numeric.AddSlice, args: func(w *world) []any { return []any{w.floats(7), w.floats(7), w.floats(7)} }},
+	{name: "numeric.Argmax", f: numeric.Argmax, args: func(w *world) []any { return []any{w.floats(7)} }},
+	{name: "numeric.TopK", f: numeric.TopK, args: func(w *world) []any { return []any{make([]int, 3), w.floats(7)} }},
 	{name: "numeric.QuantizeInt8", f: numeric.QuantizeInt8, args: func(w *world) []any { return []any{make([]int8, 12), w.floats(3), w.floats(12), 4} }},
 
 	{name: "layer.Hide", f: layer.Hide[bool], args: list(make([]bool, 168), shape4())},
