@@ -14,8 +14,8 @@ import (
 	"github.com/attn-go/attn/layer"
 )
 
-// Layer prints the speed of the multi-head module in comparison with the FMA peak, and that
-// of additive attention in comparison with the rate of tanh.
+// Layer prints the speed of the multi-head module in comparison with the FMA peak, that of
+// additive attention in comparison with the rate of tanh, and that of norms beside a copy.
 func Layer(ctx context.Context, c *Config, out io.Writer) error {
 	for _, t := range []struct {
 		title, header string
@@ -23,6 +23,7 @@ func Layer(ctx context.Context, c *Config, out io.Writer) error {
 	}{
 		{"Multi-head self-attention with its four projections", "batch × tokens × width, heads\ttier\tthreads\ttime\tGFLOP/s\tpeak\t% of peak", multiHeadRows},
 		{"Additive attention of projected queries and keys: time for each tanh, in comparison with a loop\nover a slice in L1 that only computes tanh. Calls with one query also wait for memory", "queries [B, Lq, hidden], keys, values\ttier\tthreads\ttime\tns/tanh\ttanh alone\t% of its rate", additiveRows},
+		{"Norms of tokens in L2, in comparison with a copy of them", "tokens × width\tnorm\ttier\tthreads\ttime\tns/element\tcopied", normRows},
 	} {
 		rows := []string{t.header}
 		for _, tier := range c.vectorTiers() {

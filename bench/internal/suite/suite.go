@@ -21,7 +21,7 @@ type Suite struct {
 var All = []Suite{
 	{"options", "measure what each option costs", Options},
 	{"linear", "measure linear layers", Linear},
-	{"layer", "measure the multi-head module and additive attention", Layer},
+	{"layer", "measure the multi-head module, additive attention and norms", Layer},
 	{"decode", "measure decoding in comparison with the bandwidth of caches and memory", Decode},
 	{"accuracy", "compare the errors against float64 with PyTorch's", Accuracy},
 	{"cache", "measure attention on pages, and the growth and forks of a cache", Cache},

@@ -1,0 +1,50 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/norm"
+)
+
+// A normShape is a batch of tokens to normalise.
+type normShape struct{ tokens, width int }
+
+// normShapes are tokens of MiniLM and of SmolLM2, and wide ones. All lie in L2.
+var normShapes = []normShape{{128, 384}, {128, 576}, {16, 4096}}
+
+func (s normShape) String() string { return fmt.Sprintf("%d × %d", s.tokens, s.width) }
+
+// normRows times both norms, alone and with a residual. The limit is that of loads and stores: a
+// copy of as many rows loads and stores every element once, while RMS loads it twice and the
+// weight once, and Layer one more of both.
+func normRows(ctx context.Context, tier string, threads int) (rows []string, err error) {
+	for _, s := range normShapes {
+		n := s.tokens * s.width
+		x, y, r := numbers.Normals(n), make([]float32, n), numbers.Normals(n)
+		weight, bias := numbers.Normals(s.width), numbers.Normals(s.width)
+		t := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, s.tokens, 1, s.width) }
+		plain := norm.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
+		residual := plain
+		residual.Residual = t(r)
+		for _, f := range []struct {
+			name string
+			call func() error
+		}{
+			{"RMS", func() error { return norm.RMS(t(y), t(x), weight, 1e-5, plain) }},
+			{"RMS of a sum", func() error { return norm.RMS(t(y), t(x), weight, 1e-5, residual) }},
+			{"Layer", func() error { return norm.Layer(t(y), t(x), weight, bias, 1e-5, plain) }},
+			{"Layer of a sum", func() error { return norm.Layer(t(y), t(x), weight, bias, 1e-5, residual) }},
+		} {
+			times, _, err := alternate(ctx, []func() error{f.call, func() error { copy(y, x); return nil }})
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, fmt.Sprintf("%v\t%s\t%s\t%d\t%s\t%.3f\t%.3f", s, f.name, tier, threads, table.Duration(times[0]), times[0]/float64(n), times[1]/float64(n)))
+		}
+	}
+	return rows, nil
+}
