@@ -172,7 +172,7 @@
 //
 // Everything after the scores is as above.
 //
-// # Contract: linear layers and rotary positions
+// # Contract: linear layers, norms and rotary positions
 //
 // The operations around attention in a model make the same promise.
 //

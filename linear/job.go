@@ -30,8 +30,8 @@ type job struct {
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
 
-	workers parallel.Group[scratch, shape]
-	memory  parallel.Memory // none but the job itself
+	goroutines parallel.Group[scratch, shape]
+	memory     parallel.Memory // none but the job itself
 }
 
 const (
@@ -78,14 +78,14 @@ var (
 
 func newJob() *job {
 	j := new(job)
-	j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { s.task(j, i) })
+	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { s.task(j, i) })
 	return j
 }
 
 // run computes the call.
 func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.plan(t, opts.Threads)
-	j.workers.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape()}, opts.ParallelFor)
+	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape()}, opts.ParallelFor)
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
@@ -119,7 +119,7 @@ func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 	return parallel.Threads(parallel.LimitFor(option, warm), work, warm)
 }
 
-// A scratch is the memory of one worker. It grows to what the largest call of late needed
+// A scratch is the memory of one goroutine of a call. It grows to what the largest call of late needed
 // and is recycled.
 type scratch struct {
 	wide []float32 // some rows of a panel, widened

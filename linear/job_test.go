@@ -111,7 +111,7 @@ func TestThreadsShareTheWork(t *testing.T) {
 			var first atomic.Int32
 			all := testutil.NewBarrier(threads)
 			j := new(job)
-			j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) {
+			j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) {
 				if first.Add(1) <= threads {
 					all.Wait() // so whoever has a task does not take another one
 				}

@@ -65,27 +65,27 @@ func (c *call) checkNumbers() *check.Failure {
 	return nil
 }
 
-// checkMemory reports an output that overlaps what the call reads, unless they are the same
-// rows, or another output.
+// checkMemory reports an output that overlaps the weight, the bias or the other output, or that
+// overlaps x or the residual without being the same rows.
 func (c *call) checkMemory() *check.Failure {
-	overlaps := func(arg string, t *view.Tensor, with string) *check.Failure {
-		return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "memory of its own, or the same rows"}
+	overlaps := func(arg, with, or string) *check.Failure {
+		return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "memory of its own" + or}
 	}
 	for i, t := range [...]*view.Tensor{&c.out, &c.sum} {
 		arg, m := [...]string{"out", sumArg}[i], t.Memory()
 		for k, in := range [...]*view.Tensor{&c.x, &c.residual} {
 			if m.Overlaps(in.Memory()) && !t.IsSame(in) {
-				return overlaps(arg, t, [...]string{"x", residualArg}[k])
+				return overlaps(arg, [...]string{"x", residualArg}[k], ", or the same rows")
 			}
 		}
 		for k, s := range [...][]float32{c.weight, c.bias} {
 			if m.Overlaps(view.MemoryOf(s)) {
-				return overlaps(arg, t, [...]string{"weight", "bias"}[k])
+				return overlaps(arg, [...]string{"weight", "bias"}[k], "")
 			}
 		}
 	}
 	if c.out.Memory().Overlaps(c.sum.Memory()) {
-		return &check.Failure{Arg: sumArg, Got: "memory that overlaps out", Want: "memory of its own, or that of x or " + residualArg}
+		return overlaps(sumArg, "out", ", or that of x or "+residualArg)
 	}
 	return nil
 }

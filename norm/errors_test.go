@@ -37,7 +37,7 @@ func TestErrors(t *testing.T) {
 		{"out", "memory of its own, or the same rows", func(out, _ *kernel.Tensor, _, _ *[]float32, _ *float32, _ *norm.Options) {
 			*out = tensor(101)
 		}},
-		{"out", "memory of its own, or the same rows", func(out, _ *kernel.Tensor, _, _ *[]float32, _ *float32, _ *norm.Options) {
+		{"out", "memory that overlaps weight, want memory of its own", func(out, _ *kernel.Tensor, _, _ *[]float32, _ *float32, _ *norm.Options) {
 			*out = tensor(560)
 		}},
 		{"out", "1 as x has it", func(out, x *kernel.Tensor, _, _ *[]float32, _ *float32, o *norm.Options) {

@@ -19,13 +19,13 @@ type job struct {
 	tier  *ukernel.Tier
 	chunk int // rows of a task
 
-	workers        parallel.Group[scratch, int]
-	constants      []float32 // a weight of ones or a bias of zeros
+	goroutines     parallel.Group[scratch, int]
+	constants      []float32 // a weight of ones, then a bias of -0
 	constantsUsage parallel.Usage
 	memory         parallel.Memory
 }
 
-// A scratch is the memory of one worker: a row of sums, if the call does not want them.
+// A scratch is the memory of one goroutine of a call: a row of sums, if the call does not want them.
 type scratch struct {
 	row    []float32
 	usage  parallel.Usage
@@ -33,8 +33,8 @@ type scratch struct {
 }
 
 const (
-	// maxElements is the most elements of one call of a kernel: 30 µs if they come from memory.
-	// Assembly cannot be preempted.
+	// maxElements is the most elements of one call of a kernel, if a row has no more: 30 µs if
+	// they come from memory. A longer row is one call, as its sums cannot be cut.
 	maxElements = 64 << 10
 
 	// An element takes as long as elementFMAs FMAs of a product: it comes from L2 or from memory.
@@ -58,8 +58,8 @@ var (
 
 func newJob() *job {
 	j := new(job)
-	j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
-	j.workers.OnDrop = j.memory.Forget
+	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
+	j.goroutines.OnDrop = j.memory.Forget
 	return j
 }
 
@@ -69,7 +69,8 @@ func (s *scratch) fit(j *job) {
 	}
 }
 
-// fillIn gives the call a weight of ones and a bias of zeros, if it has none.
+// fillIn gives the call a weight of ones and a bias of -0, where it has none: x + -0 is x, also
+// for x = -0.
 func (j *job) fillIn() {
 	d := j.x.Dim(3)
 	if j.weight == nil || j.layer && j.bias == nil {
@@ -79,7 +80,7 @@ func (j *job) fillIn() {
 		j.weight = filled(j.constants[:d], 1)
 	}
 	if j.layer && j.bias == nil {
-		j.bias = filled(j.constants[d:2*d], float32(math.Copysign(0, -1))) // which changes nothing
+		j.bias = filled(j.constants[d:2*d], float32(math.Copysign(0, -1)))
 	}
 }
 
@@ -102,7 +103,7 @@ func (j *job) run(t *ukernel.Tier, opts *Options) {
 		j.chunk = ints.CeilDiv(rows, tasksPerThread*threads)
 	}
 	tasks := ints.CeilDiv(rows, j.chunk)
-	j.workers.Run(tasks, min(threads, tasks), parallel.Reserve[int]{Threads: min(most, rows), Shape: d}, opts.ParallelFor)
+	j.goroutines.Run(tasks, min(threads, tasks), parallel.Reserve[int]{Threads: min(most, rows), Shape: d}, opts.ParallelFor)
 }
 
 // task normalises the rows of task i, run by run: rows of a head follow each other.

@@ -22,7 +22,8 @@ type Options struct {
 	// and is a NaN 0x7FC00000 if it is a NaN. The bits are those of a separate addition.
 	Residual kernel.Tensor
 
-	// Sum, if set, receives x + Residual. It may be x or Residual itself.
+	// Sum, if set, receives x + Residual. It needs a Residual, and may be x or Residual itself,
+	// but not out.
 	Sum kernel.Tensor
 }
 
@@ -35,13 +36,14 @@ type Options struct {
 //	weight               D numbers, or nil for ones
 //	eps                  0 or more, finite
 //
-// A row is the D elements of a token, or with H heads those of each head. out may be x. The
+// A row is the D elements of a token, or with H heads those of each head. out may be x or
+// the residual. The
 // contract in package kernel defines the bits. A NaN makes its row NaN. Infinite elements, and
 // squares beyond float32, give what the formula gives: zeros and NaN.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no
 // row may run at once. An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and
-// leaves out untouched.
+// leaves out and Sum untouched.
 func RMS(out, x kernel.Tensor, weight []float32, eps float32, opts Options) error {
 	return apply(&call{out: view.Tensor(out), x: view.Tensor(x), weight: weight, eps: eps}, &opts)
 }
@@ -85,7 +87,7 @@ func apply(c *call, opts *Options) error {
 	return nil
 }
 
-// A call is what a call was given.
+// A call holds the arguments of one call.
 type call struct {
 	out, x, residual, sum view.Tensor
 	weight, bias          []float32

@@ -9,7 +9,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// RMSNorm and LayerNorm go over a row two or three times: it is in L1 after the first. A sum has
+// RMSNorm and LayerNorm go over a row two or three times: most rows are in L1 after the first. A sum has
 // 64 chains, 4 or 8 vectors, so that the loads bound it and not the latency of an addition.
 // What is left of a row, less than 64 elements or less than a vector, is loaded and stored
 // under a mask.
@@ -47,7 +47,8 @@ func (g *gen) norm(f spec.Function, layer bool) {
 	g.Return()
 }
 
-// sum emits the sum of a row in chains. add adds x, or x-mean, to a vector of chains.
+// sum emits a sum over a row in chains. add adds x, or its square, to a vector of chains; x is
+// less the mean if that is known.
 func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
 	acc := n.Vecs(spec.NormChains / n.lanes())
 	for _, a := range acc {

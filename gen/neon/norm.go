@@ -47,7 +47,7 @@ func (g *neon) norm(f spec.Function, layer bool) {
 }
 
 // sum emits the sum of a row in chains, and then what use emits for it, the first lane of a
-// vector. add adds x, or x-mean, to a vector of chains.
+// vector. add adds x, or its square, to a vector of chains; x is less the mean if that is known.
 func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec)) {
 	n.Scope(func() {
 		acc, x := n.Vecs(spec.NormChains/vecLanes), n.Vecs(2)

@@ -1,8 +1,9 @@
 // Package engine computes one call of attention, from a plan to the result.
 //
-// A [Job] holds the call. It is cut into tasks (plan.go), which workers take one by
-// one. A task is some query tiles of a KV head, or one key block of a tile
-// (split-KV, split.go). For each block of 256 keys a tile goes through
+// A [Job] holds the call. It is cut into tasks (plan.go), which goroutines take one by
+// one. A task is some query tiles of a KV head, all tiles of several small KV heads, or
+// one key block of a tile (split-KV, split.go). For each block of 256 keys a tile goes
+// through
 //
 //	scores     S = K·Q̂ᵀ and its score modifications   scores.go, scoremod.go, sparse.go, additive.go
 //	softmax    p = exp2(s-m), sums, dropout             softmax.go

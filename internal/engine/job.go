@@ -13,9 +13,9 @@ type Job struct {
 	tier *ukernel.Tier
 	plan
 
-	shape   shape
-	workers parallel.Group[scratch, shape]
-	ring    ring
+	shape      shape
+	goroutines parallel.Group[scratch, shape]
+	ring       ring
 
 	// splittable says that split-KV is possible. It is not if some goroutines of the call
 	// may be in a bubble of testing/synctest and others not, because sync.Cond, with which
@@ -42,9 +42,9 @@ var (
 func newJob() *Job {
 	j := new(Job)
 	j.ring.init()
-	j.workers.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
-	j.workers.OnStop = j.ring.stop
-	j.workers.OnDrop = func() {
+	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
+	j.goroutines.OnStop = j.ring.stop
+	j.goroutines.OnDrop = func() {
 		j.memory.Forget()
 		j.free()
 	}
@@ -69,7 +69,7 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
 	j.makePlan(parallel.LimitFor(threads, j.usefulThreads()))
-	j.workers.Run(j.tasks, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, parallelFor)
+	j.goroutines.Run(j.tasks, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, parallelFor)
 }
 
 // Release gives the job back. It forgets the caller's memory.

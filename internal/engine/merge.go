@@ -16,10 +16,10 @@ type Merge struct {
 	Sinks []float32
 	LSE   view.Tensor
 
-	tier    *ukernel.Tier
-	kern    *ukernel.TileKernels
-	chunk   int // rows of a task
-	workers parallel.Group[mergeScratch, mergeShape]
+	tier       *ukernel.Tier
+	kern       *ukernel.TileKernels
+	chunk      int // rows of a task
+	goroutines parallel.Group[mergeScratch, mergeShape]
 
 	parts      []Part // memory of Parts
 	partsUsage parallel.Usage
@@ -60,8 +60,8 @@ var (
 
 func newMerge() *Merge {
 	m := new(Merge)
-	m.workers.OnDrop = m.memory.Forget
-	m.workers.Init(&mergeScratches, func(s *mergeScratch) { s.fit(m) }, func(s *mergeScratch, i int) { m.task(s, i) })
+	m.goroutines.OnDrop = m.memory.Forget
+	m.goroutines.Init(&mergeScratches, func(s *mergeScratch) { s.fit(m) }, func(s *mergeScratch, i int) { m.task(s, i) })
 	return m
 }
 
@@ -100,7 +100,7 @@ func (m *Merge) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task f
 		m.chunk = ints.CeilDiv(rows, tasksPerThread*threads)
 	}
 	tasks := ints.CeilDiv(rows, m.chunk)
-	m.workers.Run(tasks, min(threads, tasks), parallel.Reserve[mergeShape]{Threads: min(most, rows), Shape: mergeShape{m.Out.Dim(3), m.kern.Lanes}}, parallelFor)
+	m.goroutines.Run(tasks, min(threads, tasks), parallel.Reserve[mergeShape]{Threads: min(most, rows), Shape: mergeShape{m.Out.Dim(3), m.kern.Lanes}}, parallelFor)
 }
 
 // mergeCost is how many FMAs of a product take as long as merging one number: it

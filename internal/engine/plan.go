@@ -20,10 +20,10 @@ type plan struct {
 	tasks    int
 	threads  int
 
-	// mostThreads is what threads may be the next time, for the same call.
+	// mostThreads is the most threads that the same call may get another time.
 	mostThreads int
 	split       splitPlan
-	room        struct{ threads, tiles int } // for which the ring has room
+	room        struct{ threads, tiles int } // that the ring must have room for, now and another time
 }
 
 // A bucket is a range of KV heads with equal numbers of rows and of keys. One of its
@@ -39,12 +39,12 @@ type bucket struct {
 	tiles        int // of a KV head
 	tasksPerHead int // 1 if several KV heads share a task
 	headsPerTask int // 1 if several tasks share a KV head
-	task, tasks  int // first, number
+	task, tasks  int // number of the first task, and how many
 
-	// If the tiles are split:
-	blocksPerTile int // tasks of a tile; otherwise 0
+	// If the tiles are split, tasks are those of some rounds, with the tiles of later buckets.
+	blocksPerTile int // otherwise 0
 	firstTile     int // number of the first tile among all split tiles
-	round         int // block of task
+	round         int // block that the first of the tasks computes
 }
 
 const (
@@ -68,7 +68,7 @@ const (
 	windowPerQuery = 8
 )
 
-// makePlan plans the call for at most limit threads.
+// makePlan plans the call for at most limit threads, finds its shape and prepares the ring.
 func (j *Job) makePlan(limit int) {
 	j.plan = plan{width: j.tileWidth(), buckets: j.buckets[:0]}
 	j.lanes = j.tier.Tile(min(j.width, max(1, j.rows()))).Lanes
@@ -86,7 +86,7 @@ func (j *Job) makePlan(limit int) {
 		b := &j.buckets[x]
 		j.cut(b, total, wanted, threads)
 		if vary {
-			j.prepare(b, total)
+			j.reserve(b, total)
 		}
 	}
 	if len(j.buckets) > 1 {
@@ -126,9 +126,9 @@ func (j *Job) usefulThreads() float64 {
 	return 1 + parallel.WarmGain*float64(all.heads)*j.headWork(&all)/float64(j.tier.ThreadFMAs)
 }
 
-// prepare makes room for what the tasks of bucket b need if the same call is made on
-// any number of threads up to mostThreads.
-func (j *Job) prepare(b *bucket, total float64) {
+// reserve raises maxTiles and room to what bucket b needs if the same call is made on any
+// number of threads up to mostThreads.
+func (j *Job) reserve(b *bucket, total float64) {
 	j.maxTiles = max(j.maxTiles, min(j.sharedTiles(), b.heads*b.tiles))
 	parts := j.headWork(b) / total * float64(tasksPerThread*j.mostThreads)
 	if !j.canSplit(b) || !(parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {

@@ -12,11 +12,11 @@ type ring struct {
 	memory []ringSlot
 	slots  []ringSlot // those that the call uses
 
-	chainMemory []chain
-	chains      []chain // one for each split tile of the call
+	tilesMemory []splitTile
+	tiles       []splitTile // those of the call
 
-	// There is room for this: calls repeat, and there are many slots.
-	fitted struct{ slots, chains int }
+	// What fit has made room for: a call that needs the same skips the loop over all slots.
+	fitted struct{ slots, tiles int }
 	shape  shape
 	epoch  uint32
 
@@ -31,13 +31,13 @@ type ring struct {
 // A ringSlot holds the result of one task at a time.
 type ringSlot struct {
 	tile  [1]tile
-	state atomic.Int64 // 2i: for task i; 2i+1: task i is computed and not yet merged
+	state atomic.Int64 // 2i: free for task i; 2i+1: task i is computed and not yet merged
 	_     [64]byte     // other threads write to the neighbours
 }
 
-// A chain merges the blocks of one split tile, in their order. Those of different tiles are
+// A splitTile merges the blocks of one split tile, in their order. Those of different tiles are
 // merged at the same time.
-type chain struct {
+type splitTile struct {
 	next    atomic.Int64 // block to be merged next
 	merging sync.Mutex   // held by the thread that merges
 	merged  tile         // all blocks so far
@@ -63,7 +63,7 @@ func ringSlots(threads, tiles int) int {
 
 // fit makes room for the split tiles of a call on so many threads.
 func (r *ring) fit(j *Job, threads, tiles int) {
-	fitted := struct{ slots, chains int }{ringSlots(threads, tiles), tiles}
+	fitted := struct{ slots, tiles int }{ringSlots(threads, tiles), tiles}
 	if r.fitted == fitted && r.shape == j.shape && r.epoch == j.memory.Epoch() {
 		return
 	}
@@ -72,9 +72,9 @@ func (r *ring) fit(j *Job, threads, tiles int) {
 	for i := range r.memory[:fitted.slots] {
 		r.memory[i].tile[0].fit(j, &j.memory, j.lanes)
 	}
-	r.chainMemory = grown(r.chainMemory, fitted.chains)
-	for i := range r.chainMemory[:fitted.chains] {
-		r.chainMemory[i].merged.fit(j, &j.memory, j.lanes)
+	r.tilesMemory = grown(r.tilesMemory, fitted.tiles)
+	for i := range r.tilesMemory[:fitted.tiles] {
+		r.tilesMemory[i].merged.fit(j, &j.memory, j.lanes)
 	}
 }
 
@@ -93,9 +93,9 @@ func (r *ring) begin(threads, tiles int) {
 		r.slots[i].tile[0].n = 0 // not a tile of this call
 		r.slots[i].state.Store(2 * int64(i))
 	}
-	r.chains = r.chainMemory[:tiles]
-	for i := range r.chains {
-		r.chains[i].next.Store(0)
+	r.tiles = r.tilesMemory[:tiles]
+	for i := range r.tiles {
+		r.tiles[i].next.Store(0)
 	}
 }
 
@@ -104,15 +104,15 @@ func (r *ring) end() {
 	for i := range r.slots {
 		r.slots[i].tile[0].scratch = nil
 	}
-	for i := range r.chains {
-		r.chains[i].merged.scratch = nil
+	for i := range r.tiles {
+		r.tiles[i].merged.scratch = nil
 	}
-	r.slots, r.chains = nil, nil
+	r.slots, r.tiles = nil, nil
 }
 
 // free makes the ring hold no memory.
 func (r *ring) free() {
-	r.memory, r.slots, r.chainMemory, r.chains = nil, nil, nil, nil
+	r.memory, r.slots, r.tilesMemory, r.tiles = nil, nil, nil, nil
 }
 
 // slot returns the slot of task i.

@@ -64,10 +64,10 @@ func (t *tile) scoreOpen(part mask.Span, top []float32) {
 		return
 	}
 	for part.Lo < part.Hi {
-		piece := mask.Span{Lo: part.Lo, Hi: min(part.Lo+modKeys, part.Hi)}
-		t.products(piece, nil)
-		t.modify(piece, top)
-		part.Lo = piece.Hi
+		chunk := mask.Span{Lo: part.Lo, Hi: min(part.Lo+modKeys, part.Hi)}
+		t.products(chunk, nil)
+		t.modify(chunk, top)
+		part.Lo = chunk.Hi
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// A scratch is the memory of one worker. It grows to what the largest call of late needed
-// and is recycled. floatRows caches rows of the current KV head from block to block;
-// everything else is valid only within the function that has set it and the functions
-// that it calls.
+// A scratch is the memory of one goroutine of a call. It grows to what the largest call of
+// late needed and is recycled. keys and values hold rows of the current KV head from block to
+// block, tiles are valid for a task, scores for the stages of one block. shape, epoch and the
+// usages stay from call to call. The rest is valid until the function that has set it returns.
 type scratch struct {
 	tiles []tile
 	exact tile // for a row that is computed again, see nanpath.go

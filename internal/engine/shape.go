@@ -2,9 +2,8 @@ package engine
 
 import "github.com/attn-go/attn/internal/view"
 
-// A shape is what the memory of a call depends on: calls with the same shape need the same.
-// Most calls repeat one, and then nothing has to be fitted, which would take a small call 2%
-// of its time.
+// A shape is all that the size of a call's scratch memory depends on. Most calls have the shape
+// of the call before, and then no memory is fitted: that would take 2% of a small call.
 type shape struct {
 	lanes, d, dv   int
 	tiles          int // of a task, at most

@@ -8,10 +8,9 @@ import (
 	"github.com/attn-go/attn/internal/mask"
 )
 
-// Split-KV. If there are fewer tiles than threads, or tiles that take much longer
-// than others, as where a few queries meet a long cache, each key block of a tile is
-// a task. The result of a block does not depend on the blocks before it; only the
-// merging must happen in order. So threads leave the results of blocks in a ring
+// Split-KV. If a KV head should have more tasks than it has tiles, see wantsSplit, each key
+// block of a tile is a task: as where a few queries meet a long cache. The result of a block
+// does not depend on the blocks before it; only the merging must happen in order. So threads leave the results of blocks in a ring
 // buffer, and whoever finds the next one of a tile there merges it: the bits are those of
 // one thread, and the memory does not grow with the number of blocks.
 //
@@ -27,7 +26,8 @@ type splitPlan struct {
 	buckets int // that have them: the first ones, in ascending order of blocksPerTile
 }
 
-// canSplit tells whether a tile of a bucket has several key blocks.
+// canSplit tells whether split-KV is possible: threads may wait for each other, the call covers
+// all blocks, and a tile of the bucket has several.
 func (j *Job) canSplit(b *bucket) bool {
 	return j.splittable && b.keys > BlockKeys && j.keyRange == mask.Everything
 }
@@ -95,7 +95,8 @@ func (p *plan) splitBucket(tile int) *bucket {
 	return &p.buckets[sort.Search(n, func(x int) bool { return p.buckets[x].firstTile > tile })-1]
 }
 
-// doSplitTask computes task i, one block of a split tile.
+// doSplitTask computes task i, one block of a split tile. Then it merges the blocks of that tile
+// that are ready, unless another thread does. The last merge finishes the tile.
 func (j *Job) doSplitTask(s *scratch, i int) {
 	r := &j.ring
 	if !r.waitFree(i) {
@@ -111,7 +112,7 @@ func (j *Job) doSplitTask(s *scratch, i int) {
 	t.started = false
 	s.computeBlock(slot.tile[:], ints.AddSat(blockStart(t.visible.Lo), block*BlockKeys))
 	slot.setReady(i)
-	for c := &r.chains[tile]; j.nextIsReady(tile) && c.merging.TryLock(); c.merging.Unlock() {
+	for c := &r.tiles[tile]; j.nextIsReady(tile) && c.merging.TryLock(); c.merging.Unlock() {
 		j.mergeReady(s, tile)
 	}
 }
@@ -125,7 +126,7 @@ func (j *Job) splitRows(tile int) (h kvHead, row int) {
 
 // nextIsReady tells whether the block of a split tile that is to be merged next is computed.
 func (j *Job) nextIsReady(tile int) bool {
-	block := int(j.ring.chains[tile].next.Load())
+	block := int(j.ring.tiles[tile].next.Load())
 	if block == j.splitBucket(tile).blocksPerTile {
 		return false
 	}
@@ -135,7 +136,7 @@ func (j *Job) nextIsReady(tile int) bool {
 
 // mergeReady merges the blocks of a split tile that are there, up to the first one that is not.
 func (j *Job) mergeReady(s *scratch, tile int) {
-	c, b := &j.ring.chains[tile], j.splitBucket(tile)
+	c, b := &j.ring.tiles[tile], j.splitBucket(tile)
 	c.merged.scratch = s
 	for j.nextIsReady(tile) {
 		block := int(c.next.Load())
@@ -155,8 +156,8 @@ func (j *Job) mergeReady(s *scratch, tile int) {
 	}
 }
 
-// merge merges the result of one block b, which must be one of the same rows. It may
-// keep b's memory.
+// merge merges tile b, the result of one block of the same rows, into t. It may swap their
+// memory.
 func (t *tile) merge(b *tile) {
 	if !t.started {
 		copy(t.max, b.max)

@@ -41,7 +41,7 @@ type tile struct {
 	block block
 }
 
-// A block is the key current block of a tile.
+// A block is the current key block of a tile.
 type block struct {
 	lo     int       // tile coordinate of its first key
 	keys   mask.Span // its keys that any row sees

@@ -45,7 +45,7 @@ func (l *FreeList[T]) Put(x *T) {
 		return
 	}
 	m := l.Memory(x)
-	if m.puts++; m.isOutdated() {
+	if m.puts++; m.review() {
 		l.Drop(x)
 		return
 	}
@@ -81,7 +81,7 @@ func (l *FreeList[T]) free(all bool) (left bool) {
 	defer l.mu.Unlock()
 	kept := l.values[:0]
 	for _, x := range l.values {
-		if all || l.Memory(x).isOutdated() {
+		if all || l.Memory(x).review() {
 			l.Drop(x)
 		} else {
 			kept = append(kept, x)

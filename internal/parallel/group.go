@@ -21,7 +21,7 @@ type Group[W any, S comparable] struct {
 
 	reserved   Reserve[S] // of an earlier call
 	reservedAt uint32     // garbage collection
-	workers    []*worker  // that the job was submitted to
+	taken      []*worker  // that the job was submitted to
 
 	// All goroutines write these, and so each has a cache line of its own.
 	_         [64]byte
@@ -32,7 +32,7 @@ type Group[W any, S comparable] struct {
 	job       job // for workers of the pool
 	_         [64]byte
 
-	task    func(i int)     // for a parallel-for
+	share   func(i int)     // one goroutine's share of the tasks, for a parallel-for
 	helpers *sync.WaitGroup // goroutines of a call in a bubble
 
 	failure atomic.Pointer[failure] // of the first task that has failed on another goroutine
@@ -57,7 +57,7 @@ func (g *Group[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, t
 	g.scratch, g.fit, g.do = scratch, fit, do
 	// The closures are built once: one per call would be an allocation per call.
 	g.job.init(g.join)
-	g.task = func(int) {
+	g.share = func(int) {
 		g.job.inside.Add(1)
 		defer g.job.leave()
 		g.join()
@@ -104,7 +104,7 @@ func (g *Group[W, S]) Run(tasks, threads int, reserve Reserve[S], parallelFor fu
 			g.do(w, i)
 		}
 	} else {
-		g.share(threads, parallelFor)
+		g.shareOut(threads, parallelFor)
 	}
 	g.raise() // if a task has failed elsewhere, this does not return either
 	returned = true
@@ -129,7 +129,7 @@ func (g *Group[W, S]) reserve(r Reserve[S]) {
 	g.getScratch(r.Threads - n)
 	g.putScratch(n)
 	workers.reserve(r.Threads - 1)
-	g.workers = slices.Grow(g.workers, r.Threads-1)
+	g.taken = slices.Grow(g.taken, r.Threads-1)
 }
 
 // getScratch gets scratch memory for n more threads and fits it.
@@ -160,13 +160,13 @@ func (g *Group[W, S]) drop() {
 	}
 }
 
-// share runs the tasks on several goroutines.
-func (g *Group[W, S]) share(threads int, parallelFor func(n int, task func(i int))) {
+// shareOut runs the tasks on several goroutines.
+func (g *Group[W, S]) shareOut(threads int, parallelFor func(n int, task func(i int))) {
 	g.joined.Store(0)
 	g.remaining.Store(int64(g.tasks)) // last: from here on goroutines take tasks
 	switch {
 	case parallelFor != nil:
-		parallelFor(threads, g.task)
+		parallelFor(threads, g.share)
 	case InBubble():
 		g.help(threads - 1)
 	default:
@@ -217,15 +217,15 @@ func (g *Group[W, S]) scratchOf(n int) *W {
 
 // submit submits the job to n workers.
 func (g *Group[W, S]) submit(n int) {
-	g.workers = submit(&g.job, n, g.workers)
+	g.taken = submit(&g.job, n, g.taken)
 }
 
 // cancel cancels the job of the workers that have not started it: no task remains.
 func (g *Group[W, S]) cancel() {
-	for _, w := range g.workers {
+	for _, w := range g.taken {
 		w.cancel(&g.job)
 	}
-	g.workers = g.workers[:0]
+	g.taken = g.taken[:0]
 }
 
 // help starts n goroutines, which belong to the bubble of the caller.

@@ -58,8 +58,8 @@ func (m *Memory) hold(bytes int) {
 }
 
 const (
-	// Memory that no call has needed for keepFor garbage collections is freed, at the
-	// latest when as many again and one more have passed.
+	// Memory that no call has needed for keepFor garbage collections is freed, after
+	// 2·keepFor+1 collections at the latest.
 	keepFor = 3
 
 	// mostHeld bounds the bytes of all recycled values. Beyond it, values are freed after
@@ -69,13 +69,13 @@ const (
 
 var (
 	totalHeld   atomic.Int64  // bytes of all recycled values, in use or free
-	collections atomic.Uint32 // garbage collections, as far as lists were not empty
+	collections atomic.Uint32 // garbage collections while a list held a value, and calls of Release
 )
 
-// isOutdated reports whether the value should be freed: all of them hold too much, or for
+// review reports whether the value should be freed: all of them hold too much, or for
 // keepFor garbage collections no call has used it, or calls have needed less than half of
 // what it holds. Now and then it begins to count anew.
-func (m *Memory) isOutdated() bool {
+func (m *Memory) review() bool {
 	if m.held > 0 && totalHeld.Load() > mostHeld {
 		return true
 	}

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// WarmGain is how much less work makes a thread worth it if its worker spins than if the
+// WarmGain: a thread is worth it for so many times less work if its worker spins than if the
 // worker must be woken.
 const WarmGain = 8
 
@@ -24,8 +24,8 @@ func Limit(threads int) int {
 	return min(threads, Oversubscription*runtime.GOMAXPROCS(0))
 }
 
-// LimitFor is Limit for a call that is worth warm threads if workers spin, or 1 if these are
-// fewer than 2: small calls of many goroutines do not meet at the lock of GOMAXPROCS.
+// LimitFor is Limit, or 1 for a call that is not worth 2 threads even if workers spin: then it
+// does not touch the lock of GOMAXPROCS.
 func LimitFor(threads int, warm float64) int {
 	if !(warm >= 2) {
 		return 1

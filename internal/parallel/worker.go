@@ -37,8 +37,8 @@ type worker struct {
 
 	number int
 
-	// children are workers whose goroutines that of this one starts first. Starting one
-	// takes 300 ns and more, which would keep the caller of many threads busy for long.
+	// children are the workers whose goroutines this one starts before it does its job.
+	// Starting one takes 300 ns and more, which would keep the caller of many threads busy.
 	children [fanOut]*worker
 
 	_ [64]byte // others poll the neighbours
@@ -76,8 +76,8 @@ const (
 // counted although it is not idle, but never the other way round.
 var spinning atomic.Int64
 
-// workers holds all workers. There are never fewer, and whoever needs one looks from the
-// first one on: so a few workers stay awake rather than all for a time.
+// workers holds all workers. None is ever removed. A search begins at the first one, so that few
+// stay awake rather than all for a time.
 var workers pool
 
 type pool struct {
@@ -185,8 +185,8 @@ func wake() {
 
 // run is the goroutine of a worker. It does jobs until the worker parks.
 func (w *worker) run() {
-	// Profiles would attribute the work to whatever the caller is labeled with that has
-	// woken the worker, for which it works only at first.
+	// A new goroutine has the profiler labels of the one that starts it, and a worker soon works
+	// for other calls.
 	pprof.SetGoroutineLabels(context.Background())
 	for i, child := range w.children {
 		if child != nil {

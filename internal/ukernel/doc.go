@@ -1,5 +1,5 @@
-// Package ukernel defines the micro-kernels that all computation of this module
-// consists of, and the tiers that implement them.
+// Package ukernel defines the micro-kernels of attention, linear layers, norms and
+// conversions, and the tiers that implement them.
 //
 // A [Tier] is one implementation for one instruction set: its micro-kernels and
 // its tuning numbers. The micro-kernels are plain functions over slices and ints,
@@ -19,6 +19,9 @@
 //     row through its weight.
 //   - A call takes at most about 100 µs, as assembly cannot be preempted. The
 //     caller cuts its work accordingly, see [RowsPerCall].
+//
+// [Norms] differ: dst may be src, a sum goes over all lanes, in the order given, every NaN is
+// 0x7fc00000, and a row is one call, however long it is.
 //
 // # Lanes
 //

@@ -44,8 +44,8 @@ type Tuning struct {
 	// more; avx2 gains from 8 rows on.
 	FullRows int
 
-	// ThreadFMAs is the number of FMAs that take as long as waking a worker, some 20 to
-	// 40 µs: with less work per thread, one more thread makes a call slower.
+	// ThreadFMAs is the number of FMAs that take so long, some 20 to 40 µs, that with less
+	// work per thread one more thread makes a call slower.
 	ThreadFMAs int
 
 	// WeightSteps is the number of rows of Wᵀ that a product of many rows with a packed

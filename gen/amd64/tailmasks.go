@@ -7,11 +7,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// maskWords is the most elements that masks can select, and one more.
+// maskWords is one more than the largest number of elements that a mask selects.
 const maskWords = spec.NormChains
 
-// masks returns where the masks of n < maskWords elements lie in a table, a vector after the other: all
-// bits of a lane are set if its element is one of them.
+// masks returns the address of the masks for the first n elements of a row, n < maskWords, one
+// vector after the other. A lane is all ones if its element is one of them, otherwise 0.
 func (g *gen) masks(n reg.GPVirtual) reg.GPVirtual {
 	table, first := g.GP64(), g.GP64()
 	g.LEAQ(g.maskTable(), table)
