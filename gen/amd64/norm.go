@@ -9,10 +9,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// RMSNorm and LayerNorm go over a row two or three times: most rows are in L1 after the first. A sum has
-// 64 chains, 4 or 8 vectors, so that the loads bound it and not the latency of an addition.
-// What is left of a row, less than 64 elements or less than a vector, is loaded and stored
-// under a mask.
+// RMSNorm and LayerNorm go over a row two or three times: most rows are in L1 after the
+// first. A sum has 64 chains, 4 or 8 vectors, so that the loads bound it and not the
+// latency of an addition. What is left of a row, less than 64 elements or less than a
+// vector, is loaded and stored under a mask.
 
 func (g *gen) RMSNorm()   { g.norm(spec.RMSNorm, false) }
 func (g *gen) LayerNorm() { g.norm(spec.LayerNorm, true) }

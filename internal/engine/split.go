@@ -9,10 +9,11 @@ import (
 )
 
 // Split-KV. If a KV head should have more tasks than it has tiles, see wantsSplit, each key
-// block of a tile is a task: as where a few queries meet a long cache. The result of a block
-// does not depend on the blocks before it; only the merging must happen in order. So threads leave the results of blocks in a ring
-// buffer, and whoever finds the next one of a tile there merges it: the bits are those of
-// one thread, and the memory does not grow with the number of blocks.
+// block of a tile is a task: as where a few queries meet a long cache. The result of a
+// block does not depend on the blocks before it; only the merging must happen in order. So
+// threads leave the results of blocks in a ring buffer, and whoever finds the next one of a
+// tile there merges it: the bits are those of one thread, and the memory does not grow with
+// the number of blocks.
 //
 // The tasks of split tiles are the first ones of the plan: block 0 of every tile, then block
 // 1 of every tile, and so on, so that several tiles are merged at the same time. Tasks are
