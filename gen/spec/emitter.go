@@ -24,6 +24,7 @@ type Emitter interface {
 	Converter
 	Exp2()
 	Tanh()
+	Activator
 	Peak()
 	Read()
 }
@@ -61,6 +62,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	emitConversions(e)
 	e.Exp2()
 	e.Tanh()
+	emitActivations(e)
 	e.Peak()
 	e.Read()
 }

@@ -34,15 +34,16 @@ func TestMain(m *testing.M) {
 // query tiles. Tests may replace any of them.
 type kernelSet struct {
 	TileKernels
-	Skinny    SkinnyKernels
-	Convert   Converters
-	Weights   WeightKernels
-	Functions Functions
+	Skinny      SkinnyKernels
+	Convert     Converters
+	Weights     WeightKernels
+	Functions   Functions
+	Activations Activations
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
-	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions}
+	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Activations}
 }
 
 // has reports whether the tier has a kernel, given as in kernelTests.
@@ -106,6 +107,12 @@ var kernelTests = []struct {
 	{"Weights.GemmF16", weightCases(f16s)},
 	{"Weights.GemmBF16", weightCases(bf16s)},
 	{"Weights.AddBias", addBiasCases},
+	{"Activations.SiLU", activationCases(siluOf)},
+	{"Activations.GELU", activationCases(geluOf)},
+	{"Activations.GELUTanh", activationCases(geluTanhOf)},
+	{"Activations.SwiGLU", gatedCases(swigluOf)},
+	{"Activations.GeGLU", gatedCases(gegluOf)},
+	{"Activations.GeGLUTanh", gatedCases(gegluTanhOf)},
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must
@@ -261,10 +268,11 @@ func reference(w int) *kernelSet {
 			},
 			LaneKernels: &lanes,
 		},
-		Skinny:    referenceSkinny(w),
-		Convert:   genericKernels.Convert,
-		Weights:   referenceWeights,
-		Functions: genericKernels.Functions,
+		Skinny:      referenceSkinny(w),
+		Convert:     genericKernels.Convert,
+		Weights:     referenceWeights,
+		Functions:   genericKernels.Functions,
+		Activations: genericKernels.Activations,
 	}
 }
 

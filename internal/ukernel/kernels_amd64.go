@@ -44,6 +44,14 @@ var avx2Kernels = Kernels{
 		Exp2:     asm.Exp2AVX2,
 		Tanh:     asm.TanhAVX2,
 	},
+	Activations: Activations{
+		SiLU:      asm.SiLUAVX2,
+		GELU:      asm.GELUAVX2,
+		GELUTanh:  asm.GELUTanhAVX2,
+		SwiGLU:    asm.SwiGLUAVX2,
+		GeGLU:     asm.GeGLUAVX2,
+		GeGLUTanh: asm.GeGLUTanhAVX2,
+	},
 }
 
 var avx2Lanes = LaneKernels{
@@ -97,6 +105,14 @@ var avx512Kernels = Kernels{
 		Additive: asm.AdditiveAVX512,
 		Exp2:     asm.Exp2AVX512,
 		Tanh:     asm.TanhAVX512,
+	},
+	Activations: Activations{
+		SiLU:      asm.SiLUAVX512,
+		GELU:      asm.GELUAVX512,
+		GELUTanh:  asm.GELUTanhAVX512,
+		SwiGLU:    asm.SwiGLUAVX512,
+		GeGLU:     asm.GeGLUAVX512,
+		GeGLUTanh: asm.GeGLUTanhAVX512,
 	},
 }
 

@@ -44,6 +44,14 @@ var neonKernels = Kernels{
 		Exp2:     asm.Exp2NEON,
 		Tanh:     asm.TanhNEON,
 	},
+	Activations: Activations{
+		SiLU:      asm.SiLUNEON,
+		GELU:      asm.GELUNEON,
+		GELUTanh:  asm.GELUTanhNEON,
+		SwiGLU:    asm.SwiGLUNEON,
+		GeGLU:     asm.GeGLUNEON,
+		GeGLUTanh: asm.GeGLUTanhNEON,
+	},
 }
 
 var neonLanes = LaneKernels{

@@ -51,5 +51,6 @@ var genericKernels = Kernels{
 		GemmBF16: fallback.WeightGemmBF16,
 		AddBias:  fallback.AddBias,
 	},
-	Functions: Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
+	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
+	Activations: genericActivations,
 }
