@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
@@ -36,6 +37,9 @@ func tensors(o func(w *world) kernel.Options) func(w *world) []any {
 		return []any{out, q, k, v, o(w)}
 	}
 }
+
+func twoSlices(w *world) []any   { return []any{w.floats(7), w.floats(7)} }
+func threeSlices(w *world) []any { return []any{w.floats(7), w.floats(7), w.floats(7)} }
 
 func noOptions(*world) kernel.Options { return kernel.Options{} }
 
@@ -217,6 +221,12 @@ var table = []entry{
 	{name: "rope.Rope.CosSin", f: (*rope.Rope).CosSin, args: func(w *world) []any { return []any{w.rope(), 3, w.floats(2), w.floats(2)} }},
 	{name: "rope.Rope.Dims", f: (*rope.Rope).Dims, args: func(w *world) []any { return []any{w.rope()} }},
 
+	{name: "activation.SiLU", f: activation.SiLU, args: twoSlices},
+	{name: "activation.GELU", f: activation.GELU, args: twoSlices},
+	{name: "activation.GELUTanh", f: activation.GELUTanh, args: twoSlices},
+	{name: "activation.SwiGLU", f: activation.SwiGLU, args: threeSlices},
+	{name: "activation.GeGLU", f: activation.GeGLU, args: threeSlices},
+	{name: "activation.GeGLUTanh", f: activation.GeGLUTanh, args: threeSlices},
 	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
 	{name: "numeric.Log2", f: numeric.Log2, args: list(float32(1))},
 	{name: "numeric.Tanh", f: numeric.Tanh, args: list(float32(1))},
