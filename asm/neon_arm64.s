@@ -119,90 +119,94 @@ DATA geluNEON<>+52(SB)/4, $0x3ec64702
 DATA geluNEON<>+56(SB)/4, $0x3ec96cad
 DATA geluNEON<>+60(SB)/4, $0x3ecae9be
 DATA geluNEON<>+64(SB)/4, $0x3f000000
-DATA geluNEON<>+68(SB)/4, $0x3e3e7548
-DATA geluNEON<>+72(SB)/4, $0x3da751b4
-DATA geluNEON<>+76(SB)/4, $0x3d027040
-DATA geluNEON<>+80(SB)/4, $0x3c3812eb
+DATA geluNEON<>+68(SB)/4, $0x3e3e7545
+DATA geluNEON<>+72(SB)/4, $0x3da751b2
+DATA geluNEON<>+76(SB)/4, $0x3d02703a
+DATA geluNEON<>+80(SB)/4, $0x3c3812ec
 DATA geluNEON<>+84(SB)/4, $0x3b7bf105
 DATA geluNEON<>+88(SB)/4, $0x3aa79641
 DATA geluNEON<>+92(SB)/4, $0x39dd7cbd
 DATA geluNEON<>+96(SB)/4, $0xbecc41ed
 DATA geluNEON<>+100(SB)/4, $0xbdfb66ec
-DATA geluNEON<>+104(SB)/4, $0xbd389253
-DATA geluNEON<>+108(SB)/4, $0xbc64a817
-DATA geluNEON<>+112(SB)/4, $0xbb73502c
+DATA geluNEON<>+104(SB)/4, $0xbd389250
+DATA geluNEON<>+108(SB)/4, $0xbc64a827
+DATA geluNEON<>+112(SB)/4, $0xbb735030
 DATA geluNEON<>+116(SB)/4, $0xba72e082
 DATA geluNEON<>+120(SB)/4, $0xb965655d
 DATA geluNEON<>+124(SB)/4, $0xb8545248
-DATA geluNEON<>+128(SB)/4, $0x3e7fef49
-DATA geluNEON<>+132(SB)/4, $0x3d856340
-DATA geluNEON<>+136(SB)/4, $0x3ca6f372
+DATA geluNEON<>+128(SB)/4, $0x3e7fef5d
+DATA geluNEON<>+132(SB)/4, $0x3d856371
+DATA geluNEON<>+136(SB)/4, $0x3ca6f38e
 DATA geluNEON<>+140(SB)/4, $0x3ba7e661
 DATA geluNEON<>+144(SB)/4, $0x3a897551
 DATA geluNEON<>+148(SB)/4, $0x394b38b6
 DATA geluNEON<>+152(SB)/4, $0x3809a63d
 DATA geluNEON<>+156(SB)/4, $0x36b37e2f
-DATA geluNEON<>+160(SB)/4, $0xbe076976
+DATA geluNEON<>+160(SB)/4, $0xbe0769bf
 DATA geluNEON<>+164(SB)/4, $0xbcf448f1
-DATA geluNEON<>+168(SB)/4, $0xbc043e5a
+DATA geluNEON<>+168(SB)/4, $0xbc043e5c
 DATA geluNEON<>+172(SB)/4, $0xbadbab04
 DATA geluNEON<>+176(SB)/4, $0xb98ca690
 DATA geluNEON<>+180(SB)/4, $0xb81c4d54
 DATA geluNEON<>+184(SB)/4, $0xb699481a
 DATA geluNEON<>+188(SB)/4, $0xb50d64d1
-DATA geluNEON<>+192(SB)/4, $0x3d702f08
+DATA geluNEON<>+192(SB)/4, $0x3d702fe5
 DATA geluNEON<>+196(SB)/4, $0x3c4bdd1d
-DATA geluNEON<>+200(SB)/4, $0x3b43298e
-DATA geluNEON<>+204(SB)/4, $0x3a096e22
+DATA geluNEON<>+200(SB)/4, $0x3b432920
+DATA geluNEON<>+204(SB)/4, $0x3a096db1
 DATA geluNEON<>+208(SB)/4, $0x388d92da
 DATA geluNEON<>+212(SB)/4, $0x36f18d91
 DATA geluNEON<>+216(SB)/4, $0x352e2774
 DATA geluNEON<>+220(SB)/4, $0x33658a63
-DATA geluNEON<>+224(SB)/4, $0xbc8b7ba6
+DATA geluNEON<>+224(SB)/4, $0xbc8b7b6b
 DATA geluNEON<>+228(SB)/4, $0xbb9aedf1
 DATA geluNEON<>+232(SB)/4, $0xba82f329
 DATA geluNEON<>+236(SB)/4, $0xb91abc38
-DATA geluNEON<>+240(SB)/4, $0xb7820b23
+DATA geluNEON<>+240(SB)/4, $0xb7820b21
 DATA geluNEON<>+244(SB)/4, $0xb5a6aed1
 DATA geluNEON<>+248(SB)/4, $0xb3b1ca7f
 DATA geluNEON<>+252(SB)/4, $0xb1ac238b
-DATA geluNEON<>+256(SB)/4, $0x41666666
-DATA geluNEON<>+260(SB)/4, $0x41666666
-DATA geluNEON<>+264(SB)/4, $0x41666666
-DATA geluNEON<>+268(SB)/4, $0x41666666
-DATA geluNEON<>+272(SB)/4, $0x3fa09cea
-DATA geluNEON<>+276(SB)/4, $0x3fa09cea
-DATA geluNEON<>+280(SB)/4, $0x3fa09cea
-DATA geluNEON<>+284(SB)/4, $0x3fa09cea
-DATA geluNEON<>+288(SB)/4, $0x3f9a8279
-DATA geluNEON<>+292(SB)/4, $0x3f9a8279
-DATA geluNEON<>+296(SB)/4, $0x3f9a8279
-DATA geluNEON<>+300(SB)/4, $0x3f9a8279
-DATA geluNEON<>+304(SB)/4, $0x4b400020
-DATA geluNEON<>+308(SB)/4, $0x4b400020
-DATA geluNEON<>+312(SB)/4, $0x4b400020
-DATA geluNEON<>+316(SB)/4, $0x4b400020
-DATA geluNEON<>+320(SB)/4, $0xbf38aa3b
-DATA geluNEON<>+324(SB)/4, $0xbf38aa3b
-DATA geluNEON<>+328(SB)/4, $0xbf38aa3b
-DATA geluNEON<>+332(SB)/4, $0xbf38aa3b
-DATA geluNEON<>+336(SB)/4, $0xb2257060
-DATA geluNEON<>+340(SB)/4, $0xb2257060
-DATA geluNEON<>+344(SB)/4, $0xb2257060
-DATA geluNEON<>+348(SB)/4, $0xb2257060
-DATA geluNEON<>+352(SB)/4, $0x2f800000
-DATA geluNEON<>+356(SB)/4, $0x2f800000
-DATA geluNEON<>+360(SB)/4, $0x2f800000
-DATA geluNEON<>+364(SB)/4, $0x2f800000
-DATA geluNEON<>+368(SB)/4, $0x04040404
-DATA geluNEON<>+372(SB)/4, $0x04040404
-DATA geluNEON<>+376(SB)/4, $0x04040404
-DATA geluNEON<>+380(SB)/4, $0x04040404
-DATA geluNEON<>+384(SB)/4, $0x03020100
-DATA geluNEON<>+388(SB)/4, $0x03020100
-DATA geluNEON<>+392(SB)/4, $0x03020100
-DATA geluNEON<>+396(SB)/4, $0x03020100
-GLOBL geluNEON<>(SB), RODATA|NOPTR, $400
+DATA geluNEON<>+256(SB)/4, $0xc1666666
+DATA geluNEON<>+260(SB)/4, $0xc1666666
+DATA geluNEON<>+264(SB)/4, $0xc1666666
+DATA geluNEON<>+268(SB)/4, $0xc1666666
+DATA geluNEON<>+272(SB)/4, $0x40c00000
+DATA geluNEON<>+276(SB)/4, $0x40c00000
+DATA geluNEON<>+280(SB)/4, $0x40c00000
+DATA geluNEON<>+284(SB)/4, $0x40c00000
+DATA geluNEON<>+288(SB)/4, $0x3fa09cea
+DATA geluNEON<>+292(SB)/4, $0x3fa09cea
+DATA geluNEON<>+296(SB)/4, $0x3fa09cea
+DATA geluNEON<>+300(SB)/4, $0x3fa09cea
+DATA geluNEON<>+304(SB)/4, $0x3f9a8279
+DATA geluNEON<>+308(SB)/4, $0x3f9a8279
+DATA geluNEON<>+312(SB)/4, $0x3f9a8279
+DATA geluNEON<>+316(SB)/4, $0x3f9a8279
+DATA geluNEON<>+320(SB)/4, $0x4b400020
+DATA geluNEON<>+324(SB)/4, $0x4b400020
+DATA geluNEON<>+328(SB)/4, $0x4b400020
+DATA geluNEON<>+332(SB)/4, $0x4b400020
+DATA geluNEON<>+336(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+340(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+344(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+348(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+352(SB)/4, $0xb2257060
+DATA geluNEON<>+356(SB)/4, $0xb2257060
+DATA geluNEON<>+360(SB)/4, $0xb2257060
+DATA geluNEON<>+364(SB)/4, $0xb2257060
+DATA geluNEON<>+368(SB)/4, $0x2f800000
+DATA geluNEON<>+372(SB)/4, $0x2f800000
+DATA geluNEON<>+376(SB)/4, $0x2f800000
+DATA geluNEON<>+380(SB)/4, $0x2f800000
+DATA geluNEON<>+384(SB)/4, $0x04040404
+DATA geluNEON<>+388(SB)/4, $0x04040404
+DATA geluNEON<>+392(SB)/4, $0x04040404
+DATA geluNEON<>+396(SB)/4, $0x04040404
+DATA geluNEON<>+400(SB)/4, $0x03020100
+DATA geluNEON<>+404(SB)/4, $0x03020100
+DATA geluNEON<>+408(SB)/4, $0x03020100
+DATA geluNEON<>+412(SB)/4, $0x03020100
+GLOBL geluNEON<>(SB), RODATA|NOPTR, $416
 
 DATA spreadNEON<>+0(SB)/4, $0x00000000
 DATA spreadNEON<>+4(SB)/4, $0x01010101
@@ -53923,19 +53927,21 @@ TEXT ·GELUNEON(SB), NOSPLIT, $0-48
 	// The last vector is computed first and kept in a register.
 	ADD R4<<2, R3, R5
 	FMOVQ (R5), F18
-	WORD $0x4ea0fa53 // fabs v19.4s, v18.4s
 	FMOVQ 256(R0), F22
-	WORD $0x4eb6f673 // fmin v19.4s, v19.4s, v22.4s
+	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
 
 	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 288(R0), F25
-	FMOVQ 272(R0), F26
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
 	VORR V25.B16, V25.B16, V24.B16
 	VFMLA V26.S4, V19.S4, V24.S4
 	VSUB V25.S4, V24.S4, V24.S4
 	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 384(R0), F22
-	FMOVQ 368(R0), F25
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
 	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
 
 	// T(a), a polynomial in the distance from its point.
@@ -53959,15 +53965,15 @@ TEXT ·GELUNEON(SB), NOSPLIT, $0-48
 	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
 	VORR V22.B16, V22.B16, V23.B16
 	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 320(R0), F26
-	FMOVQ 304(R0), F27
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
 
 	// t = n + r, n an integer in the low bits of k.
 	VORR V27.B16, V27.B16, V24.B16
 	VFMLA V26.S4, V22.S4, V24.S4
 	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 336(R0), F28
+	FMOVQ 352(R0), F28
 	VFMLA V28.S4, V22.S4, V25.S4
 	VFMLS V26.S4, V23.S4, V25.S4
 
@@ -53986,7 +53992,7 @@ TEXT ·GELUNEON(SB), NOSPLIT, $0-48
 	VFMLA V25.S4, V26.S4, V21.S4
 	VSHL $23, V24.S4, V24.S4
 	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 352(R0), F26
+	FMOVQ 368(R0), F26
 	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
 
 	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
@@ -54000,19 +54006,21 @@ TEXT ·GELUNEON(SB), NOSPLIT, $0-48
 
 vector:
 	FMOVQ.P 16(R3), F17
-	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
 	FMOVQ 256(R0), F22
-	WORD $0x4eb6f673 // fmin v19.4s, v19.4s, v22.4s
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
 
 	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 288(R0), F25
-	FMOVQ 272(R0), F26
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
 	VORR V25.B16, V25.B16, V24.B16
 	VFMLA V26.S4, V19.S4, V24.S4
 	VSUB V25.S4, V24.S4, V24.S4
 	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 384(R0), F22
-	FMOVQ 368(R0), F25
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
 	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
 
 	// T(a), a polynomial in the distance from its point.
@@ -54036,15 +54044,15 @@ vector:
 	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
 	VORR V22.B16, V22.B16, V23.B16
 	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 320(R0), F26
-	FMOVQ 304(R0), F27
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
 
 	// t = n + r, n an integer in the low bits of k.
 	VORR V27.B16, V27.B16, V24.B16
 	VFMLA V26.S4, V22.S4, V24.S4
 	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 336(R0), F28
+	FMOVQ 352(R0), F28
 	VFMLA V28.S4, V22.S4, V25.S4
 	VFMLS V26.S4, V23.S4, V25.S4
 
@@ -54063,7 +54071,7 @@ vector:
 	VFMLA V25.S4, V26.S4, V21.S4
 	VSHL $23, V24.S4, V24.S4
 	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 352(R0), F26
+	FMOVQ 368(R0), F26
 	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
 
 	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
@@ -54082,19 +54090,21 @@ last:
 single:
 	CBZ R4, done
 	FMOVS.P 4(R3), F17
-	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
 	FMOVQ 256(R0), F22
-	WORD $0x4eb6f673 // fmin v19.4s, v19.4s, v22.4s
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
 
 	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 288(R0), F25
-	FMOVQ 272(R0), F26
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
 	VORR V25.B16, V25.B16, V24.B16
 	VFMLA V26.S4, V19.S4, V24.S4
 	VSUB V25.S4, V24.S4, V24.S4
 	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 384(R0), F22
-	FMOVQ 368(R0), F25
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
 	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
 
 	// T(a), a polynomial in the distance from its point.
@@ -54118,15 +54128,15 @@ single:
 	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
 	VORR V22.B16, V22.B16, V23.B16
 	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 320(R0), F26
-	FMOVQ 304(R0), F27
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
 
 	// t = n + r, n an integer in the low bits of k.
 	VORR V27.B16, V27.B16, V24.B16
 	VFMLA V26.S4, V22.S4, V24.S4
 	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 336(R0), F28
+	FMOVQ 352(R0), F28
 	VFMLA V28.S4, V22.S4, V25.S4
 	VFMLS V26.S4, V23.S4, V25.S4
 
@@ -54145,7 +54155,7 @@ single:
 	VFMLA V25.S4, V26.S4, V21.S4
 	VSHL $23, V24.S4, V24.S4
 	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 352(R0), F26
+	FMOVQ 368(R0), F26
 	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
 
 	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
@@ -54554,19 +54564,21 @@ TEXT ·GeGLUNEON(SB), NOSPLIT, $0-72
 	// The last vector is computed first and kept in a register.
 	ADD R4<<2, R3, R6
 	FMOVQ (R6), F18
-	WORD $0x4ea0fa53 // fabs v19.4s, v18.4s
 	FMOVQ 256(R0), F22
-	WORD $0x4eb6f673 // fmin v19.4s, v19.4s, v22.4s
+	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
 
 	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 288(R0), F25
-	FMOVQ 272(R0), F26
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
 	VORR V25.B16, V25.B16, V24.B16
 	VFMLA V26.S4, V19.S4, V24.S4
 	VSUB V25.S4, V24.S4, V24.S4
 	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 384(R0), F22
-	FMOVQ 368(R0), F25
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
 	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
 
 	// T(a), a polynomial in the distance from its point.
@@ -54590,15 +54602,15 @@ TEXT ·GeGLUNEON(SB), NOSPLIT, $0-72
 	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
 	VORR V22.B16, V22.B16, V23.B16
 	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 320(R0), F26
-	FMOVQ 304(R0), F27
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
 
 	// t = n + r, n an integer in the low bits of k.
 	VORR V27.B16, V27.B16, V24.B16
 	VFMLA V26.S4, V22.S4, V24.S4
 	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 336(R0), F28
+	FMOVQ 352(R0), F28
 	VFMLA V28.S4, V22.S4, V25.S4
 	VFMLS V26.S4, V23.S4, V25.S4
 
@@ -54617,7 +54629,7 @@ TEXT ·GeGLUNEON(SB), NOSPLIT, $0-72
 	VFMLA V25.S4, V26.S4, V21.S4
 	VSHL $23, V24.S4, V24.S4
 	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 352(R0), F26
+	FMOVQ 368(R0), F26
 	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
 
 	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
@@ -54634,19 +54646,21 @@ TEXT ·GeGLUNEON(SB), NOSPLIT, $0-72
 
 vector:
 	FMOVQ.P 16(R3), F17
-	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
 	FMOVQ 256(R0), F22
-	WORD $0x4eb6f673 // fmin v19.4s, v19.4s, v22.4s
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
 
 	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 288(R0), F25
-	FMOVQ 272(R0), F26
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
 	VORR V25.B16, V25.B16, V24.B16
 	VFMLA V26.S4, V19.S4, V24.S4
 	VSUB V25.S4, V24.S4, V24.S4
 	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 384(R0), F22
-	FMOVQ 368(R0), F25
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
 	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
 
 	// T(a), a polynomial in the distance from its point.
@@ -54670,15 +54684,15 @@ vector:
 	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
 	VORR V22.B16, V22.B16, V23.B16
 	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 320(R0), F26
-	FMOVQ 304(R0), F27
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
 
 	// t = n + r, n an integer in the low bits of k.
 	VORR V27.B16, V27.B16, V24.B16
 	VFMLA V26.S4, V22.S4, V24.S4
 	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 336(R0), F28
+	FMOVQ 352(R0), F28
 	VFMLA V28.S4, V22.S4, V25.S4
 	VFMLS V26.S4, V23.S4, V25.S4
 
@@ -54697,7 +54711,7 @@ vector:
 	VFMLA V25.S4, V26.S4, V21.S4
 	VSHL $23, V24.S4, V24.S4
 	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 352(R0), F26
+	FMOVQ 368(R0), F26
 	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
 
 	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
@@ -54718,19 +54732,21 @@ last:
 single:
 	CBZ R4, done
 	FMOVS.P 4(R3), F17
-	WORD $0x4ea0fa33 // fabs v19.4s, v17.4s
 	FMOVQ 256(R0), F22
-	WORD $0x4eb6f673 // fmin v19.4s, v19.4s, v22.4s
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
 
 	// The interval of a, as the numbers of the bytes of its numbers in the tables.
-	FMOVQ 288(R0), F25
-	FMOVQ 272(R0), F26
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
 	VORR V25.B16, V25.B16, V24.B16
 	VFMLA V26.S4, V19.S4, V24.S4
 	VSUB V25.S4, V24.S4, V24.S4
 	VUSHR $22, V24.S4, V24.S4
-	FMOVQ 384(R0), F22
-	FMOVQ 368(R0), F25
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
 	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
 
 	// T(a), a polynomial in the distance from its point.
@@ -54754,15 +54770,15 @@ single:
 	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
 	VORR V22.B16, V22.B16, V23.B16
 	VFMLS V19.S4, V19.S4, V23.S4
-	FMOVQ 320(R0), F26
-	FMOVQ 304(R0), F27
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
 
 	// t = n + r, n an integer in the low bits of k.
 	VORR V27.B16, V27.B16, V24.B16
 	VFMLA V26.S4, V22.S4, V24.S4
 	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V25.S4
-	FMOVQ 336(R0), F28
+	FMOVQ 352(R0), F28
 	VFMLA V28.S4, V22.S4, V25.S4
 	VFMLS V26.S4, V23.S4, V25.S4
 
@@ -54781,7 +54797,7 @@ single:
 	VFMLA V25.S4, V26.S4, V21.S4
 	VSHL $23, V24.S4, V24.S4
 	VADD V24.S4, V21.S4, V21.S4
-	FMOVQ 352(R0), F26
+	FMOVQ 368(R0), F26
 	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
 
 	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.

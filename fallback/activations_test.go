@@ -98,7 +98,7 @@ func TestGELUPoints(t *testing.T) {
 			t.Errorf("point %d belongs to %d", k, got)
 		}
 	}
-	last := math.Float32bits(FMA(geluLimit, geluDensity, geluStart))
+	last := math.Float32bits(FMA(-geluLowest, geluDensity, geluStart))
 	if last-geluStartBits >= 8<<22 || math.Float32bits(geluStart) != geluStartBits {
 		t.Error("the intervals do not cover all numbers up to the limit")
 	}

@@ -10,11 +10,11 @@ var geluPoints = [8]struct {
 	c            uint32
 	coefficients [7]uint32
 }{
-	{0x00000000, [7]uint32{0x00000000, 0x3f000000, 0xbecc41ed, 0x3e7fef49, 0xbe076976, 0x3d702f08, 0xbc8b7ba6}},
-	{0x3f2e4a17, [7]uint32{0x3e59fb84, 0x3e3e7548, 0xbdfb66ec, 0x3d856340, 0xbcf448f1, 0x3c4bdd1d, 0xbb9aedf1}},
-	{0x3fae61e6, [7]uint32{0x3e98b188, 0x3da751b4, 0xbd389253, 0x3ca6f372, 0xbc043e5a, 0x3b43298e, 0xba82f329}},
-	{0x401484a2, [7]uint32{0x3eb231d3, 0x3d027040, 0xbc64a817, 0x3ba7e661, 0xbadbab04, 0x3a096e22, 0xb91abc38}},
-	{0x406c3827, [7]uint32{0x3ebfbdf4, 0x3c3812eb, 0xbb73502c, 0x3a897551, 0xb98ca690, 0x388d92da, 0xb7820b23}},
+	{0x00000000, [7]uint32{0x00000000, 0x3f000000, 0xbecc41ed, 0x3e7fef5d, 0xbe0769bf, 0x3d702fe5, 0xbc8b7b6b}},
+	{0x3f2e4a17, [7]uint32{0x3e59fb84, 0x3e3e7545, 0xbdfb66ec, 0x3d856371, 0xbcf448f1, 0x3c4bdd1d, 0xbb9aedf1}},
+	{0x3fae61e6, [7]uint32{0x3e98b188, 0x3da751b2, 0xbd389250, 0x3ca6f38e, 0xbc043e5c, 0x3b432920, 0xba82f329}},
+	{0x401484a2, [7]uint32{0x3eb231d3, 0x3d02703a, 0xbc64a827, 0x3ba7e661, 0xbadbab04, 0x3a096db1, 0xb91abc38}},
+	{0x406c3827, [7]uint32{0x3ebfbdf4, 0x3c3812ec, 0xbb735030, 0x3a897551, 0xb98ca690, 0x388d92da, 0xb7820b21}},
 	{0x40b30e31, [7]uint32{0x3ec64702, 0x3b7bf105, 0xba72e082, 0x394b38b6, 0xb81c4d54, 0x36f18d91, 0xb5a6aed1}},
 	{0x41050e21, [7]uint32{0x3ec96cad, 0x3aa79641, 0xb965655d, 0x3809a63d, 0xb699481a, 0x352e2774, 0xb3b1ca7f}},
 	{0x41433670, [7]uint32{0x3ecae9be, 0x39dd7cbd, 0xb8545248, 0x36b37e2f, 0xb50d64d1, 0x33658a63, 0xb1ac238b}},
@@ -26,8 +26,11 @@ const (
 	geluDensity   = 0x1.4139d4p0
 	geluStart     = 0x1.3504f2p0
 	geluStartBits = 0x3f9a8279
-	geluLimit     = 0x1.ccccccp3 // the result of its negative is -0
 )
+
+// Below the lowest number the result is -0. From some number below the highest on it is x,
+// and the exponential need not become subnormal, which is slow on some CPUs.
+const geluLowest, geluHighest = -0x1.ccccccp3, 6
 
 // The two floats of -log2 e/2, and a power of 2 that keeps e^(-a²/2) a normal number.
 const (
@@ -42,10 +45,8 @@ const (
 // +Inf and NaN for NaN. It is max(x, 0) - |x|·Q(|x|), and the product is T·e^(-x²/2). T
 // is at most 0.4, and the exponential takes care of the magnitude.
 func GELU(x float32) float32 {
-	a := float32(math.Abs(float64(x)))
-	if a > geluLimit {
-		a = geluLimit
-	}
+	_, c := limit(x, geluLowest, geluHighest)
+	a := float32(math.Abs(float64(c)))
 	// e^(-a²/2) = 2^(n+r). s+e is a².
 	s := float32(a * a)
 	e := FMA(a, a, -s)

@@ -178,19 +178,20 @@ func (g *gen) square(a reg.Register) (s, e reg.VecVirtual) {
 	return s, e
 }
 
-// gelu is max(x, 0) - T(a)·e^(-a²/2), a = |x|. The maximum of +0 and -0 is x, and that of a
+// gelu is max(x, 0) - T(a)·e^(-a²/2), where a is |x| within limits. The maximum of +0 and -0 is x, and that of a
 // NaN.
 func (g *gen) gelu() (init func(), compute func(x reg.VecVirtual) reg.VecVirtual) {
 	var e exponential
-	var sign, limit, zero reg.VecVirtual
-	var high, low, unscale, density, start, points operand.Op
+	var sign, lowest, zero reg.VecVirtual
+	var highest, high, low, unscale, density, start, points operand.Op
 	var tables [len(spec.GELUT)]operand.Op
 	return func() {
-			sign, limit, zero = g.vec(), g.vec(), g.vec()
+			sign, lowest, zero = g.vec(), g.vec(), g.vec()
 			g.VMOVUPS(g.constant(spec.SignBit), sign)
-			g.VMOVUPS(g.constant(spec.GELULimit), limit)
+			g.VMOVUPS(g.constant(spec.GELULowest), lowest)
 			g.zero(g.Context, zero)
 			e = g.exponential(spec.GELURound)
+			highest = g.constant(spec.GELUHighest)
 			high, low, unscale = g.constant(spec.GELUHigh), g.constant(spec.GELULow), g.constant(spec.GELUUnscale)
 			density, start = g.constant(spec.GELUDensity), g.constant(spec.GELUStart)
 			points = g.repeated("geluC", spec.GELUC...)
@@ -199,8 +200,9 @@ func (g *gen) gelu() (init func(), compute func(x reg.VecVirtual) reg.VecVirtual
 			}
 		}, func(x reg.VecVirtual) reg.VecVirtual {
 			a := g.vec()
-			g.VANDNPS(x, sign, a)
-			g.VMINPS(a, limit, a)
+			g.VMAXPS(x, lowest, a)
+			g.VMINPS(highest, a, a)
+			g.VANDNPS(a, sign, a)
 			t := g.geluTail(a, density, start, points, tables[:])
 			s, rest := g.square(a)
 			k, r := e.split(g, s, high)

@@ -132,7 +132,8 @@ func (g *neon) square(s, e, a a64.Vec) {
 
 // The places of constants in geluData, after the tables.
 const (
-	geluLimit = iota
+	geluLowest = iota
+	geluHighest
 	geluDensity
 	geluStart
 	geluRound
@@ -150,7 +151,7 @@ func geluData() []uint32 {
 		words = append(words, t...)
 	}
 	for _, bits := range [geluValues]uint32{
-		geluLimit: spec.GELULimit, geluDensity: spec.GELUDensity, geluStart: spec.GELUStart, geluRound: spec.GELURound,
+		geluLowest: spec.GELULowest, geluHighest: spec.GELUHighest, geluDensity: spec.GELUDensity, geluStart: spec.GELUStart, geluRound: spec.GELURound,
 		geluHigh: spec.GELUHigh, geluLow: spec.GELULow, geluUnscale: spec.GELUUnscale,
 		geluSpread: tanhSpread, geluBytes: firstBytes,
 	} {
@@ -200,8 +201,9 @@ func (g *neon) gelu() func(x a64.Vec) {
 		g.Scope(func() {
 			a, t, p := g.Vec(), g.Vec(), g.Vec()
 			g.Scope(func() {
-				g.FABS(a, x)
-				g.FMIN(a, a, g.geluValue(e, geluLimit))
+				g.FMAX(a, x, g.geluValue(e, geluLowest))
+				g.FMIN(a, a, g.geluValue(e, geluHighest))
+				g.FABS(a, a)
 			})
 			g.Scope(func() { g.geluTail(e, t, a) })
 			g.Scope(func() { g.geluPower(e, p, a) })
