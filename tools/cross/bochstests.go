@@ -15,6 +15,11 @@ var bochsTests = []testedPackage{
 		run:  "TestGemm",
 	},
 	{
+		path: "activation",
+		must: []string{"TestActivations", "TestGated"},
+		run:  "TestActivations|TestGated$",
+	},
+	{
 		path: "numeric",
 		must: []string{"TestSliceFunctions", "TestSixteenBitsStay"},
 		run:  "TestSliceFunctions|TestSixteenBitsStay",
