@@ -45,8 +45,8 @@ var bochsTests = []testedPackage{
 	// accesses outside of the slices as well.
 	{
 		path: "internal/ukernel",
-		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestWidenAll"},
-		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Weights.AddBias|Skinny.[SMU])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestWidenAll",
+		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
+		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Weights.AddBias|Skinny.[SMU])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
 		skip: "TestGuard/kernel=Convert.NarrowF16",
 	},
 	{
