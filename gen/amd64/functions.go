@@ -17,8 +17,8 @@ func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) 
 	g.function(f)
 	dst, src, count := g.slice("dst"), g.slice("src"), g.sliceLen("dst")
 	init()
-	at := func(_ reg.Register, x reg.VecVirtual) reg.VecVirtual { return compute(x) }
-	g.elementwise(dst, src, count, at, at)
+	anywhere := func(_ reg.Register, x reg.VecVirtual) reg.VecVirtual { return compute(x) }
+	g.elementwise(dst, src, count, anywhere, anywhere)
 }
 
 // elementwise emits the loops of a function over count elements. vector and single compute
