@@ -290,12 +290,12 @@
 //
 //	c[0..7] = 00000000 3f2e4a17 3fae61e6 401484a2 406c3827 40b30e31 41050e21 41433670
 //	t0[0..7] = 00000000 3e59fb84 3e98b188 3eb231d3 3ebfbdf4 3ec64702 3ec96cad 3ecae9be
-//	t1[0..7] = 3f000000 3e3e7545 3da751b2 3d02703a 3c3812ec 3b7bf105 3aa79641 39dd7cbd
-//	t2[0..7] = becc41ed bdfb66ec bd389250 bc64a827 bb735030 ba72e082 b965655d b8545248
-//	t3[0..7] = 3e7fef5d 3d856371 3ca6f38e 3ba7e661 3a897551 394b38b6 3809a63d 36b37e2f
-//	t4[0..7] = be0769bf bcf448f1 bc043e5c badbab04 b98ca690 b81c4d54 b699481a b50d64d1
-//	t5[0..7] = 3d702fe5 3c4bdd1d 3b432920 3a096db1 388d92da 36f18d91 352e2774 33658a63
-//	t6[0..7] = bc8b7b6b bb9aedf1 ba82f329 b91abc38 b7820b21 b5a6aed1 b3b1ca7f b1ac238b
+//	t1[0..7] = 3f000000 3e3e7545 3da751b2 3d027030 3c3812ec 3b7bf105 3aa79641 39dd7cbd
+//	t2[0..7] = becc41ed bdfb66ec bd389250 bc64a81c bb735030 ba72e082 b965655d b8545248
+//	t3[0..7] = 3e7fef6c 3d856371 3ca6f38e 3ba7e8da 3a897551 394b38b6 3809a63d 36b37e2f
+//	t4[0..7] = be0769be bcf448f1 bc043e5c badbba97 b98ca690 b81c4d54 b699481a b50d64d1
+//	t5[0..7] = 3d70308e 3c4bdd1d 3b432920 3a09540c 388d92da 36f18d91 352e2774 33658a63
+//	t6[0..7] = bc8b8d3a bb9aedf1 ba82f329 b918d8cd b7820b21 b5a6aed1 b3b1ca7f b1ac238b
 //
 // The product of p(r) and 2^n is exact unless it is subnormal, where it is rounded once.
 // This is max(x, 0) - T·e^(-x²/2). Over all floats its error is at most EGELU ulp.
