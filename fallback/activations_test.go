@@ -14,11 +14,11 @@ var activations = []struct {
 	exact  func(x float64) float64
 	maxULP float64
 }{
-	{"SiLU", SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, 2.40},
-	{"GELU", GELU, func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) }, 3.00},
+	{"SiLU", SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, 2.39},
+	{"GELU", GELU, func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) }, 2.75},
 	{"GELUTanh", GELUTanh, func(x float64) float64 {
 		return x / (1 + math.Exp(-2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
-	}, 2.20},
+	}, 2.34},
 }
 
 // finiteBits lists the bits of the first and the last finite number of both signs.

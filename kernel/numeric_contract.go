@@ -258,7 +258,7 @@
 //	y = z / (2^-h + p(r)·2^(n-h)) · 2^-h
 //
 // Each operation of y rounds, from left to right, but for the product of p(r) and a power of
-// 2, which is exact. Over all floats its error is at most ESILU ulp.
+// 2, which is exact. Over all floats its error is at most 2.39 ulp.
 //
 // GELUTanh(x), which is x/2·(1 + tanh(sqrt(2/π)·(x + 0.044715·x³))) = x/(1+2^t), with t =
 // c·(u+v), is the y of SiLU with other z, c, n and r:
@@ -272,7 +272,7 @@
 //	n = c·u, not rounded, then rounded to an integer, ties to even
 //	r = fma(c, v, fma(c, u, -n))
 //
-// Over all floats its error is at most ETANH ulp.
+// Over all floats its error is at most 2.34 ulp.
 //
 // GELU(x), which is x·Φ(x) with the normal distribution function Φ, is y:
 //
@@ -298,7 +298,7 @@
 //	t6[0..7] = bc8b8d3a bb9aedf1 ba82f329 b918d8cd b7820b21 b5a6aed1 b3b1ca7f b1ac238b
 //
 // The product of p(r) and 2^n is exact unless it is subnormal, where it is rounded once.
-// This is max(x, 0) - T·e^(-x²/2). Over all floats its error is at most EGELU ulp.
+// This is max(x, 0) - T·e^(-x²/2). Over all floats its error is at most 2.75 ulp.
 //
 // The errors hold where the result is tiny or subnormal, too. A result has the sign of x,
 // also if it is 0. It is -0 for -Inf and +Inf for +Inf.
