@@ -15,7 +15,7 @@ var activations = []struct {
 	maxULP float64
 }{
 	{"SiLU", SiLU, func(x float64) float64 { return x / (1 + math.Exp(-x)) }, 2.39},
-	{"GELU", GELU, func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) }, 2.75},
+	{"GELU", GELU, func(x float64) float64 { return x / 2 * math.Erfc(-x/math.Sqrt2) }, 2.77},
 	{"GELUTanh", GELUTanh, func(x float64) float64 {
 		return x / (1 + math.Exp(-2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 	}, 2.34},

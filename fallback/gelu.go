@@ -41,7 +41,7 @@ const (
 )
 
 // GELU returns x·Φ(x), Φ being the normal distribution function, as the contract defines
-// it: within 2.75 ulp, of subnormal results too, with the sign of x, -0 for -Inf, +Inf for
+// it: within 2.77 ulp, of subnormal results too, with the sign of x, -0 for -Inf, +Inf for
 // +Inf and NaN for NaN. It is max(x, 0) - |x|·Q(|x|), and the product is T·e^(-x²/2). T
 // is at most 0.4, and the exponential takes care of the magnitude.
 func GELU(x float32) float32 {

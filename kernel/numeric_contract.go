@@ -298,7 +298,7 @@
 //	t6[0..7] = bc8b8d3a bb9aedf1 ba82f329 b918d8cd b7820b21 b5a6aed1 b3b1ca7f b1ac238b
 //
 // The product of p(r) and 2^n is exact unless it is subnormal, where it is rounded once.
-// This is max(x, 0) - T·e^(-x²/2). Over all floats its error is at most 2.75 ulp.
+// This is max(x, 0) - T·e^(-x²/2). Over all floats its error is at most 2.77 ulp.
 //
 // The errors hold where the result is tiny or subnormal, too. A result has the sign of x,
 // also if it is 0. It is -0 for -Inf and +Inf for +Inf.
