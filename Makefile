@@ -54,8 +54,8 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 
 # Packages without goroutines are left out.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric ./layer \
-		./internal/racetest
+	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
+		./activation ./layer ./internal/racetest
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test $(TESTFLAGS) ./...

@@ -229,6 +229,36 @@ func Exp2AVX2(dst []float32, src []float32)
 //go:noescape
 func TanhAVX2(dst []float32, src []float32)
 
+// SiLUAVX2 computes dst = SiLU(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func SiLUAVX2(dst []float32, src []float32)
+
+// GELUAVX2 computes dst = GELU(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func GELUAVX2(dst []float32, src []float32)
+
+// GELUTanhAVX2 computes dst = GELU(src), with tanh, for len(dst) elements. dst may be src.
+//
+//go:noescape
+func GELUTanhAVX2(dst []float32, src []float32)
+
+// SwiGLUAVX2 computes dst = SiLU(gate)·up for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func SwiGLUAVX2(dst []float32, gate []float32, up []float32)
+
+// GeGLUAVX2 computes dst = GELU(gate)·up for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func GeGLUAVX2(dst []float32, gate []float32, up []float32)
+
+// GeGLUTanhAVX2 computes dst = GELU(gate)·up, with tanh, for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func GeGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+
 // PeakAVX2 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //
 //go:noescape

@@ -25324,6 +25324,1314 @@ done:
 	VZEROUPPER
 	RET
 
+// func SiLUAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·SiLUAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    dst_len+8(FP), DX
+	VMOVUPS constc2dc0000AVX2<>+0(SB), Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	XORQ    BX, BX
+	MOVQ    DX, SI
+	SUBQ    $0x00000008, SI
+	JL      single
+
+	// The last vector is computed first and kept in a register.
+	VMOVUPS (CX)(SI*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  const41f00000AVX2<>+0(SB), Y2, Y3
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y4, Y5
+	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD  $0x17, Y4, Y4
+	VPADDD  Y4, Y3, Y3
+	VPSUBD  Y5, Y3, Y3
+	VPSUBD  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VDIVPS  Y3, Y2, Y2
+	VMULPS  Y5, Y2, Y2
+	JZ      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (CX)(BX*4), Y3
+	VMAXPS  Y3, Y0, Y3
+	VMINPS  const41f00000AVX2<>+0(SB), Y3, Y4
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y5
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
+	VSUBPS      Y5, Y6, Y6
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y6
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y4, Y6
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y5, Y6
+	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
+	VPSLLD  $0x17, Y5, Y5
+	VPADDD  Y5, Y4, Y4
+	VPSUBD  Y6, Y4, Y4
+	VPSUBD  Y6, Y1, Y6
+	VADDPS  Y6, Y4, Y4
+	VDIVPS  Y4, Y3, Y3
+	VMULPS  Y6, Y3, Y3
+	VMOVUPS Y3, (AX)(BX*4)
+	ADDQ    $0x00000008, BX
+	CMPQ    BX, SI
+	JLT     vector
+
+last:
+	VMOVUPS Y2, (AX)(SI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ   BX, DX
+	JGE    done
+	VMOVSS (CX)(BX*4), X2
+	VMAXPS Y2, Y0, Y2
+	VMINPS const41f00000AVX2<>+0(SB), Y2, Y3
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD $0x16, Y4, Y5
+	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD $0x17, Y4, Y4
+	VPADDD Y4, Y3, Y3
+	VPSUBD Y5, Y3, Y3
+	VPSUBD Y5, Y1, Y5
+	VADDPS Y5, Y3, Y3
+	VDIVPS Y3, Y2, Y2
+	VMULPS Y5, Y2, Y2
+	VMOVSS X2, (AX)(BX*4)
+	INCQ   BX
+	JMP    single
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constc2dc0000AVX2<>+0(SB)/4, $0xc2dc0000
+DATA constc2dc0000AVX2<>+4(SB)/4, $0xc2dc0000
+DATA constc2dc0000AVX2<>+8(SB)/4, $0xc2dc0000
+DATA constc2dc0000AVX2<>+12(SB)/4, $0xc2dc0000
+DATA constc2dc0000AVX2<>+16(SB)/4, $0xc2dc0000
+DATA constc2dc0000AVX2<>+20(SB)/4, $0xc2dc0000
+DATA constc2dc0000AVX2<>+24(SB)/4, $0xc2dc0000
+DATA constc2dc0000AVX2<>+28(SB)/4, $0xc2dc0000
+GLOBL constc2dc0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const41f00000AVX2<>+0(SB)/4, $0x41f00000
+DATA const41f00000AVX2<>+4(SB)/4, $0x41f00000
+DATA const41f00000AVX2<>+8(SB)/4, $0x41f00000
+DATA const41f00000AVX2<>+12(SB)/4, $0x41f00000
+DATA const41f00000AVX2<>+16(SB)/4, $0x41f00000
+DATA const41f00000AVX2<>+20(SB)/4, $0x41f00000
+DATA const41f00000AVX2<>+24(SB)/4, $0x41f00000
+DATA const41f00000AVX2<>+28(SB)/4, $0x41f00000
+GLOBL const41f00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbfb8aa3bAVX2<>+0(SB)/4, $0xbfb8aa3b
+DATA constbfb8aa3bAVX2<>+4(SB)/4, $0xbfb8aa3b
+DATA constbfb8aa3bAVX2<>+8(SB)/4, $0xbfb8aa3b
+DATA constbfb8aa3bAVX2<>+12(SB)/4, $0xbfb8aa3b
+DATA constbfb8aa3bAVX2<>+16(SB)/4, $0xbfb8aa3b
+DATA constbfb8aa3bAVX2<>+20(SB)/4, $0xbfb8aa3b
+DATA constbfb8aa3bAVX2<>+24(SB)/4, $0xbfb8aa3b
+DATA constbfb8aa3bAVX2<>+28(SB)/4, $0xbfb8aa3b
+GLOBL constbfb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constb2a57060AVX2<>+0(SB)/4, $0xb2a57060
+DATA constb2a57060AVX2<>+4(SB)/4, $0xb2a57060
+DATA constb2a57060AVX2<>+8(SB)/4, $0xb2a57060
+DATA constb2a57060AVX2<>+12(SB)/4, $0xb2a57060
+DATA constb2a57060AVX2<>+16(SB)/4, $0xb2a57060
+DATA constb2a57060AVX2<>+20(SB)/4, $0xb2a57060
+DATA constb2a57060AVX2<>+24(SB)/4, $0xb2a57060
+DATA constb2a57060AVX2<>+28(SB)/4, $0xb2a57060
+GLOBL constb2a57060AVX2<>(SB), RODATA|NOPTR, $32
+
+// func GELUAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·GELUAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    dst_len+8(FP), DX
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS constc1666666AVX2<>+0(SB), Y1
+	VXORPS  Y2, Y2, Y2
+	XORQ    BX, BX
+	MOVQ    DX, SI
+	SUBQ    $0x00000008, SI
+	JL      single
+
+	// The last vector is computed first and kept in a register.
+	VMOVUPS (CX)(SI*4), Y3
+	VMAXPS  Y3, Y1, Y4
+	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
+	VANDNPS Y4, Y0, Y4
+
+	// The interval i of a.
+	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
+	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
+	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
+	VPSRLD      $0x16, Y5, Y5
+
+	// T(a), a polynomial in the distance from its point.
+	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
+	VSUBPS      Y6, Y4, Y6
+	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
+	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
+	VFMADD213PS Y5, Y6, Y7
+
+	// s + e is the square.
+	VMULPS      Y4, Y4, Y5
+	VMOVAPS     Y5, Y6
+	VFMSUB231PS Y4, Y4, Y6
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
+	VSUBPS      Y4, Y8, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
+
+	// max(x, 0) - T·2^t
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
+	VMAXPS       Y3, Y2, Y3
+	VFNMADD231PS Y5, Y7, Y3
+	JZ           last
+	PCALIGN      $0x40
+
+vector:
+	VMOVUPS (CX)(BX*4), Y4
+	VMAXPS  Y4, Y1, Y5
+	VMINPS  const40c00000AVX2<>+0(SB), Y5, Y5
+	VANDNPS Y5, Y0, Y5
+
+	// The interval i of a.
+	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y6
+	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y5, Y6
+	VPSUBD      const3f9a8279AVX2<>+0(SB), Y6, Y6
+	VPSRLD      $0x16, Y6, Y6
+
+	// T(a), a polynomial in the distance from its point.
+	VPERMPS     geluCAVX2<>+0(SB), Y6, Y7
+	VSUBPS      Y7, Y5, Y7
+	VPERMPS     geluT6AVX2<>+0(SB), Y6, Y8
+	VPERMPS     geluT5AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT4AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT3AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT2AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT1AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT0AVX2<>+0(SB), Y6, Y6
+	VFMADD213PS Y6, Y7, Y8
+
+	// s + e is the square.
+	VMULPS      Y5, Y5, Y6
+	VMOVAPS     Y6, Y7
+	VFMSUB231PS Y5, Y5, Y7
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y5
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y5
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y9
+	VSUBPS      Y5, Y9, Y9
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y9
+	VFMADD231PS constb2257060AVX2<>+0(SB), Y6, Y9
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y7, Y9
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y6
+
+	// max(x, 0) - T·2^t
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMULPS       const2f800000AVX2<>+0(SB), Y6, Y6
+	VMAXPS       Y4, Y2, Y4
+	VFNMADD231PS Y6, Y8, Y4
+	VMOVUPS      Y4, (AX)(BX*4)
+	ADDQ         $0x00000008, BX
+	CMPQ         BX, SI
+	JLT          vector
+
+last:
+	VMOVUPS Y3, (AX)(SI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ    BX, DX
+	JGE     done
+	VMOVSS  (CX)(BX*4), X3
+	VMAXPS  Y3, Y1, Y4
+	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
+	VANDNPS Y4, Y0, Y4
+
+	// The interval i of a.
+	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
+	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
+	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
+	VPSRLD      $0x16, Y5, Y5
+
+	// T(a), a polynomial in the distance from its point.
+	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
+	VSUBPS      Y6, Y4, Y6
+	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
+	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
+	VFMADD213PS Y5, Y6, Y7
+
+	// s + e is the square.
+	VMULPS      Y4, Y4, Y5
+	VMOVAPS     Y5, Y6
+	VFMSUB231PS Y4, Y4, Y6
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
+	VSUBPS      Y4, Y8, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
+
+	// max(x, 0) - T·2^t
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
+	VMAXPS       Y3, Y2, Y3
+	VFNMADD231PS Y5, Y7, Y3
+	VMOVSS       X3, (AX)(BX*4)
+	INCQ         BX
+	JMP          single
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constc1666666AVX2<>+0(SB)/4, $0xc1666666
+DATA constc1666666AVX2<>+4(SB)/4, $0xc1666666
+DATA constc1666666AVX2<>+8(SB)/4, $0xc1666666
+DATA constc1666666AVX2<>+12(SB)/4, $0xc1666666
+DATA constc1666666AVX2<>+16(SB)/4, $0xc1666666
+DATA constc1666666AVX2<>+20(SB)/4, $0xc1666666
+DATA constc1666666AVX2<>+24(SB)/4, $0xc1666666
+DATA constc1666666AVX2<>+28(SB)/4, $0xc1666666
+GLOBL constc1666666AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const4b400020AVX2<>+0(SB)/4, $0x4b400020
+DATA const4b400020AVX2<>+4(SB)/4, $0x4b400020
+DATA const4b400020AVX2<>+8(SB)/4, $0x4b400020
+DATA const4b400020AVX2<>+12(SB)/4, $0x4b400020
+DATA const4b400020AVX2<>+16(SB)/4, $0x4b400020
+DATA const4b400020AVX2<>+20(SB)/4, $0x4b400020
+DATA const4b400020AVX2<>+24(SB)/4, $0x4b400020
+DATA const4b400020AVX2<>+28(SB)/4, $0x4b400020
+GLOBL const4b400020AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const40c00000AVX2<>+0(SB)/4, $0x40c00000
+DATA const40c00000AVX2<>+4(SB)/4, $0x40c00000
+DATA const40c00000AVX2<>+8(SB)/4, $0x40c00000
+DATA const40c00000AVX2<>+12(SB)/4, $0x40c00000
+DATA const40c00000AVX2<>+16(SB)/4, $0x40c00000
+DATA const40c00000AVX2<>+20(SB)/4, $0x40c00000
+DATA const40c00000AVX2<>+24(SB)/4, $0x40c00000
+DATA const40c00000AVX2<>+28(SB)/4, $0x40c00000
+GLOBL const40c00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbf38aa3bAVX2<>+0(SB)/4, $0xbf38aa3b
+DATA constbf38aa3bAVX2<>+4(SB)/4, $0xbf38aa3b
+DATA constbf38aa3bAVX2<>+8(SB)/4, $0xbf38aa3b
+DATA constbf38aa3bAVX2<>+12(SB)/4, $0xbf38aa3b
+DATA constbf38aa3bAVX2<>+16(SB)/4, $0xbf38aa3b
+DATA constbf38aa3bAVX2<>+20(SB)/4, $0xbf38aa3b
+DATA constbf38aa3bAVX2<>+24(SB)/4, $0xbf38aa3b
+DATA constbf38aa3bAVX2<>+28(SB)/4, $0xbf38aa3b
+GLOBL constbf38aa3bAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constb2257060AVX2<>+0(SB)/4, $0xb2257060
+DATA constb2257060AVX2<>+4(SB)/4, $0xb2257060
+DATA constb2257060AVX2<>+8(SB)/4, $0xb2257060
+DATA constb2257060AVX2<>+12(SB)/4, $0xb2257060
+DATA constb2257060AVX2<>+16(SB)/4, $0xb2257060
+DATA constb2257060AVX2<>+20(SB)/4, $0xb2257060
+DATA constb2257060AVX2<>+24(SB)/4, $0xb2257060
+DATA constb2257060AVX2<>+28(SB)/4, $0xb2257060
+GLOBL constb2257060AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const2f800000AVX2<>+0(SB)/4, $0x2f800000
+DATA const2f800000AVX2<>+4(SB)/4, $0x2f800000
+DATA const2f800000AVX2<>+8(SB)/4, $0x2f800000
+DATA const2f800000AVX2<>+12(SB)/4, $0x2f800000
+DATA const2f800000AVX2<>+16(SB)/4, $0x2f800000
+DATA const2f800000AVX2<>+20(SB)/4, $0x2f800000
+DATA const2f800000AVX2<>+24(SB)/4, $0x2f800000
+DATA const2f800000AVX2<>+28(SB)/4, $0x2f800000
+GLOBL const2f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3fa09ceaAVX2<>+0(SB)/4, $0x3fa09cea
+DATA const3fa09ceaAVX2<>+4(SB)/4, $0x3fa09cea
+DATA const3fa09ceaAVX2<>+8(SB)/4, $0x3fa09cea
+DATA const3fa09ceaAVX2<>+12(SB)/4, $0x3fa09cea
+DATA const3fa09ceaAVX2<>+16(SB)/4, $0x3fa09cea
+DATA const3fa09ceaAVX2<>+20(SB)/4, $0x3fa09cea
+DATA const3fa09ceaAVX2<>+24(SB)/4, $0x3fa09cea
+DATA const3fa09ceaAVX2<>+28(SB)/4, $0x3fa09cea
+GLOBL const3fa09ceaAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3f9a8279AVX2<>+0(SB)/4, $0x3f9a8279
+DATA const3f9a8279AVX2<>+4(SB)/4, $0x3f9a8279
+DATA const3f9a8279AVX2<>+8(SB)/4, $0x3f9a8279
+DATA const3f9a8279AVX2<>+12(SB)/4, $0x3f9a8279
+DATA const3f9a8279AVX2<>+16(SB)/4, $0x3f9a8279
+DATA const3f9a8279AVX2<>+20(SB)/4, $0x3f9a8279
+DATA const3f9a8279AVX2<>+24(SB)/4, $0x3f9a8279
+DATA const3f9a8279AVX2<>+28(SB)/4, $0x3f9a8279
+GLOBL const3f9a8279AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluCAVX2<>+0(SB)/4, $0x00000000
+DATA geluCAVX2<>+4(SB)/4, $0x3f2e4a17
+DATA geluCAVX2<>+8(SB)/4, $0x3fae61e6
+DATA geluCAVX2<>+12(SB)/4, $0x401484a2
+DATA geluCAVX2<>+16(SB)/4, $0x406c3827
+DATA geluCAVX2<>+20(SB)/4, $0x40b30e31
+DATA geluCAVX2<>+24(SB)/4, $0x41050e21
+DATA geluCAVX2<>+28(SB)/4, $0x41433670
+GLOBL geluCAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT0AVX2<>+0(SB)/4, $0x00000000
+DATA geluT0AVX2<>+4(SB)/4, $0x3e59fb84
+DATA geluT0AVX2<>+8(SB)/4, $0x3e98b188
+DATA geluT0AVX2<>+12(SB)/4, $0x3eb231d3
+DATA geluT0AVX2<>+16(SB)/4, $0x3ebfbdf4
+DATA geluT0AVX2<>+20(SB)/4, $0x3ec64702
+DATA geluT0AVX2<>+24(SB)/4, $0x3ec96cad
+DATA geluT0AVX2<>+28(SB)/4, $0x3ecae9be
+GLOBL geluT0AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT1AVX2<>+0(SB)/4, $0x3f000000
+DATA geluT1AVX2<>+4(SB)/4, $0x3e3e7545
+DATA geluT1AVX2<>+8(SB)/4, $0x3da751b2
+DATA geluT1AVX2<>+12(SB)/4, $0x3d027030
+DATA geluT1AVX2<>+16(SB)/4, $0x3c3812ec
+DATA geluT1AVX2<>+20(SB)/4, $0x3b7bf105
+DATA geluT1AVX2<>+24(SB)/4, $0x3aa79641
+DATA geluT1AVX2<>+28(SB)/4, $0x39dd7cbd
+GLOBL geluT1AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT2AVX2<>+0(SB)/4, $0xbecc41ed
+DATA geluT2AVX2<>+4(SB)/4, $0xbdfb66ec
+DATA geluT2AVX2<>+8(SB)/4, $0xbd389250
+DATA geluT2AVX2<>+12(SB)/4, $0xbc64a81c
+DATA geluT2AVX2<>+16(SB)/4, $0xbb735030
+DATA geluT2AVX2<>+20(SB)/4, $0xba72e082
+DATA geluT2AVX2<>+24(SB)/4, $0xb965655d
+DATA geluT2AVX2<>+28(SB)/4, $0xb8545248
+GLOBL geluT2AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT3AVX2<>+0(SB)/4, $0x3e7fef6c
+DATA geluT3AVX2<>+4(SB)/4, $0x3d856371
+DATA geluT3AVX2<>+8(SB)/4, $0x3ca6f38e
+DATA geluT3AVX2<>+12(SB)/4, $0x3ba7e8da
+DATA geluT3AVX2<>+16(SB)/4, $0x3a897551
+DATA geluT3AVX2<>+20(SB)/4, $0x394b38b6
+DATA geluT3AVX2<>+24(SB)/4, $0x3809a63d
+DATA geluT3AVX2<>+28(SB)/4, $0x36b37e2f
+GLOBL geluT3AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT4AVX2<>+0(SB)/4, $0xbe0769be
+DATA geluT4AVX2<>+4(SB)/4, $0xbcf448f1
+DATA geluT4AVX2<>+8(SB)/4, $0xbc043e5c
+DATA geluT4AVX2<>+12(SB)/4, $0xbadbba97
+DATA geluT4AVX2<>+16(SB)/4, $0xb98ca690
+DATA geluT4AVX2<>+20(SB)/4, $0xb81c4d54
+DATA geluT4AVX2<>+24(SB)/4, $0xb699481a
+DATA geluT4AVX2<>+28(SB)/4, $0xb50d64d1
+GLOBL geluT4AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT5AVX2<>+0(SB)/4, $0x3d70308e
+DATA geluT5AVX2<>+4(SB)/4, $0x3c4bdd1d
+DATA geluT5AVX2<>+8(SB)/4, $0x3b432920
+DATA geluT5AVX2<>+12(SB)/4, $0x3a09540c
+DATA geluT5AVX2<>+16(SB)/4, $0x388d92da
+DATA geluT5AVX2<>+20(SB)/4, $0x36f18d91
+DATA geluT5AVX2<>+24(SB)/4, $0x352e2774
+DATA geluT5AVX2<>+28(SB)/4, $0x33658a63
+GLOBL geluT5AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA geluT6AVX2<>+0(SB)/4, $0xbc8b8d3a
+DATA geluT6AVX2<>+4(SB)/4, $0xbb9aedf1
+DATA geluT6AVX2<>+8(SB)/4, $0xba82f329
+DATA geluT6AVX2<>+12(SB)/4, $0xb918d8cd
+DATA geluT6AVX2<>+16(SB)/4, $0xb7820b21
+DATA geluT6AVX2<>+20(SB)/4, $0xb5a6aed1
+DATA geluT6AVX2<>+24(SB)/4, $0xb3b1ca7f
+DATA geluT6AVX2<>+28(SB)/4, $0xb1ac238b
+GLOBL geluT6AVX2<>(SB), RODATA|NOPTR, $32
+
+// func GELUTanhAVX2(dst []float32, src []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·GELUTanhAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    dst_len+8(FP), DX
+	VMOVUPS constc12e6666AVX2<>+0(SB), Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	XORQ    BX, BX
+	MOVQ    DX, SI
+	SUBQ    $0x00000008, SI
+	JL      single
+
+	// The last vector is computed first and kept in a register.
+	VMOVUPS (CX)(SI*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  const40c00000AVX2<>+0(SB), Y2, Y3
+
+	// s + e is the square.
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     Y4, Y5
+	VFMSUB231PS Y3, Y3, Y5
+
+	// high + low = C0 + C1·c²
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
+	VSUBPS      Y6, Y7, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
+	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS Y6, Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS Y6, Y3, Y5
+	VFMADD231PS Y7, Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y4, Y5
+	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD  $0x17, Y4, Y4
+	VPADDD  Y4, Y3, Y3
+	VPSUBD  Y5, Y3, Y3
+	VPSUBD  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VDIVPS  Y3, Y2, Y2
+	VMULPS  Y5, Y2, Y2
+	JZ      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (CX)(BX*4), Y3
+	VMAXPS  Y3, Y0, Y3
+	VMINPS  const40c00000AVX2<>+0(SB), Y3, Y4
+
+	// s + e is the square.
+	VMULPS      Y4, Y4, Y5
+	VMOVAPS     Y5, Y6
+	VFMSUB231PS Y4, Y4, Y6
+
+	// high + low = C0 + C1·c²
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y8
+	VSUBPS      Y7, Y8, Y8
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS const310a8d56AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y6, Y8
+	VADDPS      constb486f39dAVX2<>+0(SB), Y8, Y8
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VFMADD231PS Y7, Y4, Y5
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
+	VSUBPS      Y5, Y6, Y6
+	VFMADD231PS Y7, Y4, Y6
+	VFMADD231PS Y8, Y4, Y6
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y5, Y6
+	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
+	VPSLLD  $0x17, Y5, Y5
+	VPADDD  Y5, Y4, Y4
+	VPSUBD  Y6, Y4, Y4
+	VPSUBD  Y6, Y1, Y6
+	VADDPS  Y6, Y4, Y4
+	VDIVPS  Y4, Y3, Y3
+	VMULPS  Y6, Y3, Y3
+	VMOVUPS Y3, (AX)(BX*4)
+	ADDQ    $0x00000008, BX
+	CMPQ    BX, SI
+	JLT     vector
+
+last:
+	VMOVUPS Y2, (AX)(SI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ   BX, DX
+	JGE    done
+	VMOVSS (CX)(BX*4), X2
+	VMAXPS Y2, Y0, Y2
+	VMINPS const40c00000AVX2<>+0(SB), Y2, Y3
+
+	// s + e is the square.
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     Y4, Y5
+	VFMSUB231PS Y3, Y3, Y5
+
+	// high + low = C0 + C1·c²
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
+	VSUBPS      Y6, Y7, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
+	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS Y6, Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS Y6, Y3, Y5
+	VFMADD231PS Y7, Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD $0x16, Y4, Y5
+	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD $0x17, Y4, Y4
+	VPADDD Y4, Y3, Y3
+	VPSUBD Y5, Y3, Y3
+	VPSUBD Y5, Y1, Y5
+	VADDPS Y5, Y3, Y3
+	VDIVPS Y3, Y2, Y2
+	VMULPS Y5, Y2, Y2
+	VMOVSS X2, (AX)(BX*4)
+	INCQ   BX
+	JMP    single
+
+done:
+	VZEROUPPER
+	RET
+
+DATA constc12e6666AVX2<>+0(SB)/4, $0xc12e6666
+DATA constc12e6666AVX2<>+4(SB)/4, $0xc12e6666
+DATA constc12e6666AVX2<>+8(SB)/4, $0xc12e6666
+DATA constc12e6666AVX2<>+12(SB)/4, $0xc12e6666
+DATA constc12e6666AVX2<>+16(SB)/4, $0xc12e6666
+DATA constc12e6666AVX2<>+20(SB)/4, $0xc12e6666
+DATA constc12e6666AVX2<>+24(SB)/4, $0xc12e6666
+DATA constc12e6666AVX2<>+28(SB)/4, $0xc12e6666
+GLOBL constc12e6666AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc0135760AVX2<>+0(SB)/4, $0xc0135760
+DATA constc0135760AVX2<>+4(SB)/4, $0xc0135760
+DATA constc0135760AVX2<>+8(SB)/4, $0xc0135760
+DATA constc0135760AVX2<>+12(SB)/4, $0xc0135760
+DATA constc0135760AVX2<>+16(SB)/4, $0xc0135760
+DATA constc0135760AVX2<>+20(SB)/4, $0xc0135760
+DATA constc0135760AVX2<>+24(SB)/4, $0xc0135760
+DATA constc0135760AVX2<>+28(SB)/4, $0xc0135760
+GLOBL constc0135760AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constb486f39dAVX2<>+0(SB)/4, $0xb486f39d
+DATA constb486f39dAVX2<>+4(SB)/4, $0xb486f39d
+DATA constb486f39dAVX2<>+8(SB)/4, $0xb486f39d
+DATA constb486f39dAVX2<>+12(SB)/4, $0xb486f39d
+DATA constb486f39dAVX2<>+16(SB)/4, $0xb486f39d
+DATA constb486f39dAVX2<>+20(SB)/4, $0xb486f39d
+DATA constb486f39dAVX2<>+24(SB)/4, $0xb486f39d
+DATA constb486f39dAVX2<>+28(SB)/4, $0xb486f39d
+GLOBL constb486f39dAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constbdd2d3e8AVX2<>+0(SB)/4, $0xbdd2d3e8
+DATA constbdd2d3e8AVX2<>+4(SB)/4, $0xbdd2d3e8
+DATA constbdd2d3e8AVX2<>+8(SB)/4, $0xbdd2d3e8
+DATA constbdd2d3e8AVX2<>+12(SB)/4, $0xbdd2d3e8
+DATA constbdd2d3e8AVX2<>+16(SB)/4, $0xbdd2d3e8
+DATA constbdd2d3e8AVX2<>+20(SB)/4, $0xbdd2d3e8
+DATA constbdd2d3e8AVX2<>+24(SB)/4, $0xbdd2d3e8
+DATA constbdd2d3e8AVX2<>+28(SB)/4, $0xbdd2d3e8
+GLOBL constbdd2d3e8AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const310a8d56AVX2<>+0(SB)/4, $0x310a8d56
+DATA const310a8d56AVX2<>+4(SB)/4, $0x310a8d56
+DATA const310a8d56AVX2<>+8(SB)/4, $0x310a8d56
+DATA const310a8d56AVX2<>+12(SB)/4, $0x310a8d56
+DATA const310a8d56AVX2<>+16(SB)/4, $0x310a8d56
+DATA const310a8d56AVX2<>+20(SB)/4, $0x310a8d56
+DATA const310a8d56AVX2<>+24(SB)/4, $0x310a8d56
+DATA const310a8d56AVX2<>+28(SB)/4, $0x310a8d56
+GLOBL const310a8d56AVX2<>(SB), RODATA|NOPTR, $32
+
+// func SwiGLUAVX2(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·SwiGLUAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    gate_base+24(FP), CX
+	MOVQ    up_base+48(FP), DX
+	MOVQ    dst_len+8(FP), BX
+	VMOVUPS constc2dc0000AVX2<>+0(SB), Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	XORQ    SI, SI
+	MOVQ    BX, DI
+	SUBQ    $0x00000008, DI
+	JL      single
+
+	// The last vector is computed first and kept in a register.
+	VMOVUPS (CX)(DI*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  const41f00000AVX2<>+0(SB), Y2, Y3
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y4, Y5
+	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD  $0x17, Y4, Y4
+	VPADDD  Y4, Y3, Y3
+	VPSUBD  Y5, Y3, Y3
+	VPSUBD  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VDIVPS  Y3, Y2, Y2
+	VMULPS  Y5, Y2, Y2
+	VMULPS  (DX)(DI*4), Y2, Y2
+	JZ      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (CX)(SI*4), Y3
+	VMAXPS  Y3, Y0, Y3
+	VMINPS  const41f00000AVX2<>+0(SB), Y3, Y4
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y5
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
+	VSUBPS      Y5, Y6, Y6
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y4, Y6
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y4, Y6
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y5, Y6
+	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
+	VPSLLD  $0x17, Y5, Y5
+	VPADDD  Y5, Y4, Y4
+	VPSUBD  Y6, Y4, Y4
+	VPSUBD  Y6, Y1, Y6
+	VADDPS  Y6, Y4, Y4
+	VDIVPS  Y4, Y3, Y3
+	VMULPS  Y6, Y3, Y3
+	VMULPS  (DX)(SI*4), Y3, Y3
+	VMOVUPS Y3, (AX)(SI*4)
+	ADDQ    $0x00000008, SI
+	CMPQ    SI, DI
+	JLT     vector
+
+last:
+	VMOVUPS Y2, (AX)(DI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ   SI, BX
+	JGE    done
+	VMOVSS (CX)(SI*4), X2
+	VMAXPS Y2, Y0, Y2
+	VMINPS const41f00000AVX2<>+0(SB), Y2, Y3
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS constbfb8aa3bAVX2<>+0(SB), Y3, Y5
+	VFMADD231PS constb2a57060AVX2<>+0(SB), Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD $0x16, Y4, Y5
+	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD $0x17, Y4, Y4
+	VPADDD Y4, Y3, Y3
+	VPSUBD Y5, Y3, Y3
+	VPSUBD Y5, Y1, Y5
+	VADDPS Y5, Y3, Y3
+	VDIVPS Y3, Y2, Y2
+	VMULPS Y5, Y2, Y2
+	VMULSS (DX)(SI*4), X2, X2
+	VMOVSS X2, (AX)(SI*4)
+	INCQ   SI
+	JMP    single
+
+done:
+	VZEROUPPER
+	RET
+
+// func GeGLUAVX2(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·GeGLUAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    gate_base+24(FP), CX
+	MOVQ    up_base+48(FP), DX
+	MOVQ    dst_len+8(FP), BX
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS constc1666666AVX2<>+0(SB), Y1
+	VXORPS  Y2, Y2, Y2
+	XORQ    SI, SI
+	MOVQ    BX, DI
+	SUBQ    $0x00000008, DI
+	JL      single
+
+	// The last vector is computed first and kept in a register.
+	VMOVUPS (CX)(DI*4), Y3
+	VMAXPS  Y3, Y1, Y4
+	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
+	VANDNPS Y4, Y0, Y4
+
+	// The interval i of a.
+	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
+	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
+	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
+	VPSRLD      $0x16, Y5, Y5
+
+	// T(a), a polynomial in the distance from its point.
+	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
+	VSUBPS      Y6, Y4, Y6
+	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
+	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
+	VFMADD213PS Y5, Y6, Y7
+
+	// s + e is the square.
+	VMULPS      Y4, Y4, Y5
+	VMOVAPS     Y5, Y6
+	VFMSUB231PS Y4, Y4, Y6
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
+	VSUBPS      Y4, Y8, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
+
+	// max(x, 0) - T·2^t
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
+	VMAXPS       Y3, Y2, Y3
+	VFNMADD231PS Y5, Y7, Y3
+	VMULPS       (DX)(DI*4), Y3, Y3
+	JZ           last
+	PCALIGN      $0x40
+
+vector:
+	VMOVUPS (CX)(SI*4), Y4
+	VMAXPS  Y4, Y1, Y5
+	VMINPS  const40c00000AVX2<>+0(SB), Y5, Y5
+	VANDNPS Y5, Y0, Y5
+
+	// The interval i of a.
+	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y6
+	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y5, Y6
+	VPSUBD      const3f9a8279AVX2<>+0(SB), Y6, Y6
+	VPSRLD      $0x16, Y6, Y6
+
+	// T(a), a polynomial in the distance from its point.
+	VPERMPS     geluCAVX2<>+0(SB), Y6, Y7
+	VSUBPS      Y7, Y5, Y7
+	VPERMPS     geluT6AVX2<>+0(SB), Y6, Y8
+	VPERMPS     geluT5AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT4AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT3AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT2AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT1AVX2<>+0(SB), Y6, Y9
+	VFMADD213PS Y9, Y7, Y8
+	VPERMPS     geluT0AVX2<>+0(SB), Y6, Y6
+	VFMADD213PS Y6, Y7, Y8
+
+	// s + e is the square.
+	VMULPS      Y5, Y5, Y6
+	VMOVAPS     Y6, Y7
+	VFMSUB231PS Y5, Y5, Y7
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y5
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y5
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y9
+	VSUBPS      Y5, Y9, Y9
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y9
+	VFMADD231PS constb2257060AVX2<>+0(SB), Y6, Y9
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y7, Y9
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y6
+
+	// max(x, 0) - T·2^t
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y6, Y6
+	VMULPS       const2f800000AVX2<>+0(SB), Y6, Y6
+	VMAXPS       Y4, Y2, Y4
+	VFNMADD231PS Y6, Y8, Y4
+	VMULPS       (DX)(SI*4), Y4, Y4
+	VMOVUPS      Y4, (AX)(SI*4)
+	ADDQ         $0x00000008, SI
+	CMPQ         SI, DI
+	JLT          vector
+
+last:
+	VMOVUPS Y3, (AX)(DI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ    SI, BX
+	JGE     done
+	VMOVSS  (CX)(SI*4), X3
+	VMAXPS  Y3, Y1, Y4
+	VMINPS  const40c00000AVX2<>+0(SB), Y4, Y4
+	VANDNPS Y4, Y0, Y4
+
+	// The interval i of a.
+	VMOVUPS     const3f9a8279AVX2<>+0(SB), Y5
+	VFMADD231PS const3fa09ceaAVX2<>+0(SB), Y4, Y5
+	VPSUBD      const3f9a8279AVX2<>+0(SB), Y5, Y5
+	VPSRLD      $0x16, Y5, Y5
+
+	// T(a), a polynomial in the distance from its point.
+	VPERMPS     geluCAVX2<>+0(SB), Y5, Y6
+	VSUBPS      Y6, Y4, Y6
+	VPERMPS     geluT6AVX2<>+0(SB), Y5, Y7
+	VPERMPS     geluT5AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT4AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT3AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT2AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT1AVX2<>+0(SB), Y5, Y8
+	VFMADD213PS Y8, Y6, Y7
+	VPERMPS     geluT0AVX2<>+0(SB), Y5, Y5
+	VFMADD213PS Y5, Y6, Y7
+
+	// s + e is the square.
+	VMULPS      Y4, Y4, Y5
+	VMOVAPS     Y5, Y6
+	VFMSUB231PS Y4, Y4, Y6
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y4
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y4
+	VMOVUPS     const4b400020AVX2<>+0(SB), Y8
+	VSUBPS      Y4, Y8, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constb2257060AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constbf38aa3bAVX2<>+0(SB), Y6, Y8
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y5
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y5
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y5
+
+	// max(x, 0) - T·2^t
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y5
+	VMULPS       const2f800000AVX2<>+0(SB), Y5, Y5
+	VMAXPS       Y3, Y2, Y3
+	VFNMADD231PS Y5, Y7, Y3
+	VMULSS       (DX)(SI*4), X3, X3
+	VMOVSS       X3, (AX)(SI*4)
+	INCQ         SI
+	JMP          single
+
+done:
+	VZEROUPPER
+	RET
+
+// func GeGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·GeGLUTanhAVX2(SB), NOSPLIT, $0-72
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    gate_base+24(FP), CX
+	MOVQ    up_base+48(FP), DX
+	MOVQ    dst_len+8(FP), BX
+	VMOVUPS constc12e6666AVX2<>+0(SB), Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	XORQ    SI, SI
+	MOVQ    BX, DI
+	SUBQ    $0x00000008, DI
+	JL      single
+
+	// The last vector is computed first and kept in a register.
+	VMOVUPS (CX)(DI*4), Y2
+	VMAXPS  Y2, Y0, Y2
+	VMINPS  const40c00000AVX2<>+0(SB), Y2, Y3
+
+	// s + e is the square.
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     Y4, Y5
+	VFMSUB231PS Y3, Y3, Y5
+
+	// high + low = C0 + C1·c²
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
+	VSUBPS      Y6, Y7, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
+	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS Y6, Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS Y6, Y3, Y5
+	VFMADD231PS Y7, Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y4, Y5
+	VANDPS  constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD  $0x17, Y4, Y4
+	VPADDD  Y4, Y3, Y3
+	VPSUBD  Y5, Y3, Y3
+	VPSUBD  Y5, Y1, Y5
+	VADDPS  Y5, Y3, Y3
+	VDIVPS  Y3, Y2, Y2
+	VMULPS  Y5, Y2, Y2
+	VMULPS  (DX)(DI*4), Y2, Y2
+	JZ      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (CX)(SI*4), Y3
+	VMAXPS  Y3, Y0, Y3
+	VMINPS  const40c00000AVX2<>+0(SB), Y3, Y4
+
+	// s + e is the square.
+	VMULPS      Y4, Y4, Y5
+	VMOVAPS     Y5, Y6
+	VFMSUB231PS Y4, Y4, Y6
+
+	// high + low = C0 + C1·c²
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y8
+	VSUBPS      Y7, Y8, Y8
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS const310a8d56AVX2<>+0(SB), Y5, Y8
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y6, Y8
+	VADDPS      constb486f39dAVX2<>+0(SB), Y8, Y8
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VFMADD231PS Y7, Y4, Y5
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y6
+	VSUBPS      Y5, Y6, Y6
+	VFMADD231PS Y7, Y4, Y6
+	VFMADD231PS Y8, Y4, Y6
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y4
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y6, Y4
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD  $0x16, Y5, Y6
+	VANDPS  constff800000AVX2<>+0(SB), Y6, Y6
+	VPSLLD  $0x17, Y5, Y5
+	VPADDD  Y5, Y4, Y4
+	VPSUBD  Y6, Y4, Y4
+	VPSUBD  Y6, Y1, Y6
+	VADDPS  Y6, Y4, Y4
+	VDIVPS  Y4, Y3, Y3
+	VMULPS  Y6, Y3, Y3
+	VMULPS  (DX)(SI*4), Y3, Y3
+	VMOVUPS Y3, (AX)(SI*4)
+	ADDQ    $0x00000008, SI
+	CMPQ    SI, DI
+	JLT     vector
+
+last:
+	VMOVUPS Y2, (AX)(DI*4)
+	VZEROUPPER
+	RET
+
+single:
+	CMPQ   SI, BX
+	JGE    done
+	VMOVSS (CX)(SI*4), X2
+	VMAXPS Y2, Y0, Y2
+	VMINPS const40c00000AVX2<>+0(SB), Y2, Y3
+
+	// s + e is the square.
+	VMULPS      Y3, Y3, Y4
+	VMOVAPS     Y4, Y5
+	VFMSUB231PS Y3, Y3, Y5
+
+	// high + low = C0 + C1·c²
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y6
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y6
+	VMOVUPS     constc0135760AVX2<>+0(SB), Y7
+	VSUBPS      Y6, Y7, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS const310a8d56AVX2<>+0(SB), Y4, Y7
+	VFMADD231PS constbdd2d3e8AVX2<>+0(SB), Y5, Y7
+	VADDPS      constb486f39dAVX2<>+0(SB), Y7, Y7
+
+	// t = n + r, n an integer in the low bits of k.
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y4
+	VFMADD231PS Y6, Y3, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VSUBPS      Y4, Y5, Y5
+	VFMADD231PS Y6, Y3, Y5
+	VFMADD231PS Y7, Y3, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y3
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y3
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y3
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VPSLLD $0x16, Y4, Y5
+	VANDPS constff800000AVX2<>+0(SB), Y5, Y5
+	VPSLLD $0x17, Y4, Y4
+	VPADDD Y4, Y3, Y3
+	VPSUBD Y5, Y3, Y3
+	VPSUBD Y5, Y1, Y5
+	VADDPS Y5, Y3, Y3
+	VDIVPS Y3, Y2, Y2
+	VMULPS Y5, Y2, Y2
+	VMULSS (DX)(SI*4), X2, X2
+	VMOVSS X2, (AX)(SI*4)
+	INCQ   SI
+	JMP    single
+
+done:
+	VZEROUPPER
+	RET
+
 // func PeakAVX2(n int)
 // Requires: AVX, FMA3
 TEXT ·PeakAVX2(SB), NOSPLIT, $0-8

@@ -244,6 +244,36 @@ func Exp2AVX512(dst []float32, src []float32)
 //go:noescape
 func TanhAVX512(dst []float32, src []float32)
 
+// SiLUAVX512 computes dst = SiLU(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func SiLUAVX512(dst []float32, src []float32)
+
+// GELUAVX512 computes dst = GELU(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func GELUAVX512(dst []float32, src []float32)
+
+// GELUTanhAVX512 computes dst = GELU(src), with tanh, for len(dst) elements. dst may be src.
+//
+//go:noescape
+func GELUTanhAVX512(dst []float32, src []float32)
+
+// SwiGLUAVX512 computes dst = SiLU(gate)·up for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func SwiGLUAVX512(dst []float32, gate []float32, up []float32)
+
+// GeGLUAVX512 computes dst = GELU(gate)·up for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func GeGLUAVX512(dst []float32, gate []float32, up []float32)
+
+// GeGLUTanhAVX512 computes dst = GELU(gate)·up, with tanh, for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func GeGLUTanhAVX512(dst []float32, gate []float32, up []float32)
+
 // PeakAVX512 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //
 //go:noescape

@@ -229,6 +229,36 @@ func Exp2NEON(dst []float32, src []float32)
 //go:noescape
 func TanhNEON(dst []float32, src []float32)
 
+// SiLUNEON computes dst = SiLU(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func SiLUNEON(dst []float32, src []float32)
+
+// GELUNEON computes dst = GELU(src) for len(dst) elements. dst may be src.
+//
+//go:noescape
+func GELUNEON(dst []float32, src []float32)
+
+// GELUTanhNEON computes dst = GELU(src), with tanh, for len(dst) elements. dst may be src.
+//
+//go:noescape
+func GELUTanhNEON(dst []float32, src []float32)
+
+// SwiGLUNEON computes dst = SiLU(gate)·up for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func SwiGLUNEON(dst []float32, gate []float32, up []float32)
+
+// GeGLUNEON computes dst = GELU(gate)·up for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func GeGLUNEON(dst []float32, gate []float32, up []float32)
+
+// GeGLUTanhNEON computes dst = GELU(gate)·up, with tanh, for len(dst) elements. dst may be gate or up.
+//
+//go:noescape
+func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
+
 // PeakNEON executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //
 //go:noescape

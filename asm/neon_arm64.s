@@ -102,6 +102,112 @@ DATA tanhNEON<>+136(SB)/4, $0xbcb5d1e4
 DATA tanhNEON<>+140(SB)/4, $0xbcb5d1e4
 GLOBL tanhNEON<>(SB), RODATA|NOPTR, $144
 
+DATA geluNEON<>+0(SB)/4, $0x00000000
+DATA geluNEON<>+4(SB)/4, $0x3f2e4a17
+DATA geluNEON<>+8(SB)/4, $0x3fae61e6
+DATA geluNEON<>+12(SB)/4, $0x401484a2
+DATA geluNEON<>+16(SB)/4, $0x406c3827
+DATA geluNEON<>+20(SB)/4, $0x40b30e31
+DATA geluNEON<>+24(SB)/4, $0x41050e21
+DATA geluNEON<>+28(SB)/4, $0x41433670
+DATA geluNEON<>+32(SB)/4, $0x00000000
+DATA geluNEON<>+36(SB)/4, $0x3e59fb84
+DATA geluNEON<>+40(SB)/4, $0x3e98b188
+DATA geluNEON<>+44(SB)/4, $0x3eb231d3
+DATA geluNEON<>+48(SB)/4, $0x3ebfbdf4
+DATA geluNEON<>+52(SB)/4, $0x3ec64702
+DATA geluNEON<>+56(SB)/4, $0x3ec96cad
+DATA geluNEON<>+60(SB)/4, $0x3ecae9be
+DATA geluNEON<>+64(SB)/4, $0x3f000000
+DATA geluNEON<>+68(SB)/4, $0x3e3e7545
+DATA geluNEON<>+72(SB)/4, $0x3da751b2
+DATA geluNEON<>+76(SB)/4, $0x3d027030
+DATA geluNEON<>+80(SB)/4, $0x3c3812ec
+DATA geluNEON<>+84(SB)/4, $0x3b7bf105
+DATA geluNEON<>+88(SB)/4, $0x3aa79641
+DATA geluNEON<>+92(SB)/4, $0x39dd7cbd
+DATA geluNEON<>+96(SB)/4, $0xbecc41ed
+DATA geluNEON<>+100(SB)/4, $0xbdfb66ec
+DATA geluNEON<>+104(SB)/4, $0xbd389250
+DATA geluNEON<>+108(SB)/4, $0xbc64a81c
+DATA geluNEON<>+112(SB)/4, $0xbb735030
+DATA geluNEON<>+116(SB)/4, $0xba72e082
+DATA geluNEON<>+120(SB)/4, $0xb965655d
+DATA geluNEON<>+124(SB)/4, $0xb8545248
+DATA geluNEON<>+128(SB)/4, $0x3e7fef6c
+DATA geluNEON<>+132(SB)/4, $0x3d856371
+DATA geluNEON<>+136(SB)/4, $0x3ca6f38e
+DATA geluNEON<>+140(SB)/4, $0x3ba7e8da
+DATA geluNEON<>+144(SB)/4, $0x3a897551
+DATA geluNEON<>+148(SB)/4, $0x394b38b6
+DATA geluNEON<>+152(SB)/4, $0x3809a63d
+DATA geluNEON<>+156(SB)/4, $0x36b37e2f
+DATA geluNEON<>+160(SB)/4, $0xbe0769be
+DATA geluNEON<>+164(SB)/4, $0xbcf448f1
+DATA geluNEON<>+168(SB)/4, $0xbc043e5c
+DATA geluNEON<>+172(SB)/4, $0xbadbba97
+DATA geluNEON<>+176(SB)/4, $0xb98ca690
+DATA geluNEON<>+180(SB)/4, $0xb81c4d54
+DATA geluNEON<>+184(SB)/4, $0xb699481a
+DATA geluNEON<>+188(SB)/4, $0xb50d64d1
+DATA geluNEON<>+192(SB)/4, $0x3d70308e
+DATA geluNEON<>+196(SB)/4, $0x3c4bdd1d
+DATA geluNEON<>+200(SB)/4, $0x3b432920
+DATA geluNEON<>+204(SB)/4, $0x3a09540c
+DATA geluNEON<>+208(SB)/4, $0x388d92da
+DATA geluNEON<>+212(SB)/4, $0x36f18d91
+DATA geluNEON<>+216(SB)/4, $0x352e2774
+DATA geluNEON<>+220(SB)/4, $0x33658a63
+DATA geluNEON<>+224(SB)/4, $0xbc8b8d3a
+DATA geluNEON<>+228(SB)/4, $0xbb9aedf1
+DATA geluNEON<>+232(SB)/4, $0xba82f329
+DATA geluNEON<>+236(SB)/4, $0xb918d8cd
+DATA geluNEON<>+240(SB)/4, $0xb7820b21
+DATA geluNEON<>+244(SB)/4, $0xb5a6aed1
+DATA geluNEON<>+248(SB)/4, $0xb3b1ca7f
+DATA geluNEON<>+252(SB)/4, $0xb1ac238b
+DATA geluNEON<>+256(SB)/4, $0xc1666666
+DATA geluNEON<>+260(SB)/4, $0xc1666666
+DATA geluNEON<>+264(SB)/4, $0xc1666666
+DATA geluNEON<>+268(SB)/4, $0xc1666666
+DATA geluNEON<>+272(SB)/4, $0x40c00000
+DATA geluNEON<>+276(SB)/4, $0x40c00000
+DATA geluNEON<>+280(SB)/4, $0x40c00000
+DATA geluNEON<>+284(SB)/4, $0x40c00000
+DATA geluNEON<>+288(SB)/4, $0x3fa09cea
+DATA geluNEON<>+292(SB)/4, $0x3fa09cea
+DATA geluNEON<>+296(SB)/4, $0x3fa09cea
+DATA geluNEON<>+300(SB)/4, $0x3fa09cea
+DATA geluNEON<>+304(SB)/4, $0x3f9a8279
+DATA geluNEON<>+308(SB)/4, $0x3f9a8279
+DATA geluNEON<>+312(SB)/4, $0x3f9a8279
+DATA geluNEON<>+316(SB)/4, $0x3f9a8279
+DATA geluNEON<>+320(SB)/4, $0x4b400020
+DATA geluNEON<>+324(SB)/4, $0x4b400020
+DATA geluNEON<>+328(SB)/4, $0x4b400020
+DATA geluNEON<>+332(SB)/4, $0x4b400020
+DATA geluNEON<>+336(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+340(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+344(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+348(SB)/4, $0xbf38aa3b
+DATA geluNEON<>+352(SB)/4, $0xb2257060
+DATA geluNEON<>+356(SB)/4, $0xb2257060
+DATA geluNEON<>+360(SB)/4, $0xb2257060
+DATA geluNEON<>+364(SB)/4, $0xb2257060
+DATA geluNEON<>+368(SB)/4, $0x2f800000
+DATA geluNEON<>+372(SB)/4, $0x2f800000
+DATA geluNEON<>+376(SB)/4, $0x2f800000
+DATA geluNEON<>+380(SB)/4, $0x2f800000
+DATA geluNEON<>+384(SB)/4, $0x04040404
+DATA geluNEON<>+388(SB)/4, $0x04040404
+DATA geluNEON<>+392(SB)/4, $0x04040404
+DATA geluNEON<>+396(SB)/4, $0x04040404
+DATA geluNEON<>+400(SB)/4, $0x03020100
+DATA geluNEON<>+404(SB)/4, $0x03020100
+DATA geluNEON<>+408(SB)/4, $0x03020100
+DATA geluNEON<>+412(SB)/4, $0x03020100
+GLOBL geluNEON<>(SB), RODATA|NOPTR, $416
+
 DATA spreadNEON<>+0(SB)/4, $0x00000000
 DATA spreadNEON<>+4(SB)/4, $0x01010101
 DATA spreadNEON<>+8(SB)/4, $0x02020202
@@ -54642,6 +54748,1286 @@ single:
 	WORD $0x4e31d673 // fadd v19.4s, v19.4s, v17.4s
 	VBIF V7.B16, V19.B16, V13.B16
 	FMOVS.P F13, 4(R1)
+	SUB $1, R3, R3
+	B single
+
+done:
+	RET
+
+// func SiLUNEON(dst []float32, src []float32)
+TEXT ·SiLUNEON(SB), NOSPLIT, $0-48
+	MOVD $exp2AllNEON<>(SB), R0
+	FMOVQ 96(R0), F0
+	MOVD $0xc2dc0000, R1
+	VDUP R1, V1.S4
+	MOVD $0x41f00000, R1
+	VDUP R1, V2.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V3.S4
+	MOVD $0x3f800000, R1
+	VDUP R1, V4.S4
+	MOVD $0xff800000, R1
+	VDUP R1, V5.S4
+	MOVD $0xbfb8aa3b, R1
+	VDUP R1, V6.S4
+	MOVD $0xb2a57060, R1
+	VDUP R1, V7.S4
+	MOVD dst_base+0(FP), R1
+	MOVD src_base+24(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $4, R3
+	BLT single
+	SUB $4, R3, R3
+
+	// The last vector is computed first and kept in a register.
+	ADD R3<<2, R2, R4
+	FMOVQ (R4), F9
+	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V11.B16
+	VFMLA V6.S4, V10.S4, V11.S4
+	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V10.S4, V12.S4
+	VFMLA V7.S4, V10.S4, V12.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F15
+	VFMLA V12.S4, V0.S4, V15.S4
+	FMOVQ 64(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 48(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ 32(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 16(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ (R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V11.S4, V14.S4
+	VAND V5.B16, V14.B16, V14.B16
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V13.S4, V13.S4
+	VSUB V14.S4, V13.S4, V13.S4
+	VSUB V14.S4, V4.S4, V14.S4
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	ADD R3<<2, R1, R4
+	CBZ R3, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R2), F8
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V11.B16
+	VFMLA V6.S4, V10.S4, V11.S4
+	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V10.S4, V12.S4
+	VFMLA V7.S4, V10.S4, V12.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F15
+	VFMLA V12.S4, V0.S4, V15.S4
+	FMOVQ 64(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 48(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ 32(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 16(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ (R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V11.S4, V14.S4
+	VAND V5.B16, V14.B16, V14.B16
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V13.S4, V13.S4
+	VSUB V14.S4, V13.S4, V13.S4
+	VSUB V14.S4, V4.S4, V14.S4
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	FMOVQ.P F8, 16(R1)
+	SUBS $4, R3, R3
+	BGT vector
+
+last:
+	FMOVQ F9, (R4)
+	RET
+
+single:
+	CBZ R3, done
+	FMOVS.P 4(R2), F8
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V11.B16
+	VFMLA V6.S4, V10.S4, V11.S4
+	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V10.S4, V12.S4
+	VFMLA V7.S4, V10.S4, V12.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F15
+	VFMLA V12.S4, V0.S4, V15.S4
+	FMOVQ 64(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 48(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ 32(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 16(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ (R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V11.S4, V14.S4
+	VAND V5.B16, V14.B16, V14.B16
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V13.S4, V13.S4
+	VSUB V14.S4, V13.S4, V13.S4
+	VSUB V14.S4, V4.S4, V14.S4
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	FMOVS.P F8, 4(R1)
+	SUB $1, R3, R3
+	B single
+
+done:
+	RET
+
+// func GELUNEON(dst []float32, src []float32)
+TEXT ·GELUNEON(SB), NOSPLIT, $0-48
+	MOVD $geluNEON<>(SB), R0
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 64(R0), F4
+	FMOVQ 80(R0), F5
+	FMOVQ 96(R0), F6
+	FMOVQ 112(R0), F7
+	FMOVQ 128(R0), F8
+	FMOVQ 144(R0), F9
+	FMOVQ 160(R0), F10
+	FMOVQ 176(R0), F11
+	FMOVQ 192(R0), F12
+	FMOVQ 208(R0), F13
+	FMOVQ 224(R0), F14
+	FMOVQ 240(R0), F15
+	MOVD $exp2AllNEON<>(SB), R1
+	FMOVQ 96(R1), F16
+	MOVD dst_base+0(FP), R2
+	MOVD src_base+24(FP), R3
+	MOVD dst_len+8(FP), R4
+	CMP $4, R4
+	BLT single
+	SUB $4, R4, R4
+
+	// The last vector is computed first and kept in a register.
+	ADD R4<<2, R3, R5
+	FMOVQ (R5), F18
+	FMOVQ 256(R0), F22
+	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+
+	// The interval of a, as the numbers of the bytes of its numbers in the tables.
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
+	VORR V25.B16, V25.B16, V24.B16
+	VFMLA V26.S4, V19.S4, V24.S4
+	VSUB V25.S4, V24.S4, V24.S4
+	VUSHR $22, V24.S4, V24.S4
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
+	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
+
+	// T(a), a polynomial in the distance from its point.
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
+	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+
+	// s - e is the square.
+	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
+	VORR V22.B16, V22.B16, V23.B16
+	VFMLS V19.S4, V19.S4, V23.S4
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V27.B16, V27.B16, V24.B16
+	VFMLA V26.S4, V22.S4, V24.S4
+	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
+	VFMLA V26.S4, V22.S4, V25.S4
+	FMOVQ 352(R0), F28
+	VFMLA V28.S4, V22.S4, V25.S4
+	VFMLS V26.S4, V23.S4, V25.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R1), F26
+	VFMLA V25.S4, V16.S4, V26.S4
+	FMOVQ 64(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 48(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ 32(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 16(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ (R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V21.S4, V21.S4
+	FMOVQ 368(R0), F26
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+
+	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
+	VMOVI $0, V19.B16
+	WORD $0x6eb2e673 // fcmgt v19.4s, v19.4s, v18.4s
+	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
+	VFMLS V21.S4, V20.S4, V18.S4
+	ADD R4<<2, R2, R5
+	CBZ R4, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R3), F17
+	FMOVQ 256(R0), F22
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+
+	// The interval of a, as the numbers of the bytes of its numbers in the tables.
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
+	VORR V25.B16, V25.B16, V24.B16
+	VFMLA V26.S4, V19.S4, V24.S4
+	VSUB V25.S4, V24.S4, V24.S4
+	VUSHR $22, V24.S4, V24.S4
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
+	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
+
+	// T(a), a polynomial in the distance from its point.
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
+	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+
+	// s - e is the square.
+	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
+	VORR V22.B16, V22.B16, V23.B16
+	VFMLS V19.S4, V19.S4, V23.S4
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V27.B16, V27.B16, V24.B16
+	VFMLA V26.S4, V22.S4, V24.S4
+	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
+	VFMLA V26.S4, V22.S4, V25.S4
+	FMOVQ 352(R0), F28
+	VFMLA V28.S4, V22.S4, V25.S4
+	VFMLS V26.S4, V23.S4, V25.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R1), F26
+	VFMLA V25.S4, V16.S4, V26.S4
+	FMOVQ 64(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 48(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ 32(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 16(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ (R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V21.S4, V21.S4
+	FMOVQ 368(R0), F26
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+
+	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
+	VMOVI $0, V19.B16
+	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
+	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
+	VFMLS V21.S4, V20.S4, V17.S4
+	FMOVQ.P F17, 16(R2)
+	SUBS $4, R4, R4
+	BGT vector
+
+last:
+	FMOVQ F18, (R5)
+	RET
+
+single:
+	CBZ R4, done
+	FMOVS.P 4(R3), F17
+	FMOVQ 256(R0), F22
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+
+	// The interval of a, as the numbers of the bytes of its numbers in the tables.
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
+	VORR V25.B16, V25.B16, V24.B16
+	VFMLA V26.S4, V19.S4, V24.S4
+	VSUB V25.S4, V24.S4, V24.S4
+	VUSHR $22, V24.S4, V24.S4
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
+	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
+
+	// T(a), a polynomial in the distance from its point.
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
+	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+
+	// s - e is the square.
+	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
+	VORR V22.B16, V22.B16, V23.B16
+	VFMLS V19.S4, V19.S4, V23.S4
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V27.B16, V27.B16, V24.B16
+	VFMLA V26.S4, V22.S4, V24.S4
+	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
+	VFMLA V26.S4, V22.S4, V25.S4
+	FMOVQ 352(R0), F28
+	VFMLA V28.S4, V22.S4, V25.S4
+	VFMLS V26.S4, V23.S4, V25.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R1), F26
+	VFMLA V25.S4, V16.S4, V26.S4
+	FMOVQ 64(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 48(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ 32(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 16(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ (R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V21.S4, V21.S4
+	FMOVQ 368(R0), F26
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+
+	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
+	VMOVI $0, V19.B16
+	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
+	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
+	VFMLS V21.S4, V20.S4, V17.S4
+	FMOVS.P F17, 4(R2)
+	SUB $1, R4, R4
+	B single
+
+done:
+	RET
+
+// func GELUTanhNEON(dst []float32, src []float32)
+TEXT ·GELUTanhNEON(SB), NOSPLIT, $0-48
+	MOVD $exp2AllNEON<>(SB), R0
+	FMOVQ 96(R0), F0
+	MOVD $0xc12e6666, R1
+	VDUP R1, V1.S4
+	MOVD $0x40c00000, R1
+	VDUP R1, V2.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V3.S4
+	MOVD $0x3f800000, R1
+	VDUP R1, V4.S4
+	MOVD $0xff800000, R1
+	VDUP R1, V5.S4
+	MOVD $0xc0135760, R1
+	VDUP R1, V6.S4
+	MOVD $0xb486f39d, R1
+	VDUP R1, V7.S4
+	MOVD $0xbdd2d3e8, R1
+	VDUP R1, V8.S4
+	MOVD $0x310a8d56, R1
+	VDUP R1, V9.S4
+	MOVD dst_base+0(FP), R1
+	MOVD src_base+24(FP), R2
+	MOVD dst_len+8(FP), R3
+	CMP $4, R3
+	BLT single
+	SUB $4, R3, R3
+
+	// The last vector is computed first and kept in a register.
+	ADD R3<<2, R2, R4
+	FMOVQ (R4), F11
+	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
+	WORD $0x4ea2f56c // fmin v12.4s, v11.4s, v2.4s
+
+	// s - e is the square.
+	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
+	VORR V13.B16, V13.B16, V14.B16
+	VFMLS V12.S4, V12.S4, V14.S4
+
+	// high + low = C0 + C1·c²
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V8.S4, V13.S4, V15.S4
+	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
+	VFMLA V8.S4, V13.S4, V16.S4
+	VFMLA V9.S4, V13.S4, V16.S4
+	VFMLS V8.S4, V14.S4, V16.S4
+	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V12.S4, V17.S4
+	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
+	VFMLA V15.S4, V12.S4, V18.S4
+	VFMLA V16.S4, V12.S4, V18.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F21
+	VFMLA V18.S4, V0.S4, V21.S4
+	FMOVQ 64(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 48(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ 32(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 16(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ (R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V17.S4, V20.S4
+	VAND V5.B16, V20.B16, V20.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V20.S4, V19.S4, V19.S4
+	VSUB V20.S4, V4.S4, V20.S4
+	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
+	WORD $0x6e33fd6b // fdiv v11.4s, v11.4s, v19.4s
+	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
+	ADD R3<<2, R1, R4
+	CBZ R3, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R2), F10
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
+
+	// s - e is the square.
+	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
+	VORR V13.B16, V13.B16, V14.B16
+	VFMLS V12.S4, V12.S4, V14.S4
+
+	// high + low = C0 + C1·c²
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V8.S4, V13.S4, V15.S4
+	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
+	VFMLA V8.S4, V13.S4, V16.S4
+	VFMLA V9.S4, V13.S4, V16.S4
+	VFMLS V8.S4, V14.S4, V16.S4
+	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V12.S4, V17.S4
+	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
+	VFMLA V15.S4, V12.S4, V18.S4
+	VFMLA V16.S4, V12.S4, V18.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F21
+	VFMLA V18.S4, V0.S4, V21.S4
+	FMOVQ 64(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 48(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ 32(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 16(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ (R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V17.S4, V20.S4
+	VAND V5.B16, V20.B16, V20.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V20.S4, V19.S4, V19.S4
+	VSUB V20.S4, V4.S4, V20.S4
+	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
+	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
+	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
+	FMOVQ.P F10, 16(R1)
+	SUBS $4, R3, R3
+	BGT vector
+
+last:
+	FMOVQ F11, (R4)
+	RET
+
+single:
+	CBZ R3, done
+	FMOVS.P 4(R2), F10
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
+
+	// s - e is the square.
+	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
+	VORR V13.B16, V13.B16, V14.B16
+	VFMLS V12.S4, V12.S4, V14.S4
+
+	// high + low = C0 + C1·c²
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V8.S4, V13.S4, V15.S4
+	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
+	VFMLA V8.S4, V13.S4, V16.S4
+	VFMLA V9.S4, V13.S4, V16.S4
+	VFMLS V8.S4, V14.S4, V16.S4
+	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V12.S4, V17.S4
+	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
+	VFMLA V15.S4, V12.S4, V18.S4
+	VFMLA V16.S4, V12.S4, V18.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F21
+	VFMLA V18.S4, V0.S4, V21.S4
+	FMOVQ 64(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 48(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ 32(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 16(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ (R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V17.S4, V20.S4
+	VAND V5.B16, V20.B16, V20.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V20.S4, V19.S4, V19.S4
+	VSUB V20.S4, V4.S4, V20.S4
+	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
+	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
+	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
+	FMOVS.P F10, 4(R1)
+	SUB $1, R3, R3
+	B single
+
+done:
+	RET
+
+// func SwiGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·SwiGLUNEON(SB), NOSPLIT, $0-72
+	MOVD $exp2AllNEON<>(SB), R0
+	FMOVQ 96(R0), F0
+	MOVD $0xc2dc0000, R1
+	VDUP R1, V1.S4
+	MOVD $0x41f00000, R1
+	VDUP R1, V2.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V3.S4
+	MOVD $0x3f800000, R1
+	VDUP R1, V4.S4
+	MOVD $0xff800000, R1
+	VDUP R1, V5.S4
+	MOVD $0xbfb8aa3b, R1
+	VDUP R1, V6.S4
+	MOVD $0xb2a57060, R1
+	VDUP R1, V7.S4
+	MOVD dst_base+0(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_len+8(FP), R3
+	MOVD up_base+48(FP), R4
+	CMP $4, R3
+	BLT single
+	SUB $4, R3, R3
+
+	// The last vector is computed first and kept in a register.
+	ADD R3<<2, R2, R5
+	FMOVQ (R5), F9
+	WORD $0x4e21f529 // fmax v9.4s, v9.4s, v1.4s
+	WORD $0x4ea2f52a // fmin v10.4s, v9.4s, v2.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V11.B16
+	VFMLA V6.S4, V10.S4, V11.S4
+	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V10.S4, V12.S4
+	VFMLA V7.S4, V10.S4, V12.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F15
+	VFMLA V12.S4, V0.S4, V15.S4
+	FMOVQ 64(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 48(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ 32(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 16(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ (R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V11.S4, V14.S4
+	VAND V5.B16, V14.B16, V14.B16
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V13.S4, V13.S4
+	VSUB V14.S4, V13.S4, V13.S4
+	VSUB V14.S4, V4.S4, V14.S4
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x6e2dfd29 // fdiv v9.4s, v9.4s, v13.4s
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	ADD R3<<2, R4, R5
+	FMOVQ (R5), F10
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	ADD R3<<2, R1, R5
+	CBZ R3, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R2), F8
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V11.B16
+	VFMLA V6.S4, V10.S4, V11.S4
+	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V10.S4, V12.S4
+	VFMLA V7.S4, V10.S4, V12.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F15
+	VFMLA V12.S4, V0.S4, V15.S4
+	FMOVQ 64(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 48(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ 32(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 16(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ (R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V11.S4, V14.S4
+	VAND V5.B16, V14.B16, V14.B16
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V13.S4, V13.S4
+	VSUB V14.S4, V13.S4, V13.S4
+	VSUB V14.S4, V4.S4, V14.S4
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	FMOVQ.P 16(R4), F10
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	FMOVQ.P F8, 16(R1)
+	SUBS $4, R3, R3
+	BGT vector
+
+last:
+	FMOVQ F9, (R5)
+	RET
+
+single:
+	CBZ R3, done
+	FMOVS.P 4(R2), F8
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x4ea2f50a // fmin v10.4s, v8.4s, v2.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V11.B16
+	VFMLA V6.S4, V10.S4, V11.S4
+	WORD $0x4eabd46c // fsub v12.4s, v3.4s, v11.4s
+	VFMLA V6.S4, V10.S4, V12.S4
+	VFMLA V7.S4, V10.S4, V12.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F15
+	VFMLA V12.S4, V0.S4, V15.S4
+	FMOVQ 64(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 48(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ 32(R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+	FMOVQ 16(R0), F15
+	VFMLA V12.S4, V13.S4, V15.S4
+	FMOVQ (R0), F13
+	VFMLA V12.S4, V15.S4, V13.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V11.S4, V14.S4
+	VAND V5.B16, V14.B16, V14.B16
+	VSHL $23, V11.S4, V11.S4
+	VADD V11.S4, V13.S4, V13.S4
+	VSUB V14.S4, V13.S4, V13.S4
+	VSUB V14.S4, V4.S4, V14.S4
+	WORD $0x4e2ed5ad // fadd v13.4s, v13.4s, v14.4s
+	WORD $0x6e2dfd08 // fdiv v8.4s, v8.4s, v13.4s
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	FMOVS.P 4(R4), F10
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	FMOVS.P F8, 4(R1)
+	SUB $1, R3, R3
+	B single
+
+done:
+	RET
+
+// func GeGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·GeGLUNEON(SB), NOSPLIT, $0-72
+	MOVD $geluNEON<>(SB), R0
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 64(R0), F4
+	FMOVQ 80(R0), F5
+	FMOVQ 96(R0), F6
+	FMOVQ 112(R0), F7
+	FMOVQ 128(R0), F8
+	FMOVQ 144(R0), F9
+	FMOVQ 160(R0), F10
+	FMOVQ 176(R0), F11
+	FMOVQ 192(R0), F12
+	FMOVQ 208(R0), F13
+	FMOVQ 224(R0), F14
+	FMOVQ 240(R0), F15
+	MOVD $exp2AllNEON<>(SB), R1
+	FMOVQ 96(R1), F16
+	MOVD dst_base+0(FP), R2
+	MOVD gate_base+24(FP), R3
+	MOVD dst_len+8(FP), R4
+	MOVD up_base+48(FP), R5
+	CMP $4, R4
+	BLT single
+	SUB $4, R4, R4
+
+	// The last vector is computed first and kept in a register.
+	ADD R4<<2, R3, R6
+	FMOVQ (R6), F18
+	FMOVQ 256(R0), F22
+	WORD $0x4e36f653 // fmax v19.4s, v18.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+
+	// The interval of a, as the numbers of the bytes of its numbers in the tables.
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
+	VORR V25.B16, V25.B16, V24.B16
+	VFMLA V26.S4, V19.S4, V24.S4
+	VSUB V25.S4, V24.S4, V24.S4
+	VUSHR $22, V24.S4, V24.S4
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
+	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
+
+	// T(a), a polynomial in the distance from its point.
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
+	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+
+	// s - e is the square.
+	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
+	VORR V22.B16, V22.B16, V23.B16
+	VFMLS V19.S4, V19.S4, V23.S4
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V27.B16, V27.B16, V24.B16
+	VFMLA V26.S4, V22.S4, V24.S4
+	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
+	VFMLA V26.S4, V22.S4, V25.S4
+	FMOVQ 352(R0), F28
+	VFMLA V28.S4, V22.S4, V25.S4
+	VFMLS V26.S4, V23.S4, V25.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R1), F26
+	VFMLA V25.S4, V16.S4, V26.S4
+	FMOVQ 64(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 48(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ 32(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 16(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ (R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V21.S4, V21.S4
+	FMOVQ 368(R0), F26
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+
+	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
+	VMOVI $0, V19.B16
+	WORD $0x6eb2e673 // fcmgt v19.4s, v19.4s, v18.4s
+	WORD $0x4e731e52 // bic v18.16b, v18.16b, v19.16b
+	VFMLS V21.S4, V20.S4, V18.S4
+	ADD R4<<2, R5, R6
+	FMOVQ (R6), F19
+	WORD $0x6e33de52 // fmul v18.4s, v18.4s, v19.4s
+	ADD R4<<2, R2, R6
+	CBZ R4, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R3), F17
+	FMOVQ 256(R0), F22
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+
+	// The interval of a, as the numbers of the bytes of its numbers in the tables.
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
+	VORR V25.B16, V25.B16, V24.B16
+	VFMLA V26.S4, V19.S4, V24.S4
+	VSUB V25.S4, V24.S4, V24.S4
+	VUSHR $22, V24.S4, V24.S4
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
+	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
+
+	// T(a), a polynomial in the distance from its point.
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
+	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+
+	// s - e is the square.
+	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
+	VORR V22.B16, V22.B16, V23.B16
+	VFMLS V19.S4, V19.S4, V23.S4
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V27.B16, V27.B16, V24.B16
+	VFMLA V26.S4, V22.S4, V24.S4
+	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
+	VFMLA V26.S4, V22.S4, V25.S4
+	FMOVQ 352(R0), F28
+	VFMLA V28.S4, V22.S4, V25.S4
+	VFMLS V26.S4, V23.S4, V25.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R1), F26
+	VFMLA V25.S4, V16.S4, V26.S4
+	FMOVQ 64(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 48(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ 32(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 16(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ (R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V21.S4, V21.S4
+	FMOVQ 368(R0), F26
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+
+	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
+	VMOVI $0, V19.B16
+	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
+	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
+	VFMLS V21.S4, V20.S4, V17.S4
+	FMOVQ.P 16(R5), F19
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	FMOVQ.P F17, 16(R2)
+	SUBS $4, R4, R4
+	BGT vector
+
+last:
+	FMOVQ F18, (R6)
+	RET
+
+single:
+	CBZ R4, done
+	FMOVS.P 4(R3), F17
+	FMOVQ 256(R0), F22
+	WORD $0x4e36f633 // fmax v19.4s, v17.4s, v22.4s
+	FMOVQ 272(R0), F23
+	WORD $0x4eb7f673 // fmin v19.4s, v19.4s, v23.4s
+	WORD $0x4ea0fa73 // fabs v19.4s, v19.4s
+
+	// The interval of a, as the numbers of the bytes of its numbers in the tables.
+	FMOVQ 304(R0), F25
+	FMOVQ 288(R0), F26
+	VORR V25.B16, V25.B16, V24.B16
+	VFMLA V26.S4, V19.S4, V24.S4
+	VSUB V25.S4, V24.S4, V24.S4
+	VUSHR $22, V24.S4, V24.S4
+	FMOVQ 400(R0), F22
+	FMOVQ 384(R0), F25
+	WORD $0x4eb99716 // mla v22.4s, v24.4s, v25.4s
+
+	// T(a), a polynomial in the distance from its point.
+	VTBL V22.B16, [V0.B16, V1.B16], V23.B16
+	WORD $0x4eb7d677 // fsub v23.4s, v19.4s, v23.4s
+	VTBL V22.B16, [V14.B16, V15.B16], V20.B16
+	VTBL V22.B16, [V12.B16, V13.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V10.B16, V11.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V8.B16, V9.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V6.B16, V7.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+	VTBL V22.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V23.S4, V20.S4, V24.S4
+	VTBL V22.B16, [V2.B16, V3.B16], V20.B16
+	VFMLA V23.S4, V24.S4, V20.S4
+
+	// s - e is the square.
+	WORD $0x6e33de76 // fmul v22.4s, v19.4s, v19.4s
+	VORR V22.B16, V22.B16, V23.B16
+	VFMLS V19.S4, V19.S4, V23.S4
+	FMOVQ 336(R0), F26
+	FMOVQ 320(R0), F27
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V27.B16, V27.B16, V24.B16
+	VFMLA V26.S4, V22.S4, V24.S4
+	WORD $0x4eb8d779 // fsub v25.4s, v27.4s, v24.4s
+	VFMLA V26.S4, V22.S4, V25.S4
+	FMOVQ 352(R0), F28
+	VFMLA V28.S4, V22.S4, V25.S4
+	VFMLS V26.S4, V23.S4, V25.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R1), F26
+	VFMLA V25.S4, V16.S4, V26.S4
+	FMOVQ 64(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 48(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ 32(R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	FMOVQ 16(R1), F26
+	VFMLA V25.S4, V21.S4, V26.S4
+	FMOVQ (R1), F21
+	VFMLA V25.S4, V26.S4, V21.S4
+	VSHL $23, V24.S4, V24.S4
+	VADD V24.S4, V21.S4, V21.S4
+	FMOVQ 368(R0), F26
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+
+	// max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.
+	VMOVI $0, V19.B16
+	WORD $0x6eb1e673 // fcmgt v19.4s, v19.4s, v17.4s
+	WORD $0x4e731e31 // bic v17.16b, v17.16b, v19.16b
+	VFMLS V21.S4, V20.S4, V17.S4
+	FMOVS.P 4(R5), F19
+	WORD $0x6e33de31 // fmul v17.4s, v17.4s, v19.4s
+	FMOVS.P F17, 4(R2)
+	SUB $1, R4, R4
+	B single
+
+done:
+	RET
+
+// func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
+TEXT ·GeGLUTanhNEON(SB), NOSPLIT, $0-72
+	MOVD $exp2AllNEON<>(SB), R0
+	FMOVQ 96(R0), F0
+	MOVD $0xc12e6666, R1
+	VDUP R1, V1.S4
+	MOVD $0x40c00000, R1
+	VDUP R1, V2.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V3.S4
+	MOVD $0x3f800000, R1
+	VDUP R1, V4.S4
+	MOVD $0xff800000, R1
+	VDUP R1, V5.S4
+	MOVD $0xc0135760, R1
+	VDUP R1, V6.S4
+	MOVD $0xb486f39d, R1
+	VDUP R1, V7.S4
+	MOVD $0xbdd2d3e8, R1
+	VDUP R1, V8.S4
+	MOVD $0x310a8d56, R1
+	VDUP R1, V9.S4
+	MOVD dst_base+0(FP), R1
+	MOVD gate_base+24(FP), R2
+	MOVD dst_len+8(FP), R3
+	MOVD up_base+48(FP), R4
+	CMP $4, R3
+	BLT single
+	SUB $4, R3, R3
+
+	// The last vector is computed first and kept in a register.
+	ADD R3<<2, R2, R5
+	FMOVQ (R5), F11
+	WORD $0x4e21f56b // fmax v11.4s, v11.4s, v1.4s
+	WORD $0x4ea2f56c // fmin v12.4s, v11.4s, v2.4s
+
+	// s - e is the square.
+	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
+	VORR V13.B16, V13.B16, V14.B16
+	VFMLS V12.S4, V12.S4, V14.S4
+
+	// high + low = C0 + C1·c²
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V8.S4, V13.S4, V15.S4
+	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
+	VFMLA V8.S4, V13.S4, V16.S4
+	VFMLA V9.S4, V13.S4, V16.S4
+	VFMLS V8.S4, V14.S4, V16.S4
+	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V12.S4, V17.S4
+	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
+	VFMLA V15.S4, V12.S4, V18.S4
+	VFMLA V16.S4, V12.S4, V18.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F21
+	VFMLA V18.S4, V0.S4, V21.S4
+	FMOVQ 64(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 48(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ 32(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 16(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ (R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V17.S4, V20.S4
+	VAND V5.B16, V20.B16, V20.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V20.S4, V19.S4, V19.S4
+	VSUB V20.S4, V4.S4, V20.S4
+	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
+	WORD $0x6e33fd6b // fdiv v11.4s, v11.4s, v19.4s
+	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
+	ADD R3<<2, R4, R5
+	FMOVQ (R5), F12
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	ADD R3<<2, R1, R5
+	CBZ R3, last
+	PCALIGN $32
+
+vector:
+	FMOVQ.P 16(R2), F10
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
+
+	// s - e is the square.
+	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
+	VORR V13.B16, V13.B16, V14.B16
+	VFMLS V12.S4, V12.S4, V14.S4
+
+	// high + low = C0 + C1·c²
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V8.S4, V13.S4, V15.S4
+	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
+	VFMLA V8.S4, V13.S4, V16.S4
+	VFMLA V9.S4, V13.S4, V16.S4
+	VFMLS V8.S4, V14.S4, V16.S4
+	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V12.S4, V17.S4
+	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
+	VFMLA V15.S4, V12.S4, V18.S4
+	VFMLA V16.S4, V12.S4, V18.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F21
+	VFMLA V18.S4, V0.S4, V21.S4
+	FMOVQ 64(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 48(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ 32(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 16(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ (R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V17.S4, V20.S4
+	VAND V5.B16, V20.B16, V20.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V20.S4, V19.S4, V19.S4
+	VSUB V20.S4, V4.S4, V20.S4
+	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
+	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
+	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
+	FMOVQ.P 16(R4), F12
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	FMOVQ.P F10, 16(R1)
+	SUBS $4, R3, R3
+	BGT vector
+
+last:
+	FMOVQ F11, (R5)
+	RET
+
+single:
+	CBZ R3, done
+	FMOVS.P 4(R2), F10
+	WORD $0x4e21f54a // fmax v10.4s, v10.4s, v1.4s
+	WORD $0x4ea2f54c // fmin v12.4s, v10.4s, v2.4s
+
+	// s - e is the square.
+	WORD $0x6e2cdd8d // fmul v13.4s, v12.4s, v12.4s
+	VORR V13.B16, V13.B16, V14.B16
+	VFMLS V12.S4, V12.S4, V14.S4
+
+	// high + low = C0 + C1·c²
+	VORR V6.B16, V6.B16, V15.B16
+	VFMLA V8.S4, V13.S4, V15.S4
+	WORD $0x4eafd4d0 // fsub v16.4s, v6.4s, v15.4s
+	VFMLA V8.S4, V13.S4, V16.S4
+	VFMLA V9.S4, V13.S4, V16.S4
+	VFMLS V8.S4, V14.S4, V16.S4
+	WORD $0x4e27d610 // fadd v16.4s, v16.4s, v7.4s
+
+	// t = n + r, n an integer in the low bits of k.
+	VORR V3.B16, V3.B16, V17.B16
+	VFMLA V15.S4, V12.S4, V17.S4
+	WORD $0x4eb1d472 // fsub v18.4s, v3.4s, v17.4s
+	VFMLA V15.S4, V12.S4, V18.S4
+	VFMLA V16.S4, V12.S4, V18.S4
+
+	// The polynomial in r, by Horner's rule.
+	FMOVQ 80(R0), F21
+	VFMLA V18.S4, V0.S4, V21.S4
+	FMOVQ 64(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 48(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ 32(R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+	FMOVQ 16(R0), F21
+	VFMLA V18.S4, V19.S4, V21.S4
+	FMOVQ (R0), F19
+	VFMLA V18.S4, V21.S4, V19.S4
+
+	// z/(g + 2^t·g)·g with g = 2^-(n/2).
+	VSHL $22, V17.S4, V20.S4
+	VAND V5.B16, V20.B16, V20.B16
+	VSHL $23, V17.S4, V17.S4
+	VADD V17.S4, V19.S4, V19.S4
+	VSUB V20.S4, V19.S4, V19.S4
+	VSUB V20.S4, V4.S4, V20.S4
+	WORD $0x4e34d673 // fadd v19.4s, v19.4s, v20.4s
+	WORD $0x6e33fd4a // fdiv v10.4s, v10.4s, v19.4s
+	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
+	FMOVS.P 4(R4), F12
+	WORD $0x6e2cdd4a // fmul v10.4s, v10.4s, v12.4s
+	FMOVS.P F10, 4(R1)
 	SUB $1, R3, R3
 	B single
 

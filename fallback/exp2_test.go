@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-var all = flag.Bool("all", false, "try exp2, tanh and log2 on all floats (minutes)")
+var all = flag.Bool("all", false, "try exp2, tanh, log2 and the activations on all floats (minutes)")
 
 // maxULP is what the contract promises of exp2.
 const maxULP = 0.80

@@ -21,7 +21,8 @@
 //   - cross-attention: k and v of another length than q
 //   - multi-head modules, other similarities, the steps one by one: package layer
 //   - additive (Bahdanau) attention: [Additive], and package layer with projections
-//   - rotary positions: package rope; linear layers: package linear
+//   - rotary positions: package rope; linear layers: package linear; SiLU, GELU and their
+//     gated forms: package activation
 //
 // Memory and element types:
 //

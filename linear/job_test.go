@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -50,9 +51,10 @@ func TestPlan(t *testing.T) {
 	eager.ThreadFMAs = 1
 	for _, m := range []int{1, 5, 47, 48, 49, 96, 320, 321, 1000, 5000} {
 		for _, n := range []int{1, 48, 49, 500, 5000} {
-			for _, limit := range []int{1, 2, 3, 16} {
+			for _, option := range []int{1, 2, 3, 16} {
+				limit := parallel.Limit(option)
 				j := job{linear: &Linear{n: n, k: 64}, out: Matrix{rows: m, cols: n}}
-				j.plan(&eager, limit)
+				j.plan(&eager, option)
 				panels := j.linear.panels()
 				rowsOf, panelsOf := ints.CeilDiv(m, j.rowBlocks), ints.CeilDiv(panels, j.panelGroups)
 				if rowsOf > maxRows || panelsOf > maxPanels || j.rowBlocks > m || j.panelGroups > panels {

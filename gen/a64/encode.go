@@ -32,6 +32,7 @@ var (
 	fmul        = encoding{"fmul", 0x6e20dc00, same3}
 	fdiv        = encoding{"fdiv", 0x6e20fc00, same3}
 	fmin        = encoding{"fmin", 0x4ea0f400, same3}
+	fmax        = encoding{"fmax", 0x4e20f400, same3}
 	mla         = encoding{"mla", 0x4ea09400, same3}
 	fabs        = encoding{"fabs v%d.4s, v%d.4s", 0x4ea0f800, pair}
 	fcmgt       = encoding{"fcmgt", 0x6ea0e400, same3}
@@ -62,7 +63,7 @@ var (
 // table lists them for the tests.
 var table = []encoding{
 	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
-	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, mla, fabs,
+	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
 }
 
 // encode returns the instruction's word and its text. m and lane are ignored if the form has
@@ -122,6 +123,7 @@ func (f *Func) FSUB(d, n, m Vec)  { f.vec3(fsub, d, n, m) }  // d = n - m
 func (f *Func) FMUL(d, n, m Vec)  { f.vec3(fmul, d, n, m) }  // d = n · m
 func (f *Func) FDIV(d, n, m Vec)  { f.vec3(fdiv, d, n, m) }  // d = n / m
 func (f *Func) FMIN(d, n, m Vec)  { f.vec3(fmin, d, n, m) }  // d = the smaller, or NaN if one is
+func (f *Func) FMAX(d, n, m Vec)  { f.vec3(fmax, d, n, m) }  // d = the larger, or NaN if one is
 func (f *Func) FABS(d, n Vec)     { f.vec2(fabs, d, n) }     // d = |n|
 func (f *Func) MLA(d, n, m Vec)   { f.vec3(mla, d, n, m) }   // d += n · m, integers
 func (f *Func) FCMGT(d, n, m Vec) { f.vec3(fcmgt, d, n, m) } // d = n > m: all bits of a lane, or none

@@ -7,8 +7,26 @@ import (
 
 // each emits a function over len(dst) elements, see amd64/functions.go. compute works in
 // place.
-func (g *neon) each(compute func(x a64.Vec)) {
-	dst, src, left := g.slice("dst"), g.slice("src"), g.param(g.Len("dst"))
+func (g *neon) each(compute func(x a64.Vec)) { g.elementwise("src", "", compute) }
+
+// elementwise emits the loops of a function over len(dst) elements of a slice. If there is
+// a factor, each result is multiplied by the element of that slice.
+func (g *neon) elementwise(of, factor string, compute func(x a64.Vec)) {
+	dst, src, left := g.slice("dst"), g.slice(of), g.param(g.Len("dst"))
+	var up a64.GP
+	if factor != "" {
+		up = g.slice(factor)
+	}
+	multiply := func(load string, m a64.Mem, x a64.Vec) {
+		if factor == "" {
+			return
+		}
+		g.Scope(func() {
+			f := g.Vec()
+			g.Op(load, m, f)
+			g.FMUL(x, x, f)
+		})
+	}
 	x, last, lastPlace := g.Vec(), g.Vec(), g.GP()
 	g.Op("CMP", vecLanes, left)
 	g.Jump("BLT", "single")
@@ -17,12 +35,17 @@ func (g *neon) each(compute func(x a64.Vec)) {
 	g.Op("ADD", left.Shl(2), src, lastPlace)
 	g.load(a64.At(lastPlace, 0), last)
 	compute(last)
+	if factor != "" {
+		g.Op("ADD", left.Shl(2), up, lastPlace)
+	}
+	multiply("FMOVQ", a64.At(lastPlace, 0), last)
 	g.Op("ADD", left.Shl(2), dst, lastPlace)
 	g.Jump("CBZ", "last", left)
 	g.Align(32)
 	g.Label("vector")
 	g.Op("FMOVQ.P", a64.At(src, vecBytes), x)
 	compute(x)
+	multiply("FMOVQ.P", a64.At(up, vecBytes), x)
 	g.Op("FMOVQ.P", x, a64.At(dst, vecBytes))
 	g.Op("SUBS", vecLanes, left, left)
 	g.Jump("BGT", "vector")
@@ -34,6 +57,7 @@ func (g *neon) each(compute func(x a64.Vec)) {
 	g.Jump("CBZ", "done", left)
 	g.Op("FMOVS.P", a64.At(src, 4), x)
 	compute(x)
+	multiply("FMOVS.P", a64.At(up, 4), x)
 	g.Op("FMOVS.P", x, a64.At(dst, 4))
 	g.Op("SUB", 1, left, left)
 	g.Jump("B", "single")

@@ -16,6 +16,7 @@ type neon struct {
 	file       *a64.File
 	exp2Consts [2]a64.Global // by domain
 	tanhConsts a64.Global
+	geluConsts a64.Global
 	functions  []spec.Function
 	*a64.Func
 }
@@ -42,6 +43,7 @@ func NEON() (spec.Output, error) {
 		g.exp2Consts[d] = g.file.Data(domain(d).table(), domain(d).coefficients()...)
 	}
 	g.tanhConsts = g.file.Data("tanhNEON", tanhData()...)
+	g.geluConsts = g.file.Data("geluNEON", geluData()...)
 	spec.EmitAll(g, tiles, weightTile)
 	asm, stubs, err := g.file.Build()
 	if err != nil {

@@ -25,6 +25,7 @@ type Emitter interface {
 	Normer
 	Exp2()
 	Tanh()
+	Activator
 	Peak()
 	Read()
 }
@@ -63,6 +64,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	emitNorms(e)
 	e.Exp2()
 	e.Tanh()
+	emitActivations(e)
 	e.Peak()
 	e.Read()
 }

@@ -10,6 +10,8 @@ const (
 	Minus126 = 0xc2fc0000
 	Plus128  = 0x43000000
 	Log2E    = 0x3fb8aa3b
+	One      = 0x3f800000
+	Exponent = 0xff800000 // the bits of the sign and the exponent
 )
 
 // RoundMagic is 1.5·2^23. Added to a number of magnitude below 2^22 it rounds that to an

@@ -12,12 +12,13 @@ type Table struct {
 
 // The tables but those for query tiles.
 var (
-	LaneTable     = Table{Type: "LaneKernels"}
-	SkinnyTable   = Table{Field: "Skinny", Type: "SkinnyKernels", prefix: "Skinny"}
-	ConvertTable  = Table{Field: "Convert", Type: "Converters"}
-	WeightTable   = Table{Field: "Weights", Type: "WeightKernels", prefix: "Weight"}
-	FunctionTable = Table{Field: "Functions", Type: "Functions"}
-	NormTable     = Table{Field: "Norms", Type: "Norms"}
+	NormTable       = Table{Field: "Norms", Type: "Norms"}
+	LaneTable       = Table{Type: "LaneKernels"}
+	SkinnyTable     = Table{Field: "Skinny", Type: "SkinnyKernels", prefix: "Skinny"}
+	ConvertTable    = Table{Field: "Convert", Type: "Converters"}
+	WeightTable     = Table{Field: "Weights", Type: "WeightKernels", prefix: "Weight"}
+	FunctionTable   = Table{Field: "Functions", Type: "Functions"}
+	ActivationTable = Table{Field: "Activations", Type: "Activations"}
 )
 
 // noTable is that of functions that are not micro-kernels.

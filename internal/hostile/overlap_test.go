@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
@@ -141,6 +142,12 @@ var writers = []struct {
 	{"linear.Linear.Project", func(p *place) error {
 		return p.linear(5, 3).Project(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 3), linear.Options{})
 	}},
+	{"activation.SiLU", func(p *place) error { return activation.SiLU(p.out(9), p.in(9)) }},
+	{"activation.GELU", func(p *place) error { return activation.GELU(p.out(9), p.in(9)) }},
+	{"activation.GELUTanh", func(p *place) error { return activation.GELUTanh(p.out(9), p.in(9)) }},
+	{"activation.SwiGLU", func(p *place) error { return activation.SwiGLU(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.GeGLU", func(p *place) error { return activation.GeGLU(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.GeGLUTanh", func(p *place) error { return activation.GeGLUTanh(p.out(9), p.in(9), p.in(9)) }},
 	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9)) }},
 	{"numeric.TanhSlice", func(p *place) error { return numeric.TanhSlice(p.out(9), p.in(9)) }},
 	{"numeric.QuantizeInt8", func(p *place) error { return numeric.QuantizeInt8(make([]int8, 12), p.out(3), p.in(12), 4) }},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
@@ -37,6 +38,9 @@ func tensors(o func(w *world) kernel.Options) func(w *world) []any {
 		return []any{out, q, k, v, o(w)}
 	}
 }
+
+func twoSlices(w *world) []any   { return []any{w.floats(7), w.floats(7)} }
+func threeSlices(w *world) []any { return []any{w.floats(7), w.floats(7), w.floats(7)} }
 
 func noOptions(*world) kernel.Options { return kernel.Options{} }
 
@@ -225,6 +229,12 @@ var table = []entry{
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), w.floats(5), float32(1e-5), norm.Options{Residual: w.tensor(2, 2, 3, 5), Sum: w.tensor(2, 2, 3, 5)}}
 	}},
 
+	{name: "activation.SiLU", f: activation.SiLU, args: twoSlices},
+	{name: "activation.GELU", f: activation.GELU, args: twoSlices},
+	{name: "activation.GELUTanh", f: activation.GELUTanh, args: twoSlices},
+	{name: "activation.SwiGLU", f: activation.SwiGLU, args: threeSlices},
+	{name: "activation.GeGLU", f: activation.GeGLU, args: threeSlices},
+	{name: "activation.GeGLUTanh", f: activation.GeGLUTanh, args: threeSlices},
 	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
 	{name: "numeric.Log2", f: numeric.Log2, args: list(float32(1))},
 	{name: "numeric.Tanh", f: numeric.Tanh, args: list(float32(1))},

@@ -67,6 +67,7 @@ func benchmarks(w int) (list []benchmark) {
 	list = append(list, benchConverters()...)
 	list = append(list, benchFunctions()...)
 	list = append(list, benchNorms()...)
+	list = append(list, benchActivations()...)
 	return append(list, benchWeights()...)
 }
 
@@ -105,6 +106,22 @@ func benchFunctions() []benchmark {
 	return []benchmark{
 		{"Functions.Exp2", "n=4096", 0, n, func(p *kernelSet) { p.Functions.Exp2(dst, src) }},
 		{"Functions.Tanh", "n=4096", 0, n, func(p *kernelSet) { p.Functions.Tanh(dst, src) }},
+	}
+}
+
+// benchActivations times the activations.
+func benchActivations() []benchmark {
+	const n = 16 * 256
+	src, up, dst := testutil.Floats(n), testutil.Floats(n), make([]float32, n)
+	plain := func(name string, f activation) benchmark {
+		return benchmark{"Activations." + name, "n=4096", 0, n, func(p *kernelSet) { f(&p.Activations)(dst, src) }}
+	}
+	gated := func(name string, f gatedActivation) benchmark {
+		return benchmark{"Activations." + name, "n=4096", 0, n, func(p *kernelSet) { f(&p.Activations)(dst, src, up) }}
+	}
+	return []benchmark{
+		plain("SiLU", siluOf), plain("GELU", geluOf), plain("GELUTanh", geluTanhOf),
+		gated("SwiGLU", swigluOf), gated("GeGLU", gegluOf), gated("GeGLUTanh", gegluTanhOf),
 	}
 }
 

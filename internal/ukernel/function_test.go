@@ -101,7 +101,8 @@ func TestFunctions(t *testing.T) {
 		kernel sliceFunction
 		want   func(x float32) float32
 	}{{"Functions.Exp2", exp2Of, fallback.Exp2}, {"Functions.Tanh", tanhOf, fallback.Tanh}} {
-		if err := checkFunction(f.kernel, f.want, step); err != nil {
+		kernel := func(t *Tier) func(dst, src []float32) { return f.kernel(&t.Functions) }
+		if err := checkFunction(kernel, f.want, step); err != nil {
 			t.Errorf("%s: %v", f.name, err)
 		}
 	}
@@ -109,7 +110,7 @@ func TestFunctions(t *testing.T) {
 
 // checkFunction compares a function of every tier with want on floats whose bits are
 // step apart.
-func checkFunction(kernel sliceFunction, want func(x float32) float32, step uint64) error {
+func checkFunction(kernel func(t *Tier) func(dst, src []float32), want func(x float32) float32, step uint64) error {
 	var x, y, dst [4096]float32
 	for bits := uint64(0); bits < 1<<32; {
 		n := 0
@@ -120,7 +121,7 @@ func checkFunction(kernel sliceFunction, want func(x float32) float32, step uint
 		}
 		var err error
 		eachTier(func(t *Tier) {
-			kernel(&t.Functions)(dst[:n], x[:n])
+			kernel(t)(dst[:n], x[:n])
 			for i, got := range dst[:n] {
 				if !testutil.SameBits(got, y[i]) {
 					err = fmt.Errorf("tier=%s: of %v (%08x) is %v, want %v", t.Name, x[i], math.Float32bits(x[i]), got, y[i])

@@ -34,16 +34,17 @@ func TestMain(m *testing.M) {
 // query tiles. Tests may replace any of them.
 type kernelSet struct {
 	TileKernels
-	Skinny    SkinnyKernels
-	Convert   Converters
-	Weights   WeightKernels
-	Functions Functions
-	Norms     Norms
+	Skinny      SkinnyKernels
+	Convert     Converters
+	Weights     WeightKernels
+	Functions   Functions
+	Norms       Norms
+	Activations Activations
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
-	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Norms}
+	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Norms, t.Activations}
 }
 
 // has reports whether the tier has a kernel, given as in kernelTests.
@@ -110,6 +111,12 @@ var kernelTests = []struct {
 	{"Norms.RMSNorm", normCases(false)},
 	{"Norms.LayerNorm", normCases(true)},
 	{"Norms.Add", addCases},
+	{"Activations.SiLU", activationCases(siluOf)},
+	{"Activations.GELU", activationCases(geluOf)},
+	{"Activations.GELUTanh", activationCases(geluTanhOf)},
+	{"Activations.SwiGLU", gatedCases(swigluOf)},
+	{"Activations.GeGLU", gatedCases(gegluOf)},
+	{"Activations.GeGLUTanh", gatedCases(gegluTanhOf)},
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must
@@ -265,11 +272,12 @@ func reference(w int) *kernelSet {
 			},
 			LaneKernels: &lanes,
 		},
-		Skinny:    referenceSkinny(w),
-		Convert:   genericKernels.Convert,
-		Weights:   referenceWeights,
-		Functions: genericKernels.Functions,
-		Norms:     genericKernels.Norms,
+		Skinny:      referenceSkinny(w),
+		Convert:     genericKernels.Convert,
+		Weights:     referenceWeights,
+		Functions:   genericKernels.Functions,
+		Norms:       genericKernels.Norms,
+		Activations: genericKernels.Activations,
 	}
 }
 

@@ -49,6 +49,14 @@ var avx2Kernels = Kernels{
 		LayerNorm: asm.LayerNormAVX2,
 		Add:       asm.AddAVX2,
 	},
+	Activations: Activations{
+		SiLU:      asm.SiLUAVX2,
+		GELU:      asm.GELUAVX2,
+		GELUTanh:  asm.GELUTanhAVX2,
+		SwiGLU:    asm.SwiGLUAVX2,
+		GeGLU:     asm.GeGLUAVX2,
+		GeGLUTanh: asm.GeGLUTanhAVX2,
+	},
 }
 
 var avx2Lanes = LaneKernels{
@@ -107,6 +115,14 @@ var avx512Kernels = Kernels{
 		RMSNorm:   asm.RMSNormAVX512,
 		LayerNorm: asm.LayerNormAVX512,
 		Add:       asm.AddAVX512,
+	},
+	Activations: Activations{
+		SiLU:      asm.SiLUAVX512,
+		GELU:      asm.GELUAVX512,
+		GELUTanh:  asm.GELUTanhAVX512,
+		SwiGLU:    asm.SwiGLUAVX512,
+		GeGLU:     asm.GeGLUAVX512,
+		GeGLUTanh: asm.GeGLUTanhAVX512,
 	},
 }
 

@@ -49,6 +49,14 @@ var neonKernels = Kernels{
 		LayerNorm: asm.LayerNormNEON,
 		Add:       asm.AddNEON,
 	},
+	Activations: Activations{
+		SiLU:      asm.SiLUNEON,
+		GELU:      asm.GELUNEON,
+		GELUTanh:  asm.GELUTanhNEON,
+		SwiGLU:    asm.SwiGLUNEON,
+		GeGLU:     asm.GeGLUNEON,
+		GeGLUTanh: asm.GeGLUTanhNEON,
+	},
 }
 
 var neonLanes = LaneKernels{

@@ -17,11 +17,12 @@ type Kernels struct {
 	// Tiles are the kernels for query tiles, narrowest first.
 	Tiles []TileKernels
 
-	Skinny    SkinnyKernels
-	Convert   Converters
-	Weights   WeightKernels
-	Functions Functions
-	Norms     Norms
+	Skinny      SkinnyKernels
+	Convert     Converters
+	Weights     WeightKernels
+	Functions   Functions
+	Norms       Norms
+	Activations Activations
 }
 
 // Tuning are the numbers that decide about the speed of a tier. No bit of a result

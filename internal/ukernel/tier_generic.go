@@ -51,6 +51,7 @@ var genericKernels = Kernels{
 		GemmBF16: fallback.WeightGemmBF16,
 		AddBias:  fallback.AddBias,
 	},
-	Norms:     genericNorms,
-	Functions: Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
+	Norms:       genericNorms,
+	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
+	Activations: genericActivations,
 }

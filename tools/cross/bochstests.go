@@ -15,6 +15,11 @@ var bochsTests = []testedPackage{
 		run:  "TestGemm",
 	},
 	{
+		path: "activation",
+		must: []string{"TestActivations", "TestGated"},
+		run:  "TestActivations|TestGated$",
+	},
+	{
 		path: "numeric",
 		must: []string{"TestSliceFunctions", "TestSixteenBitsStay"},
 		run:  "TestSliceFunctions|TestSixteenBitsStay",
@@ -40,8 +45,8 @@ var bochsTests = []testedPackage{
 	// accesses outside of the slices as well.
 	{
 		path: "internal/ukernel",
-		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestWidenAll"},
-		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Weights.AddBias|Skinny.[SMU])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestWidenAll",
+		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
+		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Weights.AddBias|Skinny.[SMU])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
 		skip: "TestGuard/kernel=Convert.NarrowF16",
 	},
 	{

@@ -70,6 +70,11 @@ var known = []testedPackage{
 		skip: "Alloc|Concurrent",
 	},
 	{
+		path: "activation",
+		must: []string{"TestActivations", "TestGated"},
+		skip: "Alloc",
+	},
+	{
 		path: "numeric",
 		must: []string{"TestSliceFunctions", "TestSixteenBitsStay", "TestQuantizeInt8"},
 		skip: "Alloc",

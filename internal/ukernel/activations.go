@@ -1,0 +1,24 @@
+package ukernel
+
+import "github.com/attn-go/attn/fallback"
+
+// Activations are the activations of feed-forward layers over slices. dst may be any of the
+// others.
+type Activations struct {
+	// SiLU, GELU and GELUTanh compute dst[x] = f(src[x]), x < len(dst).
+	SiLU, GELU, GELUTanh func(dst, src []float32)
+
+	// SwiGLU, GeGLU and GeGLUTanh compute dst[x] = f(gate[x])·up[x], x < len(dst), with
+	// the same functions in the same order. The product is rounded.
+	SwiGLU, GeGLU, GeGLUTanh func(dst, gate, up []float32)
+}
+
+// genericActivations define the results.
+var genericActivations = Activations{
+	SiLU:      fallback.SiLUSlice,
+	GELU:      fallback.GELUSlice,
+	GELUTanh:  fallback.GELUTanhSlice,
+	SwiGLU:    fallback.SwiGLU,
+	GeGLU:     fallback.GeGLU,
+	GeGLUTanh: fallback.GeGLUTanh,
+}
