@@ -40,6 +40,17 @@ def linear(k, positive):
     return F.linear(torch.from_numpy(x), torch.from_numpy(w)).numpy() - x.astype(np.float64) @ w.astype(np.float64).T
 
 
+def norm(name, d, positive):
+    x, w, b = numbers(1, (ROWS, d), positive), numbers(2, (d,), positive), numbers(3, (d,), positive)
+    y = x.astype(np.float64)
+    if name == "RMSNorm":
+        got, b = F.rms_norm(torch.from_numpy(x), (d,), torch.from_numpy(w), 1e-5), 0
+    else:
+        got = F.layer_norm(torch.from_numpy(x), (d,), torch.from_numpy(w), torch.from_numpy(b), 1e-5)
+        y -= y.mean(1, keepdims=True)
+    return got.numpy() - (y / np.sqrt((y**2).mean(1, keepdims=True) + 1e-5) * w + b)
+
+
 def cases():
     for positive in False, True:
         for d in 32, 64, 80, 96, 128, 192, 256, 576, 1024, 4096:
@@ -51,6 +62,9 @@ def cases():
     for positive in False, True:
         for k in 128, 384, 576, 768, 1536, 4096, 11008:
             yield f"K {k}", positive, 1, lambda k=k: linear(k, positive)
+        for name in "RMSNorm", "LayerNorm":
+            for d in 384, 576, 1024, 4096:
+                yield f"{name} {d}", positive, 1, lambda name=name, d=d: norm(name, d, positive)
 
 
 def cpu():

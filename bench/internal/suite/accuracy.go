@@ -14,6 +14,7 @@ import (
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/norm"
 )
 
 // pytorchErrors are PyTorch's errors on the same cases, as bench/peers/accuracy.py measured
@@ -31,23 +32,27 @@ type pytorchAccuracy struct {
 // An accuracyCase is a call whose error against float64 is measured. Its numbers are those of
 // bench/peers/accuracy.py.
 type accuracyCase struct {
-	width    int     // of a row: D of attention, K of a linear layer
+	width    int     // of a row: D of attention or of a norm, K of a linear layer
 	keys     int     // of attention
 	positive bool    // magnitudes instead of numbers of both signs
 	factor   float32 // by which queries are multiplied
+	norm     string  // "RMSNorm" or "LayerNorm", if it is one
 }
 
 const (
-	accuracyQueries = 128
+	accuracyRows    = 128
 	accuracyOutputs = 64 // columns of the values, or outputs of a linear layer
 )
 
-func (c accuracyCase) isLinear() bool { return c.keys == 0 }
+func (c accuracyCase) isLinear() bool { return c.keys == 0 && c.norm == "" }
 
 // String names the case as in pytorch.json.
 func (c accuracyCase) String() string {
 	s := fmt.Sprintf("D %d, %d keys", c.width, c.keys)
-	if c.isLinear() {
+	switch {
+	case c.norm != "":
+		s = fmt.Sprintf("%s %d", c.norm, c.width)
+	case c.isLinear():
 		s = fmt.Sprintf("K %d", c.width)
 	}
 	switch {
@@ -63,32 +68,37 @@ func (c accuracyCase) String() string {
 func accuracyCases() (cases []accuracyCase) {
 	for _, positive := range []bool{false, true} {
 		for _, d := range []int{32, 64, 80, 96, 128, 192, 256, 576, 1024, 4096} {
-			cases = append(cases, accuracyCase{d, 512, positive, 1})
+			cases = append(cases, accuracyCase{width: d, keys: 512, positive: positive, factor: 1})
 		}
-		cases = append(cases, accuracyCase{64, 32768, positive, 1})
+		cases = append(cases, accuracyCase{width: 64, keys: 32768, positive: positive, factor: 1})
 	}
 	for _, d := range []int{64, 128} {
 		for _, factor := range []float32{30, 2000} { // products of up to 1.5e2 and 1e4
-			cases = append(cases, accuracyCase{d, 512, false, factor})
+			cases = append(cases, accuracyCase{width: d, keys: 512, factor: factor})
 		}
 	}
 	for _, positive := range []bool{false, true} {
 		for _, k := range []int{128, 384, 576, 768, 1536, 4096, 11008} {
-			cases = append(cases, accuracyCase{k, 0, positive, 1})
+			cases = append(cases, accuracyCase{width: k, positive: positive, factor: 1})
+		}
+		for _, name := range []string{"RMSNorm", "LayerNorm"} {
+			for _, d := range []int{384, 576, 1024, 4096} {
+				cases = append(cases, accuracyCase{width: d, positive: positive, factor: 1, norm: name})
+			}
 		}
 	}
 	return cases
 }
 
-// Accuracy prints the errors of attention and of linear layers against float64, beside those
-// of PyTorch on the same numbers.
+// Accuracy prints the errors of attention, linear layers and norms against float64, beside
+// those of PyTorch on the same numbers.
 func Accuracy(ctx context.Context, c *Config, out io.Writer) error {
 	var pytorch pytorchAccuracy
 	if err := json.Unmarshal(pytorchErrors, &pytorch); err != nil {
 		return err
 	}
 	const columns = "\tmax error\trms error\tPyTorch's max\trms\tratio max\trms"
-	attention, layers := []string{"attention" + columns}, []string{"linear layer" + columns}
+	attention, layers, norms := []string{"attention" + columns}, []string{"linear layer" + columns}, []string{"norm" + columns}
 	var worstMax, worstRMS float64
 	for _, a := range accuracyCases() {
 		if err := ctx.Err(); err != nil {
@@ -105,17 +115,22 @@ func Accuracy(ctx context.Context, c *Config, out io.Writer) error {
 		worstMax, worstRMS = max(worstMax, e.Max/p.Max), max(worstRMS, e.RMS()/p.RMS)
 		row := fmt.Sprintf("%v\t%s\t%s\t%s\t%s\t%s\t%s", a, table.Error(e.Max), table.Error(e.RMS()),
 			table.Error(p.Max), table.Error(p.RMS), table.Ratio(e.Max, p.Max), table.Ratio(e.RMS(), p.RMS))
-		if a.isLinear() {
+		switch {
+		case a.norm != "":
+			norms = append(norms, row)
+		case a.isLinear():
 			layers = append(layers, row)
-		} else {
+		default:
 			attention = append(attention, row)
 		}
 	}
 	fmt.Fprintf(out, "\nError against float64 of %d rows, tier %s, which is that of any tier. PyTorch %s was measured on %s.\n\n",
-		accuracyQueries, c.Tiers[0], pytorch.Version, pytorch.CPU)
+		accuracyRows, c.Tiers[0], pytorch.Version, pytorch.CPU)
 	table.Write(out, attention...)
 	fmt.Fprintln(out)
 	table.Write(out, layers...)
+	fmt.Fprintln(out)
+	table.Write(out, norms...)
 	fmt.Fprintf(out, "\nworst ratio: max %.2f, rms %.2f\n", worstMax, worstRMS)
 	return nil
 }
@@ -133,28 +148,31 @@ func (c accuracyCase) numbers(seed uint64, n int) []float32 {
 
 // measure returns the error of the case's result.
 func (c accuracyCase) measure(tier string) (check.Error, error) {
-	if c.isLinear() {
+	switch {
+	case c.norm != "":
+		return c.measureNorm(tier)
+	case c.isLinear():
 		return c.measureLinear(tier)
 	}
-	q, k, v := c.numbers(1, accuracyQueries*c.width), c.numbers(2, c.keys*c.width), c.numbers(3, c.keys*accuracyOutputs)
+	q, k, v := c.numbers(1, accuracyRows*c.width), c.numbers(2, c.keys*c.width), c.numbers(3, c.keys*accuracyOutputs)
 	for i := range q {
 		q[i] *= c.factor
 	}
-	got, want := make([]float32, accuracyQueries*accuracyOutputs), make([]float64, accuracyQueries*accuracyOutputs)
-	err := kernel.Attention(kernel.BHLD(got, 1, 1, accuracyQueries, accuracyOutputs), kernel.BHLD(q, 1, 1, accuracyQueries, c.width),
+	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
+	err := kernel.Attention(kernel.BHLD(got, 1, 1, accuracyRows, accuracyOutputs), kernel.BHLD(q, 1, 1, accuracyRows, c.width),
 		kernel.BHLD(k, 1, 1, c.keys, c.width), kernel.BHLD(v, 1, 1, c.keys, accuracyOutputs), kernel.Options{Exec: kernel.Exec{Tier: tier}})
-	fallback.Oracle(want, q, k, v, accuracyQueries, c.keys, c.width, accuracyOutputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
+	fallback.Oracle(want, q, k, v, accuracyRows, c.keys, c.width, accuracyOutputs, 1/math.Sqrt(float64(c.width)), func(int) (lo, hi int) { return 0, c.keys })
 	return check.ErrorOf(got, want), err
 }
 
 func (c accuracyCase) measureLinear(tier string) (check.Error, error) {
-	x, w := c.numbers(1, accuracyQueries*c.width), c.numbers(2, accuracyOutputs*c.width)
-	got, want := make([]float32, accuracyQueries*accuracyOutputs), make([]float64, accuracyQueries*accuracyOutputs)
+	x, w := c.numbers(1, accuracyRows*c.width), c.numbers(2, accuracyOutputs*c.width)
+	got, want := make([]float32, accuracyRows*accuracyOutputs), make([]float64, accuracyRows*accuracyOutputs)
 	l, err := linear.New(linear.DenseMatrix(w, accuracyOutputs, c.width), nil)
 	if err != nil {
 		return check.Error{}, err
 	}
-	err = l.Apply(linear.DenseMatrix(got, accuracyQueries, accuracyOutputs), linear.DenseMatrix(x, accuracyQueries, c.width), linear.Options{Exec: kernel.Exec{Tier: tier}})
+	err = l.Apply(linear.DenseMatrix(got, accuracyRows, accuracyOutputs), linear.DenseMatrix(x, accuracyRows, c.width), linear.Options{Exec: kernel.Exec{Tier: tier}})
 	for i := range want {
 		row, weights := x[i/accuracyOutputs*c.width:], w[i%accuracyOutputs*c.width:]
 		for k := range c.width {
@@ -162,4 +180,43 @@ func (c accuracyCase) measureLinear(tier string) (check.Error, error) {
 		}
 	}
 	return check.ErrorOf(got, want), err
+}
+
+// normEps is PyTorch's for LayerNorm.
+const normEps = 1e-5
+
+func (c accuracyCase) measureNorm(tier string) (check.Error, error) {
+	n := accuracyRows * c.width
+	x, w, b := c.numbers(1, n), c.numbers(2, c.width), c.numbers(3, c.width)
+	got, want := make([]float32, n), make([]float64, n)
+	tensor := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, accuracyRows, 1, c.width) }
+	o := norm.Options{Exec: kernel.Exec{Tier: tier}}
+	var err error
+	if c.norm == "LayerNorm" {
+		err = norm.Layer(tensor(got), tensor(x), w, b, normEps, o)
+	} else {
+		err = norm.RMS(tensor(got), tensor(x), w, normEps, o)
+		clear(b)
+	}
+	for r := range accuracyRows {
+		normalise(want[r*c.width:][:c.width], x[r*c.width:], w, b, c.norm == "LayerNorm")
+	}
+	return check.ErrorOf(got, want), err
+}
+
+// normalise writes the norm of the first elements of x to y, in float64.
+func normalise(y []float64, x, w, b []float32, center bool) {
+	mean, squares, n := 0.0, 0.0, float64(len(y))
+	for i := range y {
+		if y[i] = float64(x[i]); center {
+			mean += y[i] / n
+		}
+	}
+	for i := range y {
+		y[i] -= mean
+		squares += y[i] * y[i] / n
+	}
+	for i := range y {
+		y[i] = y[i]/math.Sqrt(squares+normEps)*float64(w[i]) + float64(b[i])
+	}
 }
