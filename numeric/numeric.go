@@ -7,6 +7,29 @@
 //     by the methods of [kernel.F16] and [kernel.BF16]
 //   - quantization to int8 by [QuantizeInt8]
 //   - the largest of many numbers by [Argmax] and [TopK]
+//
+// # Keep your own code bit-exact
+//
+// A model has the same bits on every CPU if the Go code between the calls of this module has.
+// These rules are enough:
+//
+//   - Round every product before it is added: float32(a*b) + c, or FMA(a, b, c) where one
+//     rounding is wanted. The compiler fuses a*b + c into one instruction on arm64, riscv64,
+//     s390x, ppc64le, loong64 and, with GOAMD64=v3, on amd64; a conversion prevents that. The
+//     same holds for float64, and for x -= a*b and -(a*b) + c.
+//   - Do not use the functions of package math that approximate, such as math.Exp, Log, Sin, Erf
+//     and Pow: some architectures have assembly of their own with other last bits. Exp2, Tanh,
+//     Log2 of this package, package activation and package rope have one definition. Sqrt, Abs,
+//     Floor, Trunc, RoundToEven, FMA and the four operations are exact everywhere.
+//   - Add in an order that depends on nothing but the data: not on the number of goroutines, on
+//     who finishes first, or on the order of a map.
+//   - Do not look at the bits of a NaN. Which NaN an operation returns differs between CPUs.
+//     Attention, linear layers and norms return 0x7FC00000.
+//   - Take random numbers from generators of integers, such as math/rand/v2's PCG. NormFloat64 and
+//     ExpFloat64 use math.Log and math.Exp.
+//
+// To test that on an amd64 machine alone, compare the results of go test with those of
+// GOAMD64=v3 go test: only the latter fuses.
 package numeric
 
 import (
