@@ -65,13 +65,18 @@ var known = []testedPackage{
 		skip: "Alloc|Concurrent|Large|ParallelFor",
 	},
 	{
+		path: "norm",
+		must: []string{"TestContract", "TestGolden", "TestNaN"},
+		skip: "Alloc|Concurrent",
+	},
+	{
 		path: "rope",
 		must: []string{"TestGolden", "TestCosSin", "TestApply", "TestAngleTimes"},
 		skip: "Alloc|Concurrent",
 	},
 	{
 		path: "activation",
-		must: []string{"TestActivations", "TestGated"},
+		must: []string{"TestGolden", "TestActivations", "TestGated"},
 		skip: "Alloc",
 	},
 	{
