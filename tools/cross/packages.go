@@ -144,7 +144,13 @@ func (p *platform) tests(all []testedPackage) []testedPackage {
 	if p.bochs {
 		return bochsTests
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
+	tests := slices.DeleteFunc(slices.Clone(all), func(pkg testedPackage) bool {
 		return pkg.only != nil && !slices.Contains(pkg.only, p.arch)
 	})
+	for i := range tests {
+		if pkg := &tests[i]; p.skip != "" && pkg.path == "internal/ukernel" {
+			pkg.skip += "|" + p.skip
+		}
+	}
+	return tests
 }

@@ -14,6 +14,9 @@ type platform struct {
 	bochs bool   // whether the emulator is Bochs, and the tests are those of bochsTests
 	vars  string // more environment variables for the build, such as GOARM=7
 
+	// skip matches tests of micro-kernels that fail by a fault of the emulator.
+	skip string
+
 	bits  int  // of a pointer
 	big   bool // big-endian
 	tiers string
@@ -23,9 +26,12 @@ type platform struct {
 // platforms are in the order of the table. The CPU models are as old as qemu has them, so
 // that a kernel fails if it uses an instruction that they lack. With GOAMD64=v3, package
 // fallback computes an fma by one instruction, which takes Bochs half the time.
+//
+// VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the
+// vector, which TestGuard notices. CPUs do not: make test shows that on those with AVX2.
 var platforms = []platform{
 	{arch: "amd64", cpu: "corei7_skylake_x", bochs: true, vars: "GOAMD64=v3", bits: 64, tiers: "avx512 avx2 generic", fused: true},
-	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", bits: 64, tiers: "avx2 generic"},
+	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=Norms", bits: 64, tiers: "avx2 generic"},
 	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", bits: 64, tiers: "generic"},
 	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", bits: 64, tiers: "neon generic", fused: true},
 	{arch: "arm64", cpu: "max", qemu: "aarch64", bits: 64, tiers: "neon generic", fused: true},
