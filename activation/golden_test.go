@@ -8,9 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/activation"
-	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // TestGolden: these bits were computed once, and are those of every tier and architecture. The
@@ -22,11 +20,7 @@ func TestGolden(t *testing.T) {
 		bits := uint32(i/2) * (0x43000000 / (n / 2)) // up to 128
 		x[i] = math.Float32frombits(bits | uint32(i)<<31)
 	}
-	contracttest.EachTier(t, func(t *testing.T, name string) {
-		before := ukernel.Default
-		tier, unavailable := ukernel.Select(name, "")
-		ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return tier, unavailable }
-		t.Cleanup(func() { ukernel.Default = before })
+	eachTier(t, func(t *testing.T) {
 		dst := make([]float32, n)
 		for _, f := range []struct {
 			name, want string

@@ -26,7 +26,13 @@ func additive(q, k, weights []float32) float32 {
 		sum := &acc[x%AdditiveChains]
 		*sum = FMA(w, Tanh(q[x]+k[x]), *sum)
 	}
-	for half := AdditiveChains / 2; half > 0; half /= 2 {
+	return sumOfHalves(acc[:])
+}
+
+// sumOfHalves adds the upper half of the chains to the lower half until one is left. Their
+// number is a power of 2.
+func sumOfHalves(acc []float32) float32 {
+	for half := len(acc) / 2; half > 0; half /= 2 {
 		for r := range half {
 			acc[r] += acc[r+half]
 		}

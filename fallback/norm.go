@@ -62,12 +62,7 @@ func chains(x []float32, add func(x, acc float32) float32) float32 {
 		sum := &acc[e%NormChains]
 		*sum = add(v, *sum)
 	}
-	for half := NormChains / 2; half > 0; half /= 2 {
-		for r := range half {
-			acc[r] += acc[r+half]
-		}
-	}
-	return acc[0]
+	return sumOfHalves(acc[:])
 }
 
 // inverseRoot returns 1/sqrt(sum/size + eps). A root taken in float64 and rounded is the

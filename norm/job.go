@@ -123,12 +123,11 @@ func (j *job) task(s *scratch, i int) {
 func (j *job) rows(s *scratch, b, h, l, n int) {
 	d := j.x.Dim(3)
 	for most := max(1, maxElements/d); n > 0; {
-		m := min(n, most)
-		switch {
-		case !j.residual.IsSet():
+		m := 1
+		if !j.residual.IsSet() {
+			m = min(n, most)
 			j.norm(j.out.Rows(b, h, l, m), j.out.Stride(2), j.x.Rows(b, h, l, m), j.x.Stride(2), m)
-		default:
-			m = 1
+		} else {
 			row := s.row
 			if j.sum.IsSet() {
 				row = j.sum.Row(b, h, l)

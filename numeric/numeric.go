@@ -33,11 +33,11 @@
 package numeric
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/ukernel"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -75,61 +75,29 @@ func TanhSlice(dst, src []float32) error {
 // NaN: the residual connection of a model. dst may be x or y. The errors are those of
 // [Exp2Slice].
 func AddSlice(dst, x, y []float32) error {
-	for _, f := range [...]error{checkSlices(dst, x, "x"), checkSlices(dst, y, "y")} {
-		if f != nil {
-			return f
-		}
+	if f := cmp.Or(
+		elementwise.CheckLength("dst", dst, "x", x), elementwise.CheckPlace(dst, "x", x),
+		elementwise.CheckLength("dst", dst, "y", y), elementwise.CheckPlace(dst, "y", y),
+	); f != nil {
+		return (*kernel.ArgumentError)(f)
 	}
 	t, unavailable := ukernel.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	if view.Races {
-		view.Announce(view.Read, x)
-		view.Announce(view.Read, y)
-		view.Announce(view.Write, dst)
-	}
-	for len(dst) > 0 {
-		n := min(len(dst), sliceElements)
-		t.Norms.Add(dst[:n], x[:n], y[:n])
-		dst, x, y = dst[n:], x[n:], y[n:]
-	}
+	elementwise.Binary(dst, x, y, t.Norms.Add)
 	return nil
 }
-
-// sliceElements is the number of elements that one call of a kernel computes. That takes
-// some microseconds, in which the goroutine cannot be preempted.
-const sliceElements = 1 << 14
 
 func onSlices(dst, src []float32, function func(f *ukernel.Functions) func(dst, src []float32)) error {
-	if err := checkSlices(dst, src, "src"); err != nil {
-		return err
+	if f := cmp.Or(elementwise.CheckLength("dst", dst, "src", src), elementwise.CheckPlace(dst, "src", src)); f != nil {
+		return (*kernel.ArgumentError)(f)
 	}
 	t, unavailable := ukernel.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	if view.Races {
-		view.Announce(view.Read, src)
-		view.Announce(view.Write, dst)
-	}
-	f := function(&t.Functions)
-	for len(dst) > 0 {
-		n := min(len(dst), sliceElements)
-		f(dst[:n], src[:n])
-		dst, src = dst[n:], src[n:]
-	}
-	return nil
-}
-
-// checkSlices reports a dst of another length than src, or that overlaps a part of it.
-func checkSlices(dst, src []float32, name string) error {
-	if len(dst) != len(src) {
-		return &kernel.ArgumentError{Arg: "dst", Got: fmt.Sprintf("length %d", len(dst)), Want: fmt.Sprintf("length %d, that of %s", len(src), name)}
-	}
-	if d, s := view.MemoryOf(dst), view.MemoryOf(src); d != s && d.Overlaps(s) {
-		return &kernel.ArgumentError{Arg: "dst", Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
-	}
+	elementwise.Unary(dst, src, function(&t.Functions))
 	return nil
 }
 

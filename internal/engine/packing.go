@@ -38,8 +38,8 @@ func (t *tile) pack() {
 // calls.
 func (t *tile) packTo(dst, src []float32, off []int, d int, scale float32) {
 	lanes := t.kern.Lanes
-	n := ukernel.ColumnsPerCall(d, lanes)
-	for e := 0; e < d; e, n = e+n, min(n, d-e-n) {
+	for e, n := 0, 0; e < d; e += n {
+		n = ukernel.ColumnsPerCall(d-e, lanes)
 		t.kern.Pack(dst[e*lanes:], lanes, src[e:], off, t.n, n, scale)
 	}
 }
@@ -74,8 +74,8 @@ func (t *tile) unpackTo(dst []float32, off []int, sum []float32) (nan uint64) {
 // unpackColumns is unpackTo in short calls.
 func (t *tile) unpackColumns(dst []float32, off []int, sum []float32) (nan uint64) {
 	lanes, dv := t.kern.Lanes, t.job.dv()
-	n := ukernel.ColumnsPerCall(dv, lanes)
-	for e := 0; e < dv; e, n = e+n, min(n, dv-e-n) {
+	for e, n := 0, 0; e < dv; e += n {
+		n = ukernel.ColumnsPerCall(dv-e, lanes)
 		if t.skinny {
 			nan |= t.job.tier.Skinny.Unpack(dst[e:], off, t.o[e:], dv, t.n, n, sum)
 		} else {

@@ -1,0 +1,57 @@
+// Package elementwise runs micro-kernels over slices of float32, for the public functions over
+// slices.
+package elementwise
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// CheckLength reports a slice x that is not as long as the other one.
+func CheckLength(name string, x []float32, other string, y []float32) *check.Failure {
+	if len(x) == len(y) {
+		return nil
+	}
+	return &check.Failure{Arg: name, Got: fmt.Sprintf("length %d", len(x)), Want: fmt.Sprintf("length %d, that of %s", len(y), other)}
+}
+
+// CheckPlace reports a dst that overlaps x, unless it is x.
+func CheckPlace(dst []float32, name string, x []float32) *check.Failure {
+	if d, m := view.MemoryOf(dst), view.MemoryOf(x); d == m || !d.Overlaps(m) {
+		return nil
+	}
+	return &check.Failure{Arg: "dst", Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
+}
+
+// callElements is the number of elements that one call of a kernel computes. That takes less
+// than 50 µs, in which the goroutine cannot be preempted.
+const callElements = 1 << 13
+
+// Unary computes dst from src, which is as long.
+func Unary(dst, src []float32, kernel func(dst, src []float32)) {
+	if view.Races {
+		view.Announce(view.Read, src)
+		view.Announce(view.Write, dst)
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), callElements)
+		kernel(dst[:n], src[:n])
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+// Binary computes dst from x and y, which are as long.
+func Binary(dst, x, y []float32, kernel func(dst, x, y []float32)) {
+	if view.Races {
+		view.Announce(view.Read, x)
+		view.Announce(view.Read, y)
+		view.Announce(view.Write, dst)
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), callElements)
+		kernel(dst[:n], x[:n], y[:n])
+		dst, x, y = dst[n:], x[n:], y[n:]
+	}
+}
