@@ -25,24 +25,8 @@ var functions = []struct {
 	{"GELUTanh", activation.GELUTanh, activation.GeGLUTanh, fallback.GELUTanh},
 }
 
-// setDefault makes a tier the default one, or none, until the test ends.
-func setDefault(t *testing.T, tier *ukernel.Tier, unavailable *ukernel.Unavailable) {
-	before := ukernel.Default
-	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return tier, unavailable }
-	t.Cleanup(func() { ukernel.Default = before })
-}
-
 // lengths go from none to several calls of a kernel.
 var lengths = []int{0, 1, 17, 1 << 13, 2<<13 + 3}
-
-// eachTier makes each tier the default one for a test.
-func eachTier(t *testing.T, test func(t *testing.T)) {
-	contracttest.EachTier(t, func(t *testing.T, name string) {
-		tier, unavailable := ukernel.Select(name, "")
-		setDefault(t, tier, unavailable)
-		test(t)
-	})
-}
 
 // random returns n numbers of a kind.
 func random(n, seed int, kind testutil.Kind) []float32 {
@@ -53,7 +37,7 @@ func random(n, seed int, kind testutil.Kind) []float32 {
 
 // Slices, apart and in place, give on every tier what single numbers give.
 func TestActivations(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
+	contracttest.EachDefault(t, func(t *testing.T) {
 		for _, f := range functions {
 			for _, n := range lengths {
 				src, dst, want := random(n, n, testutil.NonFinite), make([]float32, n), make([]float32, n)
@@ -73,7 +57,7 @@ func TestActivations(t *testing.T) {
 
 // The gated forms too, in the place of each argument, and with one slice for all.
 func TestGated(t *testing.T) {
-	eachTier(t, func(t *testing.T) {
+	contracttest.EachDefault(t, func(t *testing.T) {
 		for _, f := range functions {
 			for _, n := range lengths {
 				for place := range 4 {
@@ -147,7 +131,7 @@ func TestErrors(t *testing.T) {
 			contracttest.CheckArgument(t, c.what, f.gated(c.dst, c.gate, c.up), c.arg, c.want)
 		}
 	}
-	setDefault(t, nil, &ukernel.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
+	contracttest.SetDefault(t, nil, &ukernel.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
 	for _, f := range functions {
 		for _, err := range []error{f.plain(x[:10], x[20:30]), f.gated(x[:10], x[20:30], x[40:50])} {
 			var tier *kernel.TierError

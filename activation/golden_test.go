@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
 )
 
@@ -20,7 +21,7 @@ func TestGolden(t *testing.T) {
 		bits := uint32(i/2) * (0x43000000 / (n / 2)) // up to 128
 		x[i] = math.Float32frombits(bits | uint32(i)<<31)
 	}
-	eachTier(t, func(t *testing.T) {
+	contracttest.EachDefault(t, func(t *testing.T) {
 		dst := make([]float32, n)
 		for _, f := range []struct {
 			name, want string

@@ -30,6 +30,7 @@ type job struct {
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
 
+	shape      shape
 	goroutines parallel.Group[scratch, shape]
 	memory     parallel.Memory // none but the job itself
 }
@@ -85,7 +86,8 @@ func newJob() *job {
 // run computes the call.
 func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.plan(t, opts.Threads)
-	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape()}, opts.ParallelFor)
+	j.shape = j.findShape()
+	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, opts.ParallelFor)
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
@@ -132,7 +134,7 @@ type scratch struct {
 // A shape is what a call needs of scratch memory, in floats.
 type shape struct{ wide, edge int }
 
-func (j *job) shape() (s shape) {
+func (j *job) findShape() (s shape) {
 	l := j.linear
 	if l.dtype != view.Float32 {
 		s.wide = ukernel.PanelLanes * min(j.steps, l.k)
@@ -149,7 +151,6 @@ func (j *job) shape() (s shape) {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *job) {
-	shape := j.shape()
-	parallel.Fit(&s.memory, &s.wideUsage, &s.wide, shape.wide, rows.Aligned)
-	parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, shape.edge, rows.Aligned)
+	parallel.Fit(&s.memory, &s.wideUsage, &s.wide, j.shape.wide, rows.Aligned)
+	parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, j.shape.edge, rows.Aligned)
 }

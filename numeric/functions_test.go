@@ -12,20 +12,11 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// setDefault makes a tier the default one, or none, until the test ends.
-func setDefault(t *testing.T, tier *ukernel.Tier, unavailable *ukernel.Unavailable) {
-	before := ukernel.Default
-	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return tier, unavailable }
-	t.Cleanup(func() { ukernel.Default = before })
-}
-
 // Slices of one element to several calls of a kernel, apart and in place, give on every
 // tier what single numbers give.
 func TestSliceFunctions(t *testing.T) {
 	const call = 1 << 14 // elements that a kernel gets at once
-	contracttest.EachTier(t, func(t *testing.T, name string) {
-		tier, unavailable := ukernel.Select(name, "")
-		setDefault(t, tier, unavailable)
+	contracttest.EachDefault(t, func(t *testing.T) {
 		for _, f := range []struct {
 			name  string
 			slice func(dst, src []float32) error
@@ -68,7 +59,7 @@ func TestSliceFunctionErrors(t *testing.T) {
 			contracttest.CheckArgument(t, c.what, f(c.dst, c.src), "dst", c.want)
 		}
 	}
-	setDefault(t, nil, &ukernel.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
+	contracttest.SetDefault(t, nil, &ukernel.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
 	for _, f := range functions {
 		var tier *kernel.TierError
 		if err := f(x[:10], x[20:30]); !errors.As(err, &tier) || tier.Tier != "mmx" || tier.Source != "ATTN_TIER" {
@@ -84,9 +75,7 @@ func TestSliceFunctionErrors(t *testing.T) {
 
 // AddSlice adds on every tier, apart and in place, and names what does not fit.
 func TestAddSlice(t *testing.T) {
-	contracttest.EachTier(t, func(t *testing.T, name string) {
-		tier, unavailable := ukernel.Select(name, "")
-		setDefault(t, tier, unavailable)
+	contracttest.EachDefault(t, func(t *testing.T) {
 		for _, n := range []int{0, 1, 17, 1 << 14, 1<<15 + 3} {
 			r := testutil.Rand(n)
 			x, y, dst, want := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)

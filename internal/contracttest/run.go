@@ -66,3 +66,19 @@ func Tier(t testing.TB, name string) ukernel.Tier {
 	changed.Tiles = slices.Clone(tier.Tiles)
 	return changed
 }
+
+// SetDefault makes a tier the default one, or none, until the test ends.
+func SetDefault(t testing.TB, tier *ukernel.Tier, unavailable *ukernel.Unavailable) {
+	before := ukernel.Default
+	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return tier, unavailable }
+	t.Cleanup(func() { ukernel.Default = before })
+}
+
+// EachDefault makes each tier that runs here the default one for a test.
+func EachDefault(t *testing.T, test func(t *testing.T)) {
+	EachTier(t, func(t *testing.T, name string) {
+		tier, unavailable := ukernel.Select(name, "")
+		SetDefault(t, tier, unavailable)
+		test(t)
+	})
+}

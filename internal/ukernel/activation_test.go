@@ -109,13 +109,7 @@ var activationsAll = flag.Bool("activationsall", false, "try the activations ove
 // TestActivations compares the activations of every tier with package fallback: on a
 // million floats of all kinds, or on all.
 func TestActivations(t *testing.T) {
-	step := uint64(4099)
-	switch {
-	case *activationsAll:
-		step = 1
-	case testutil.Thin():
-		step = 99991
-	}
+	step := sampling(*activationsAll, 4099, 99991)
 	for _, f := range []struct {
 		name  string
 		plain activation

@@ -183,13 +183,7 @@ var narrowAll = flag.Bool("narrowall", false, "narrow all float32 (a minute)")
 // TestNarrowAll compares the narrowing of a sample of all float32, or of all, with
 // package fallback.
 func TestNarrowAll(t *testing.T) {
-	step := uint64(487)
-	switch {
-	case *narrowAll:
-		step = 1
-	case testutil.Thin():
-		step = 9973
-	}
+	step := sampling(*narrowAll, 487, 9973)
 	const chunk = 1 << 14
 	src, got, want := make([]float32, chunk), make([]uint16, chunk), make([]uint16, chunk)
 	for first := uint64(0); first < 1<<32; first += chunk * step {

@@ -89,13 +89,7 @@ var functionsAll = flag.Bool("functionsall", false, "try exp2 and tanh over slic
 // TestFunctions compares exp2 and tanh of every tier with package fallback: on a
 // million floats of all kinds, or on all.
 func TestFunctions(t *testing.T) {
-	step := uint64(4099)
-	switch {
-	case *functionsAll:
-		step = 1
-	case testutil.Thin():
-		step = 99991
-	}
+	step := sampling(*functionsAll, 4099, 99991)
 	for _, f := range []struct {
 		name   string
 		kernel sliceFunction

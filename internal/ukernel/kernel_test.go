@@ -343,6 +343,18 @@ func newGuardedArena(t testing.TB, p testutil.Placement) *testutil.Arena {
 	return testutil.NewGuardedArena(t, p, regionCount, regionSize)
 }
 
+// sampling returns the distance between the floats that a test tries: 1 for all of them, and
+// otherwise usual, or thin where tests are thinned.
+func sampling(all bool, usual, thin uint64) uint64 {
+	switch {
+	case all:
+		return 1
+	case testutil.Thin():
+		return thin
+	}
+	return usual
+}
+
 // upTo returns 0..n and then more.
 func upTo(n int, more ...int) (list []int) {
 	for i := range n + 1 {

@@ -181,13 +181,7 @@ func TestExp2(t *testing.T) {
 		last  = 0xc3020000         // -130
 		chunk = 256 * 64
 	)
-	step := uint64(487)
-	switch {
-	case *exp2All:
-		step = 1
-	case testutil.Thin():
-		step = 9973
-	}
+	step := sampling(*exp2All, 487, 9973)
 	var x, want [chunk]float32
 	bad := map[string]bool{}
 	for bits := first; bits <= last; bits += chunk * step {
