@@ -24602,42 +24602,42 @@ squaresall:
 	VDIVSS       X0, X1, X1
 	VBROADCASTSS X1, Y0
 	VMOVUPS      const7fc00000AVX2<>+0(SB), Y1
-	XORQ         DI, DI
-	MOVQ         BX, R8
-	SUBQ         $0x00000008, R8
+	MOVQ         BX, DI
+	XORQ         R8, R8
+	SUBQ         $0x00000008, DI
 	JL           last
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS   (AX)(DI*4), Y2
-	VMOVUPS   (DX)(DI*4), Y3
+	VMOVUPS   (AX)(R8*4), Y2
+	VMOVUPS   (DX)(R8*4), Y3
 	VMULPS    Y0, Y2, Y2
 	VMULPS    Y3, Y2, Y2
 	VCMPPS    $0x03, Y2, Y2, Y3
 	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, (CX)(DI*4)
-	ADDQ      $0x00000008, DI
-	SUBQ      $0x00000008, R8
+	VMOVUPS   Y2, (CX)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, DI
 	JGE       vector
 
 	// Less than a vector is left.
 last:
-	ADDQ       $0x00000008, R8
-	JZ         next
+	ADDQ       $0x00000008, DI
+	JZ         end
 	LEAQ       masksAVX2<>+0(SB), R9
 	MOVQ       $0x00000040, R10
-	SUBQ       R8, R10
+	SUBQ       DI, R10
 	LEAQ       (R9)(R10*4), R9
 	VMOVUPS    (R9), Y2
-	VMASKMOVPS (AX)(DI*4), Y2, Y3
-	VMASKMOVPS (DX)(DI*4), Y2, Y4
+	VMASKMOVPS (AX)(R8*4), Y2, Y3
+	VMASKMOVPS (DX)(R8*4), Y2, Y4
 	VMULPS     Y0, Y3, Y3
 	VMULPS     Y4, Y3, Y3
 	VCMPPS     $0x03, Y3, Y3, Y0
 	VBLENDVPS  Y0, Y1, Y3, Y3
-	VMASKMOVPS Y3, Y2, (CX)(DI*4)
+	VMASKMOVPS Y3, Y2, (CX)(R8*4)
 
-next:
+end:
 	MOVQ lds+56(FP), DI
 	SHLQ $0x02, DI
 	ADDQ DI, AX
@@ -24994,46 +24994,46 @@ squaresall:
 	VDIVSS       X1, X2, X2
 	VBROADCASTSS X2, Y1
 	VMOVUPS      const7fc00000AVX2<>+0(SB), Y2
-	XORQ         R8, R8
-	MOVQ         BX, R9
-	SUBQ         $0x00000008, R9
+	MOVQ         BX, R8
+	XORQ         R9, R9
+	SUBQ         $0x00000008, R8
 	JL           last
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS     (AX)(R8*4), Y3
-	VMOVUPS     (DX)(R8*4), Y4
-	VMOVUPS     (SI)(R8*4), Y5
+	VMOVUPS     (AX)(R9*4), Y3
+	VMOVUPS     (DX)(R9*4), Y4
+	VMOVUPS     (SI)(R9*4), Y5
 	VSUBPS      Y0, Y3, Y3
 	VMULPS      Y1, Y3, Y3
 	VFMADD213PS Y5, Y4, Y3
 	VCMPPS      $0x03, Y3, Y3, Y4
 	VBLENDVPS   Y4, Y2, Y3, Y3
-	VMOVUPS     Y3, (CX)(R8*4)
-	ADDQ        $0x00000008, R8
-	SUBQ        $0x00000008, R9
+	VMOVUPS     Y3, (CX)(R9*4)
+	ADDQ        $0x00000008, R9
+	SUBQ        $0x00000008, R8
 	JGE         vector
 
 	// Less than a vector is left.
 last:
-	ADDQ        $0x00000008, R9
-	JZ          next
+	ADDQ        $0x00000008, R8
+	JZ          end
 	LEAQ        masksAVX2<>+0(SB), R10
 	MOVQ        $0x00000040, R11
-	SUBQ        R9, R11
+	SUBQ        R8, R11
 	LEAQ        (R10)(R11*4), R10
 	VMOVUPS     (R10), Y3
-	VMASKMOVPS  (AX)(R8*4), Y3, Y4
-	VMASKMOVPS  (DX)(R8*4), Y3, Y5
-	VMASKMOVPS  (SI)(R8*4), Y3, Y6
+	VMASKMOVPS  (AX)(R9*4), Y3, Y4
+	VMASKMOVPS  (DX)(R9*4), Y3, Y5
+	VMASKMOVPS  (SI)(R9*4), Y3, Y6
 	VSUBPS      Y0, Y4, Y4
 	VMULPS      Y1, Y4, Y4
 	VFMADD213PS Y6, Y5, Y4
 	VCMPPS      $0x03, Y4, Y4, Y0
 	VBLENDVPS   Y0, Y2, Y4, Y4
-	VMASKMOVPS  Y4, Y3, (CX)(R8*4)
+	VMASKMOVPS  Y4, Y3, (CX)(R9*4)
 
-next:
+end:
 	MOVQ lds+56(FP), R8
 	SHLQ $0x02, R8
 	ADDQ R8, AX
@@ -25072,9 +25072,10 @@ vector:
 	SUBQ      $0x00000008, BX
 	JGE       vector
 
+	// Less than a vector is left.
 last:
 	ADDQ       $0x00000008, BX
-	JZ         done
+	JZ         end
 	LEAQ       masksAVX2<>+0(SB), DI
 	MOVQ       $0x00000040, R8
 	SUBQ       BX, R8
@@ -25087,7 +25088,7 @@ last:
 	VBLENDVPS  Y3, Y0, Y2, Y2
 	VMASKMOVPS Y2, Y1, (AX)(SI*4)
 
-done:
+end:
 	VZEROUPPER
 	RET
 

@@ -58024,45 +58024,45 @@ squaresall:
 	VDIVSS       X0, X1, X1
 	VBROADCASTSS X1, Z0
 	VMOVUPS      const7fc00000AVX512<>+0(SB), Z1
-	XORQ         DI, DI
-	MOVQ         BX, R8
-	SUBQ         $0x00000010, R8
+	MOVQ         BX, DI
+	XORQ         R8, R8
+	SUBQ         $0x00000010, DI
 	JL           last
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS (AX)(DI*4), Z2
-	VMOVUPS (DX)(DI*4), Z3
+	VMOVUPS (AX)(R8*4), Z2
+	VMOVUPS (DX)(R8*4), Z3
 	VMULPS  Z0, Z2, Z2
 	VMULPS  Z3, Z2, Z2
 	VCMPPS  $0x03, Z2, Z2, K1
 	VMOVAPS Z1, K1, Z2
-	VMOVUPS Z2, (CX)(DI*4)
-	ADDQ    $0x00000010, DI
-	SUBQ    $0x00000010, R8
+	VMOVUPS Z2, (CX)(R8*4)
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, DI
 	JGE     vector
 
 	// Less than a vector is left.
 last:
-	ADDQ      $0x00000010, R8
-	JZ        next
+	ADDQ      $0x00000010, DI
+	JZ        end
 	LEAQ      masksAVX512<>+0(SB), R9
 	MOVQ      $0x00000040, R10
-	SUBQ      R8, R10
+	SUBQ      DI, R10
 	LEAQ      (R9)(R10*4), R9
 	VMOVUPS   (R9), Z2
 	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (AX)(DI*4), K1, Z3
+	VMOVUPS.Z (AX)(R8*4), K1, Z3
 	VPMOVD2M  Z2, K1
-	VMOVUPS.Z (DX)(DI*4), K1, Z4
+	VMOVUPS.Z (DX)(R8*4), K1, Z4
 	VMULPS    Z0, Z3, Z3
 	VMULPS    Z4, Z3, Z3
 	VCMPPS    $0x03, Z3, Z3, K1
 	VMOVAPS   Z1, K1, Z3
 	VPMOVD2M  Z2, K1
-	VMOVUPS   Z3, K1, (CX)(DI*4)
+	VMOVUPS   Z3, K1, (CX)(R8*4)
 
-next:
+end:
 	MOVQ lds+56(FP), DI
 	SHLQ $0x02, DI
 	ADDQ DI, AX
@@ -58363,50 +58363,50 @@ squaresall:
 	VDIVSS       X1, X2, X2
 	VBROADCASTSS X2, Z1
 	VMOVUPS      const7fc00000AVX512<>+0(SB), Z2
-	XORQ         R8, R8
-	MOVQ         BX, R9
-	SUBQ         $0x00000010, R9
+	MOVQ         BX, R8
+	XORQ         R9, R9
+	SUBQ         $0x00000010, R8
 	JL           last
 	PCALIGN      $0x40
 
 vector:
-	VMOVUPS     (AX)(R8*4), Z3
-	VMOVUPS     (DX)(R8*4), Z4
-	VMOVUPS     (SI)(R8*4), Z5
+	VMOVUPS     (AX)(R9*4), Z3
+	VMOVUPS     (DX)(R9*4), Z4
+	VMOVUPS     (SI)(R9*4), Z5
 	VSUBPS      Z0, Z3, Z3
 	VMULPS      Z1, Z3, Z3
 	VFMADD213PS Z5, Z4, Z3
 	VCMPPS      $0x03, Z3, Z3, K1
 	VMOVAPS     Z2, K1, Z3
-	VMOVUPS     Z3, (CX)(R8*4)
-	ADDQ        $0x00000010, R8
-	SUBQ        $0x00000010, R9
+	VMOVUPS     Z3, (CX)(R9*4)
+	ADDQ        $0x00000010, R9
+	SUBQ        $0x00000010, R8
 	JGE         vector
 
 	// Less than a vector is left.
 last:
-	ADDQ        $0x00000010, R9
-	JZ          next
+	ADDQ        $0x00000010, R8
+	JZ          end
 	LEAQ        masksAVX512<>+0(SB), R10
 	MOVQ        $0x00000040, R11
-	SUBQ        R9, R11
+	SUBQ        R8, R11
 	LEAQ        (R10)(R11*4), R10
 	VMOVUPS     (R10), Z3
 	VPMOVD2M    Z3, K1
-	VMOVUPS.Z   (AX)(R8*4), K1, Z4
+	VMOVUPS.Z   (AX)(R9*4), K1, Z4
 	VPMOVD2M    Z3, K1
-	VMOVUPS.Z   (DX)(R8*4), K1, Z5
+	VMOVUPS.Z   (DX)(R9*4), K1, Z5
 	VPMOVD2M    Z3, K1
-	VMOVUPS.Z   (SI)(R8*4), K1, Z6
+	VMOVUPS.Z   (SI)(R9*4), K1, Z6
 	VSUBPS      Z0, Z4, Z4
 	VMULPS      Z1, Z4, Z4
 	VFMADD213PS Z6, Z5, Z4
 	VCMPPS      $0x03, Z4, Z4, K1
 	VMOVAPS     Z2, K1, Z4
 	VPMOVD2M    Z3, K1
-	VMOVUPS     Z4, K1, (CX)(R8*4)
+	VMOVUPS     Z4, K1, (CX)(R9*4)
 
-next:
+end:
 	MOVQ lds+56(FP), R8
 	SHLQ $0x02, R8
 	ADDQ R8, AX
@@ -58445,9 +58445,10 @@ vector:
 	SUBQ    $0x00000010, BX
 	JGE     vector
 
+	// Less than a vector is left.
 last:
 	ADDQ      $0x00000010, BX
-	JZ        done
+	JZ        end
 	LEAQ      masksAVX512<>+0(SB), DI
 	MOVQ      $0x00000040, R8
 	SUBQ      BX, R8
@@ -58463,7 +58464,7 @@ last:
 	VPMOVD2M  Z1, K1
 	VMOVUPS   Z2, K1, (AX)(SI*4)
 
-done:
+end:
 	VZEROUPPER
 	RET
 

@@ -53765,8 +53765,7 @@ squaresall:
 	MOVD R2, R9
 	MOVD R3, R10
 	SUBS $4, R10, R10
-	BLT last
-	PCALIGN $32
+	BLT rest
 
 vector:
 	FMOVQ.P 16(R7), F2
@@ -53779,10 +53778,9 @@ vector:
 	SUBS $4, R10, R10
 	BGE vector
 
-	// Less than a vector is left.
-last:
+rest:
 	ADDS $4, R10, R10
-	BEQ next
+	BEQ end
 
 single:
 	FMOVS.P 4(R7), F2
@@ -53795,7 +53793,7 @@ single:
 	SUBS $1, R10, R10
 	BNE single
 
-next:
+end:
 	ADD R4, R0, R0
 	ADD R5, R1, R1
 	SUBS $1, R6, R6
@@ -54399,8 +54397,7 @@ squaresall:
 	MOVD R4, R12
 	MOVD R3, R11
 	SUBS $4, R11, R11
-	BLT last
-	PCALIGN $32
+	BLT rest
 
 vector:
 	FMOVQ.P 16(R8), F3
@@ -54416,10 +54413,9 @@ vector:
 	SUBS $4, R11, R11
 	BGE vector
 
-	// Less than a vector is left.
-last:
+rest:
 	ADDS $4, R11, R11
-	BEQ next
+	BEQ end
 
 single:
 	FMOVS.P 4(R8), F3
@@ -54435,7 +54431,7 @@ single:
 	SUBS $1, R11, R11
 	BNE single
 
-next:
+end:
 	ADD R5, R0, R0
 	ADD R6, R1, R1
 	SUBS $1, R7, R7
@@ -54453,8 +54449,7 @@ TEXT ·AddNEON(SB), NOSPLIT, $0-72
 	MOVD $0x7fc00000, R4
 	VDUP R4, V0.S4
 	SUBS $4, R3, R3
-	BLT last
-	PCALIGN $32
+	BLT rest
 
 vector:
 	FMOVQ.P 16(R1), F1
@@ -54466,9 +54461,9 @@ vector:
 	SUBS $4, R3, R3
 	BGE vector
 
-last:
+rest:
 	ADDS $4, R3, R3
-	BEQ done
+	BEQ end
 
 single:
 	FMOVS.P 4(R1), F1
@@ -54480,7 +54475,7 @@ single:
 	SUBS $1, R3, R3
 	BNE single
 
-done:
+end:
 	RET
 
 // func Exp2NEON(dst []float32, src []float32)

@@ -178,8 +178,8 @@ func (g *gen) square(a reg.Register) (s, e reg.VecVirtual) {
 	return s, e
 }
 
-// gelu is max(x, 0) - T(a)·e^(-a²/2), where a is |x| within limits. The maximum of +0 and -0 is x, and that of a
-// NaN.
+// gelu is max(x, 0) - T(a)·e^(-a²/2), where a is |x| within limits. VMAXPS returns x if that is
+// ±0 or a NaN.
 func (g *gen) gelu() (init func(), compute func(x reg.VecVirtual) reg.VecVirtual) {
 	var e exponential
 	var sign, lowest, zero reg.VecVirtual

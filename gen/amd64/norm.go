@@ -106,29 +106,12 @@ func (n *normer) inverseRoot(sum reg.Register) reg.VecVirtual {
 
 // apply emits the loop over a row that writes the result.
 func (n *normer) apply(inv reg.VecVirtual) {
-	nan, i, left := n.vec(), n.GP64(), n.GP64()
+	nan, left := n.vec(), n.GP64()
 	n.VMOVUPS(n.constant(spec.NaN), nan)
-	n.XORQ(i, i)
 	n.MOVQ(n.d, left)
-	n.SUBQ(operand.U32(n.lanes()), left)
-	n.JL(operand.LabelRef("last"))
-	n.AlignLoop()
-	n.Label("vector")
-	load := func(m operand.Mem, v reg.VecVirtual) { n.VMOVUPS(m, v) }
-	x := n.result(i, inv, nan, load)
-	n.VMOVUPS(x, indexed(n.dst, i, 4))
-	n.ADDQ(operand.U32(n.lanes()), i)
-	n.SUBQ(operand.U32(n.lanes()), left)
-	n.JGE(operand.LabelRef("vector"))
-	n.Comment("Less than a vector is left.")
-	n.Label("last")
-	n.ADDQ(operand.U32(n.lanes()), left)
-	n.JZ(operand.LabelRef("next"))
-	mask := n.vec()
-	n.VMOVUPS(at(n.masks(left), 0), mask)
-	x = n.result(i, inv, nan, func(m operand.Mem, v reg.VecVirtual) { n.loadWhere(n.Context, m, mask, v) })
-	n.storeWhere(n.Context, x, mask, indexed(n.dst, i, 4))
-	n.Label("next")
+	n.eachVector(n.dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
+		return n.result(i, inv, nan, load)
+	})
 }
 
 // result emits the result for a vector of elements from i on.
@@ -154,31 +137,15 @@ func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg
 func (g *gen) Add() {
 	g.function(spec.Add)
 	dst, x, y, left := g.slice("dst"), g.slice("x"), g.slice("y"), g.sliceLen("dst")
-	nan, mask, i := g.vec(), g.vec(), g.GP64()
+	nan := g.vec()
 	g.VMOVUPS(g.constant(spec.NaN), nan)
-	sum := func(load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
+	g.eachVector(dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
 		a, b := g.vec(), g.vec()
 		load(indexed(x, i, 4), a)
 		load(indexed(y, i, 4), b)
 		g.VADDPS(b, a, a)
 		g.replaceNaN(g.Context, a, nan)
 		return a
-	}
-	g.XORQ(i, i)
-	g.SUBQ(operand.U32(g.lanes()), left)
-	g.JL(operand.LabelRef("last"))
-	g.AlignLoop()
-	g.Label("vector")
-	g.VMOVUPS(sum(func(m operand.Mem, v reg.VecVirtual) { g.VMOVUPS(m, v) }), indexed(dst, i, 4))
-	g.ADDQ(operand.U32(g.lanes()), i)
-	g.SUBQ(operand.U32(g.lanes()), left)
-	g.JGE(operand.LabelRef("vector"))
-	g.Label("last")
-	g.ADDQ(operand.U32(g.lanes()), left)
-	g.JZ(operand.LabelRef("done"))
-	g.VMOVUPS(at(g.masks(left), 0), mask)
-	v := sum(func(m operand.Mem, v reg.VecVirtual) { g.loadWhere(g.Context, m, mask, v) })
-	g.storeWhere(g.Context, v, mask, indexed(dst, i, 4))
-	g.Label("done")
+	})
 	g.Return()
 }

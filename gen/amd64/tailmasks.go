@@ -39,3 +39,28 @@ func (g *gen) maskTable() operand.Mem {
 	g.data[name] = m
 	return m
 }
+
+// eachVector emits a loop over left elements of dst, a vector after the other, and what is left
+// under a mask. compute returns the results for the elements from i on. It loads what it needs
+// with load. left is used up.
+func (g *gen) eachVector(dst, left reg.GPVirtual, compute func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual) {
+	i, mask := g.GP64(), g.vec()
+	g.XORQ(i, i)
+	g.SUBQ(operand.U32(g.lanes()), left)
+	g.JL(operand.LabelRef("last"))
+	g.AlignLoop()
+	g.Label("vector")
+	x := compute(i, func(m operand.Mem, v reg.VecVirtual) { g.VMOVUPS(m, v) })
+	g.VMOVUPS(x, indexed(dst, i, 4))
+	g.ADDQ(operand.U32(g.lanes()), i)
+	g.SUBQ(operand.U32(g.lanes()), left)
+	g.JGE(operand.LabelRef("vector"))
+	g.Comment("Less than a vector is left.")
+	g.Label("last")
+	g.ADDQ(operand.U32(g.lanes()), left)
+	g.JZ(operand.LabelRef("end"))
+	g.VMOVUPS(at(g.masks(left), 0), mask)
+	x = compute(i, func(m operand.Mem, v reg.VecVirtual) { g.loadWhere(g.Context, m, mask, v) })
+	g.storeWhere(g.Context, x, mask, indexed(dst, i, 4))
+	g.Label("end")
+}

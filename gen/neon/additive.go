@@ -59,15 +59,23 @@ func (g adder) one() a64.Vec {
 	})
 	g.CountDown(left, spec.AdditiveChains, "step")
 	g.Label("sum")
+	g.sumOfHalves(acc)
+	return acc[0]
+}
+
+// sumOfHalves adds the upper half of all lanes to the lower half until one lane is left, the
+// first one of acc[0].
+func (g *neon) sumOfHalves(acc []a64.Vec) {
 	g.Commentf("The upper half of all lanes is added to the lower half until one lane is left.")
-	g.FADD(acc[0], acc[0], acc[2])
-	g.FADD(acc[1], acc[1], acc[3])
-	g.FADD(acc[0], acc[0], acc[1])
+	for half := len(acc) / 2; half > 0; half /= 2 {
+		for v := range half {
+			g.FADD(acc[v], acc[v], acc[v+half])
+		}
+	}
 	for _, bytes := range []int{8, 4} {
 		g.Op("VEXT", bytes, acc[0].B16(), acc[0].B16(), acc[1].B16())
 		g.FADD(acc[0], acc[0], acc[1])
 	}
-	return acc[0]
 }
 
 // pair emits a step of two vectors of chains.

@@ -89,16 +89,7 @@ func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec
 			n.Jump("B", name+"all")
 		}
 		n.Label(name + "all")
-		n.Commentf("The upper half of all lanes is added to the lower half until one lane is left.")
-		for half := len(acc) / 2; half > 0; half /= 2 {
-			for v := range half {
-				n.FADD(acc[v], acc[v], acc[v+half])
-			}
-		}
-		for _, bytes := range []int{8, 4} {
-			n.Op("VEXT", bytes, acc[0].B16(), acc[0].B16(), acc[1].B16())
-			n.FADD(acc[0], acc[0], acc[1])
-		}
+		n.sumOfHalves(acc)
 		use(acc[0])
 	})
 }
@@ -164,7 +155,9 @@ func (n *normer) apply(inv a64.Vec) {
 		bias, b = n.GP(), n.Vec()
 		n.Op("MOVD", n.bias, bias)
 	}
-	move := func(op string, bytes int) {
+	n.Op("MOVD", n.d, left)
+	n.eachColumn(left, func(move string, bytes int) {
+		op := move + ".P"
 		n.Op(op, a64.At(src, bytes), x)
 		n.Op(op, a64.At(weight, bytes), w)
 		if n.centers {
@@ -179,23 +172,7 @@ func (n *normer) apply(inv a64.Vec) {
 		}
 		n.replaceNaN(x, nan, scratch)
 		n.Op(op, x, a64.At(dst, bytes))
-	}
-	n.Op("MOVD", n.d, left)
-	n.Op("SUBS", vecLanes, left, left)
-	n.Jump("BLT", "last")
-	n.AlignLoop()
-	n.Label("vector")
-	move("FMOVQ.P", vecBytes)
-	n.Op("SUBS", vecLanes, left, left)
-	n.Jump("BGE", "vector")
-	n.Commentf("Less than a vector is left.")
-	n.Label("last")
-	n.Op("ADDS", vecLanes, left, left)
-	n.Jump("BEQ", "next")
-	n.Label("single")
-	move("FMOVS.P", 4)
-	n.CountDown(left, 1, "single")
-	n.Label("next")
+	})
 }
 
 // Add adds a vector after the other, and what is left one by one.
@@ -203,26 +180,13 @@ func (g *neon) Add() {
 	g.function(spec.Add)
 	dst, x, y, left := g.slice("dst"), g.slice("x"), g.slice("y"), g.param(g.Len("dst"))
 	nan, a, b, scratch := g.broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
-	add := func(op string, bytes int) {
+	g.eachColumn(left, func(move string, bytes int) {
+		op := move + ".P"
 		g.Op(op, a64.At(x, bytes), a)
 		g.Op(op, a64.At(y, bytes), b)
 		g.FADD(a, a, b)
 		g.replaceNaN(a, nan, scratch)
 		g.Op(op, a, a64.At(dst, bytes))
-	}
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BLT", "last")
-	g.AlignLoop()
-	g.Label("vector")
-	add("FMOVQ.P", vecBytes)
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BGE", "vector")
-	g.Label("last")
-	g.Op("ADDS", vecLanes, left, left)
-	g.Jump("BEQ", "done")
-	g.Label("single")
-	add("FMOVS.P", 4)
-	g.CountDown(left, 1, "single")
-	g.Label("done")
+	})
 	g.Ret()
 }

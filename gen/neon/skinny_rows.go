@@ -26,7 +26,7 @@ func (g *neon) SkinnyMerge() {
 		}
 		g.Op("MOVD", o, po)
 		g.Op("MOVD", part, pp)
-		g.eachColumn("dv", func(move string, size int) {
+		g.eachColumn(g.num("dv"), func(move string, size int) {
 			g.Op(move, a64.At(po, 0), c)
 			g.Op(move, a64.At(pp, 0), x)
 			g.FMUL(c, c, a)
@@ -61,7 +61,7 @@ func (g *neon) SkinnyUnpack() {
 		g.Op("MOVD", a64.At(off, 0), to)
 		g.Op("ADD", to.Shl(2), dst, to)
 		g.Op("MOVD", o, from)
-		g.eachColumn("dv", func(move string, size int) {
+		g.eachColumn(g.num("dv"), func(move string, size int) {
 			g.Op(move, a64.At(from, 0), x)
 			g.FMUL(x, x, inv)
 			g.FADD(x, x, zero)
@@ -90,10 +90,9 @@ func (g *neon) SkinnyUnpack() {
 	g.Ret()
 }
 
-// eachColumn emits a loop over the columns of a row, first in whole vectors, then one by
-// one. do gets the instruction that moves them, and their size in bytes.
-func (g *neon) eachColumn(count string, do func(move string, size int)) {
-	left := g.num(count)
+// eachColumn emits a loop over left columns of a row, first in whole vectors, then one by
+// one. do gets the instruction that moves them, and their size in bytes. left is used up.
+func (g *neon) eachColumn(left a64.GP, do func(move string, size int)) {
 	g.Op("SUBS", vecLanes, left, left)
 	g.Jump("BLT", "rest")
 	g.Label("vector")
