@@ -1,0 +1,5 @@
+module github.com/attn-go/attn/models
+
+go 1.26.0
+
+replace github.com/attn-go/attn => ../
