@@ -15,7 +15,7 @@ var Refs = flag.String("refs", "", "a `folder` with further references for TestR
 
 // The models, as paths below Folder.
 const (
-	MiniLM  = "minilm"                                    // a folder as Hugging Face has it
+	MiniLM  = "minilm"                                  // a folder as Hugging Face has it
 	SmolLM2 = "smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" // a file
 )
 
