@@ -49,3 +49,25 @@ func fromQ4_1(dst []float32, b []byte) {
 		dst[i+16] = float32(d*float32(q>>4)) + m
 	}
 }
+
+// fromQ5_0: a scale, 4 bytes with the fifth bits of the elements, and 16 bytes as in Q4_0. An
+// element is 16 too large.
+func fromQ5_0(dst []float32, b []byte) {
+	d, high := half(b), binary.LittleEndian.Uint32(b[2:])
+	for i, q := range b[6:22] {
+		dst[i] = d * float32(int(fifthBit(q&15, high, i))-16)
+		dst[i+16] = d * float32(int(fifthBit(q>>4, high, i+16))-16)
+	}
+}
+
+// fromQ5_1: a scale, the least value, and the elements as in Q5_0, which count from it.
+func fromQ5_1(dst []float32, b []byte) {
+	d, m, high := half(b), half(b[2:]), binary.LittleEndian.Uint32(b[4:])
+	for i, q := range b[8:24] {
+		dst[i] = float32(d*float32(fifthBit(q&15, high, i))) + m
+		dst[i+16] = float32(d*float32(fifthBit(q>>4, high, i+16))) + m
+	}
+}
+
+// fifthBit returns element i of low bits q with its bit of high.
+func fifthBit(q byte, high uint32, i int) byte { return q | byte(high>>i&1)<<4 }

@@ -47,6 +47,7 @@ type network struct {
 	norm      []float32
 	head      projection
 	rope      *rope.Rope
+	stop      []int32
 }
 
 // Load reads a model from a GGUF file, of which nothing is used afterwards. The error is that
@@ -82,6 +83,9 @@ func New(f *gguf.File, o Options) (*Model, error) {
 func (n *network) load(f *gguf.File) (err error) {
 	l, c := &loader{f: f, used: map[string]bool{}}, &n.config
 	if c.Vocab, err = vocabulary(f); err != nil {
+		return err
+	}
+	if n.stop, err = stopTokens(f, c.Vocab); err != nil {
 		return err
 	}
 	n.embedding = l.floats(embeddingName, c.Vocab, c.Width)
