@@ -1,0 +1,435 @@
+package llama
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/numeric"
+)
+
+const testdata = "../testdata/smollm2"
+
+// The tolerances; testdata/smollm2/README.md says where they come from.
+const (
+	logitTolerance      = 3e-4
+	hiddenTolerance     = 1e-6 // of the largest component
+	logprobTolerance    = 1e-4
+	perplexityTolerance = 1e-5 // relative
+)
+
+// smollm2 returns the real model, which is loaded once. Without its file the test is skipped.
+func smollm2(t testing.TB) *Model {
+	t.Helper()
+	path := weights.Path(t, weights.SmolLM2)
+	loadOnce.Do(func() { loaded, loadError = Load(path, Options{}) })
+	if loadError != nil {
+		t.Fatal(loadError)
+	}
+	return loaded
+}
+
+var (
+	loadOnce  sync.Once
+	loaded    *Model
+	loadError error
+)
+
+// TestReferences compares with what other implementations compute: those of testdata, and
+// with go test -run TestReferences -args -refs DIR those of another folder of the same form.
+func TestReferences(t *testing.T) {
+	folders := []string{testdata}
+	if *weights.Refs != "" {
+		folders = append(folders, *weights.Refs)
+	}
+	for _, folder := range folders {
+		t.Run(filepath.Base(folder), func(t *testing.T) {
+			if _, err := os.Stat(filepath.Join(folder, "embeddings.json")); err == nil {
+				t.Skipf("%s has references of sentence embeddings, which package bert tests", folder)
+			}
+			r := readReferences(t, folder)
+			m := smollm2(t)
+			t.Run("tokens", func(t *testing.T) { r.checkTokens(t, m) })
+			t.Run("greedy", func(t *testing.T) { r.checkGreedy(t, m) })
+			for i := range r.prompts {
+				p := &r.prompts[i]
+				t.Run("prompt/"+p.Name, func(t *testing.T) { r.checkPrompt(t, m, p) })
+			}
+			r.checkWeights(t)
+			for _, name := range r.tensors.Names() {
+				if !r.used[name] {
+					t.Errorf("tensor %q is of no known kind", name)
+				}
+			}
+		})
+	}
+}
+
+// references are those of a folder.
+type references struct {
+	inputs  inputs
+	tokens  tokenReferences
+	prompts []promptReference
+	tensors *safetensors.File
+	used    map[string]bool // tensors
+}
+
+type message struct{ Role, Content string }
+
+// inputs is inputs.json: what the references were made from.
+type inputs struct {
+	Strings []string
+	Decode  [][]int32
+	Weights bool
+	Prompts []struct {
+		Name       string
+		Text       string
+		Messages   []message
+		FullLogits bool `json:"full_logits"`
+		Perplexity bool
+		Hidden     bool
+	}
+}
+
+// tokenReferences is tokens.json.
+type tokenReferences struct {
+	Strings []struct {
+		Text    string
+		IDs     []int32
+		Plain   []int32 `json:"ids_plain"`
+		Decoded string
+	}
+	Decode []struct {
+		IDs     []int32
+		Bytes   string
+		Text    string
+		Visible string `json:"text_without_special"`
+	}
+}
+
+// promptReference is an element of generate.json.
+type promptReference struct {
+	Name        string
+	Messages    []message
+	Text        string
+	IDs         []int32
+	N           int
+	Top20IDs    []int `json:"top20_ids"`
+	Top20       []float32
+	Greedy      []int32
+	Gaps        []float64
+	SmallestGap float64 `json:"smallest_gap"`
+	EOS         int     `json:"eos_at"`
+	GreedyText  string  `json:"greedy_text"`
+	MeanLogprob float64 `json:"mean_logprob"`
+	Perplexity  float64
+
+	// How other implementations differ, which is not tested here.
+	Check      any
+	LogprobErr float64            `json:"max_abs_logprob_f32_f64"`
+	HiddenErr  map[string]float64 `json:"hidden_max_abs_f32_f64"`
+}
+
+// readReferences reads a folder. What it does not know is an error.
+func readReferences(t *testing.T, folder string) *references {
+	t.Helper()
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &references{used: map[string]bool{}}
+	known := map[string]any{"inputs.json": &r.inputs, "tokens.json": &r.tokens, "generate.json": &r.prompts}
+	for _, f := range files {
+		if _, ok := known[f.Name()]; !ok && f.Name() != "tensors.safetensors" && f.Name() != "README.md" && filepath.Ext(f.Name()) != ".py" {
+			t.Errorf("%s: file %q is not known", folder, f.Name())
+		}
+	}
+	for name, to := range known {
+		decodeFile(t, filepath.Join(folder, name), to)
+	}
+	if r.tensors, err = safetensors.Open(filepath.Join(folder, "tensors.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.tensors.Close() })
+	r.check(t)
+	return r
+}
+
+// decodeFile reads JSON without unknown keys.
+func decodeFile(t *testing.T, path string, to any) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	d.DisallowUnknownFields()
+	if err := d.Decode(to); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// check tests that there is a reference for every input, in its order.
+func (r *references) check(t *testing.T) {
+	t.Helper()
+	if len(r.prompts) != len(r.inputs.Prompts) || len(r.tokens.Strings) != len(r.inputs.Strings) || len(r.tokens.Decode) != len(r.inputs.Decode) {
+		t.Fatalf("references of %d prompts, %d strings and %d id lists, want %d, %d and %d as the inputs", len(r.prompts), len(r.tokens.Strings), len(r.tokens.Decode),
+			len(r.inputs.Prompts), len(r.inputs.Strings), len(r.inputs.Decode))
+	}
+	for i, in := range r.inputs.Prompts {
+		if p := &r.prompts[i]; p.Name != in.Name || p.N != len(p.IDs) || len(p.Greedy) != len(p.Gaps) || len(p.Top20) != len(p.Top20IDs) || len(p.IDs) == 0 {
+			t.Fatalf("prompt %d, %q, has lists that do not fit each other or inputs.json", i, p.Name)
+		}
+	}
+	for i, s := range r.inputs.Strings {
+		if r.tokens.Strings[i].Text != s {
+			t.Errorf("string %d is %q in tokens.json, want %q", i, r.tokens.Strings[i].Text, s)
+		}
+	}
+	for i, ids := range r.inputs.Decode {
+		if !slices.Equal(r.tokens.Decode[i].IDs, ids) {
+			t.Errorf("id list %d differs in tokens.json", i)
+		}
+	}
+}
+
+// floats returns a tensor, or nil if the folder does not have it.
+func (r *references) floats(t *testing.T, name string) []float32 {
+	t.Helper()
+	if _, ok := r.tensors.Info(name); !ok {
+		return nil
+	}
+	r.used[name] = true
+	x, err := r.tensors.Float32(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// checkPrompt compares everything but the greedy tokens.
+func (r *references) checkPrompt(t *testing.T, m *Model, p *promptReference) {
+	s := session(t, m, 1, len(p.IDs))
+	seen := map[string][]float32{}
+	in := r.inputs.Prompts[slices.IndexFunc(r.prompts, func(q promptReference) bool { return q.Name == p.Name })]
+	if in.Hidden {
+		s.observe = func(name string, layer int, x []float32) {
+			seen[fmt.Sprint(name, ".", layer)] = slices.Clone(x)
+		}
+	}
+	logits := forward(t, s, Step{Text: s.NewText(), Tokens: p.IDs})[0]
+	top := make([]int, len(p.Top20))
+	if err := numeric.TopK(top, logits); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range p.Top20IDs {
+		if d := math.Abs(float64(logits[id] - p.Top20[i])); !(d <= logitTolerance) {
+			t.Errorf("logit of %d: %v, want %v", id, logits[id], p.Top20[i])
+		}
+		if top[i] != id && math.Abs(float64(logits[top[i]]-p.Top20[i])) > logitTolerance {
+			t.Errorf("token %d of the top is %d, want %d", i, top[i], id)
+		}
+	}
+	full := r.floats(t, "logits."+p.Name)
+	if in.FullLogits != (full != nil) {
+		t.Errorf("logits: %v in inputs.json, %v in tensors.safetensors", in.FullLogits, full != nil)
+	}
+	if full != nil {
+		t.Logf("logits: largest difference %.2g", compare(t, "logits", logits, full, logitTolerance))
+	}
+	if in.Hidden {
+		r.checkHidden(t, m, seen)
+	}
+	if in.Perplexity {
+		r.checkPerplexity(t, m, p)
+	}
+}
+
+// compare fails the test unless got is within tolerance of want, and returns the largest
+// difference.
+func compare(t *testing.T, what string, got, want []float32, tolerance float64) (worst float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d numbers, want %d", what, len(got), len(want))
+		return 0
+	}
+	for i := range want {
+		d := math.Abs(float64(got[i]) - float64(want[i]))
+		if !(d <= tolerance) {
+			t.Errorf("%s: number %d is %v, want %v within %.2g", what, i, got[i], want[i], tolerance)
+			return d
+		}
+		worst = max(worst, d)
+	}
+	return worst
+}
+
+// checkHidden compares the last rows of intermediate results.
+func (r *references) checkHidden(t *testing.T, m *Model, seen map[string][]float32) {
+	c, compared := m.Config(), 0
+	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
+	last := func(name string, width, from, n int) []float32 {
+		x := seen[name]
+		if len(x) < width {
+			return nil
+		}
+		return x[len(x)-width:][from : from+n]
+	}
+	qkv := queries + 2*keys
+	for _, name := range r.tensors.Names() {
+		var got []float32
+		switch part, rest, _ := strings.Cut(name, "."); {
+		case name == "hidden.embd":
+			got = last("embd.0", c.Width, 0, c.Width)
+		case name == "hidden.norm":
+			got = last("norm.0", c.Width, 0, c.Width)
+		case part == "hidden":
+			got = last("hidden."+rest, c.Width, 0, c.Width)
+		case name == "layer0.q":
+			got = last("layer.qkv.0", qkv, 0, queries)
+		case name == "layer0.k":
+			got = last("layer.qkv.0", qkv, queries, keys)
+		case name == "layer0.v":
+			got = last("layer.qkv.0", qkv, queries+keys, keys)
+		case name == "layer0.attn":
+			got = last("layer.attn.0", queries, 0, queries)
+		case part == "layer0":
+			got = last("layer."+rest+".0", c.Width, 0, c.Width)
+		default:
+			continue
+		}
+		want := r.floats(t, name)
+		largest := 0.0
+		for _, x := range want {
+			largest = max(largest, math.Abs(float64(x)))
+		}
+		compare(t, name, got, want, hiddenTolerance*largest)
+		compared++
+	}
+	if compared == 0 {
+		t.Error("inputs.json asks for hidden states, but there are none")
+	}
+}
+
+// checkPerplexity compares what the model says of every token of the prompt.
+func (r *references) checkPerplexity(t *testing.T, m *Model, p *promptReference) {
+	argmax, err := r.tensors.Int64("argmax." + p.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.used["argmax."+p.Name] = true
+	gap, logprob := r.floats(t, "gap."+p.Name), r.floats(t, "logprob."+p.Name)
+	if len(argmax) != p.N || len(gap) != p.N || len(logprob) != p.N-1 {
+		t.Fatalf("%d, %d and %d references of %d tokens", len(argmax), len(gap), len(logprob), p.N)
+	}
+	s := session(t, m, 1, p.N)
+	text, total, same := s.NewText(), 0.0, 0
+	for text.Len() < p.N {
+		at := text.Len()
+		logits := forward(t, s, Step{Text: text, Tokens: p.IDs[at:min(at+64, p.N)], Logits: All})[0]
+		for i := at; i < text.Len(); i++ {
+			row := logits[(i-at)*m.Config().Vocab:][:m.Config().Vocab]
+			if best := numeric.Argmax(row); int64(best) == argmax[i] {
+				same++
+			} else if gap[i] > 2*logitTolerance {
+				t.Errorf("token after %d: %d, want %d with a gap of %v", i, best, argmax[i], gap[i])
+			}
+			if i+1 < p.N {
+				got := logProbability(row, p.IDs[i+1])
+				if !(math.Abs(got-float64(logprob[i])) <= logprobTolerance) {
+					t.Errorf("log-probability of token %d: %v, want %v", i+1, got, logprob[i])
+				}
+				total += got
+			}
+		}
+	}
+	mean := total / float64(p.N-1)
+	perplexity := math.Exp(-mean)
+	if !(math.Abs(perplexity/p.Perplexity-1) <= perplexityTolerance && math.Abs(mean-p.MeanLogprob) <= perplexityTolerance) {
+		t.Errorf("perplexity %v, mean %v, want %v and %v", perplexity, mean, p.Perplexity, p.MeanLogprob)
+	}
+	t.Logf("perplexity %.6f, reference %.6f; the most probable token is the same after %d of %d", perplexity, p.Perplexity, same, p.N)
+}
+
+// logProbability returns the natural logarithm of a token's probability.
+func logProbability(logits []float32, id int32) float64 {
+	top, total := float64(logits[numeric.Argmax(logits)]), 0.0
+	for _, x := range logits {
+		total += math.Exp(float64(x) - top)
+	}
+	return float64(logits[id]) - top - math.Log(total)
+}
+
+// checkGreedy compares what the model continues all prompts with, side by side.
+func (r *references) checkGreedy(t *testing.T, m *Model) {
+	var prompts [][]int32
+	most := 0
+	for _, p := range r.prompts {
+		prompts = append(prompts, p.IDs)
+		most = max(most, len(p.Greedy))
+	}
+	if testing.Short() {
+		most = min(most, 12)
+	}
+	got := make([][]int32, len(prompts))
+	for token, err := range m.GenerateBatch(t.Context(), prompts, GenerateOptions{MaxTokens: most, Stop: []int32{}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[token.Index] = append(got[token.Index], token.ID)
+	}
+	for i, p := range r.prompts {
+		for step, want := range p.Greedy[:min(most, len(p.Greedy))] {
+			if p.Gaps[step] < 2*logitTolerance {
+				t.Logf("%s: the gap at step %d is %v: what follows may differ", p.Name, step, p.Gaps[step])
+				break
+			}
+			if got[i][step] != want {
+				t.Errorf("%s: token %d is %d, want %d (gap %v)", p.Name, step, got[i][step], want, p.Gaps[step])
+				break
+			}
+		}
+		if p.EOS != slices.Index(p.Greedy, m.Stop()[0]) || p.SmallestGap != slices.Min(p.Gaps) {
+			t.Errorf("%s: eos_at or smallest_gap contradicts greedy or gaps", p.Name)
+		}
+	}
+}
+
+// checkWeights compares rows of weights: weight.TENSOR.ROW.
+func (r *references) checkWeights(t *testing.T) {
+	f, err := gguf.Open(weights.Path(t, weights.SmolLM2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, name := range r.tensors.Names() {
+		tensor, ok := strings.CutPrefix(name, "weight.")
+		dot := strings.LastIndexByte(tensor, '.')
+		if !ok || dot < 0 {
+			continue
+		}
+		row, err := strconv.Atoi(tensor[dot+1:])
+		w, found := f.Tensor(tensor[:dot])
+		if err != nil || !found || row < 0 || row >= w.Shape[0] {
+			continue
+		}
+		all, err := w.Float32()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameBits(t, name, all[row*w.Shape[1]:][:w.Shape[1]], r.floats(t, name))
+	}
+}
+
+func (r *references) checkTokens(t *testing.T, m *Model) {}
