@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/attn-go/attn/models/tokenizer/bpe"
 )
 
 // GenerateOptions are the settings of generating text.
@@ -42,8 +44,9 @@ type Token struct {
 	Index int   // the number of the text or prompt in the call
 	ID    int32 // in the vocabulary
 
-	// Text is what the text grows by. It is empty if the token ends within a character, which
-	// then comes with a later token, or if the model has no tokenizer, see Model.Tokenizer.
+	// Text is what the text grows by. It is empty for a special token, for a token that ends
+	// within a character, which then comes with a later one, and for all tokens of a
+	// model without a tokenizer, see Model.Tokenizer.
 	Text string
 }
 
@@ -151,7 +154,7 @@ type stream struct {
 	left    int     // tokens that may be added, negative for no limit
 	ended   bool
 	chooser *chooser
-	decoder decoder
+	decoder *bpe.Stream // nil without a tokenizer
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
@@ -171,7 +174,7 @@ func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, 
 			left = -1
 		}
 		g.streams = append(g.streams, &stream{
-			index: i, text: t.Text, next: slices.Clone(t.Tokens), left: left, chooser: newChooser(o.Sampler, i), decoder: s.model.newDecoder(),
+			index: i, text: t.Text, next: slices.Clone(t.Tokens), left: left, chooser: newChooser(o.Sampler, i), decoder: s.model.decoder(),
 		})
 	}
 	return g, nil
@@ -238,7 +241,7 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 		if t.ended = slices.Contains(g.stop, id); !t.ended {
 			t.left--
 			t.ended = t.left == 0
-			if g.left = !yield(Token{Index: t.index, ID: id, Text: t.decoder.add(id)}, nil); g.left {
+			if g.left = !yield(Token{Index: t.index, ID: id, Text: t.textOf(id)}, nil); g.left {
 				t.ended = true
 			}
 		}
@@ -251,6 +254,14 @@ func (g *generation) advance(t *stream, logits []float32, yield func(Token, erro
 		}
 		return g.full(t, yield)
 	}
+}
+
+// textOf returns what the text grows by with a token.
+func (t *stream) textOf(id int32) string {
+	if t.decoder == nil {
+		return ""
+	}
+	return t.decoder.Next(id)
 }
 
 // full ends a stream that has no room for the token that it would read next.

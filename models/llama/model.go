@@ -47,7 +47,7 @@ type network struct {
 	norm      []float32
 	head      projection
 	rope      *rope.Rope
-	stop      []int32
+	vocabulary
 }
 
 // Load reads a model from a GGUF file, of which nothing is used afterwards. The error is that
@@ -79,15 +79,20 @@ func New(f *gguf.File, o Options) (*Model, error) {
 	return (&Model{network: n}).With(o)
 }
 
-// load reads the tensors.
+// load reads what belongs to the tokens, and the weights.
 func (n *network) load(f *gguf.File) (err error) {
+	if n.config.Vocab, err = vocabularySize(f); err != nil {
+		return err
+	}
+	if err := n.vocabulary.load(f, n.config.Vocab); err != nil {
+		return err
+	}
+	return n.loadTensors(f)
+}
+
+// loadTensors reads the weights.
+func (n *network) loadTensors(f *gguf.File) (err error) {
 	l, c := &loader{f: f, used: map[string]bool{}}, &n.config
-	if c.Vocab, err = vocabulary(f); err != nil {
-		return err
-	}
-	if n.stop, err = stopTokens(f, c.Vocab); err != nil {
-		return err
-	}
 	n.embedding = l.floats(embeddingName, c.Vocab, c.Width)
 	n.norm = l.floats("output_norm.weight", c.Width)
 	for i := 0; i < c.Layers && l.err == nil; i++ {
@@ -113,8 +118,8 @@ func (n *network) load(f *gguf.File) (err error) {
 // have whose context was extended as that of Llama 3.1.
 const factorsName = "rope_freqs.weight"
 
-// vocabulary returns the number of tokens: the rows of the embedding.
-func vocabulary(f *gguf.File) (int, error) {
+// vocabularySize returns the number of tokens: the rows of the embedding.
+func vocabularySize(f *gguf.File) (int, error) {
 	t, ok := f.Tensor(embeddingName)
 	if !ok {
 		return 0, tensorError(embeddingName, "none", "a matrix [vocabulary, width]")

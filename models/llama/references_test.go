@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -59,18 +60,14 @@ func TestReferences(t *testing.T) {
 			}
 			r := readReferences(t, folder)
 			m := smollm2(t)
+			r.checkNames(t, m.Config().Layers)
 			t.Run("tokens", func(t *testing.T) { r.checkTokens(t, m) })
 			t.Run("greedy", func(t *testing.T) { r.checkGreedy(t, m) })
 			for i := range r.prompts {
 				p := &r.prompts[i]
 				t.Run("prompt/"+p.Name, func(t *testing.T) { r.checkPrompt(t, m, p) })
 			}
-			r.checkWeights(t)
-			for _, name := range r.tensors.Names() {
-				if !r.used[name] {
-					t.Errorf("tensor %q is of no known kind", name)
-				}
-			}
+			t.Run("weights", r.checkWeights)
 		})
 	}
 }
@@ -81,7 +78,6 @@ type references struct {
 	tokens  tokenReferences
 	prompts []promptReference
 	tensors *safetensors.File
-	used    map[string]bool // tensors
 }
 
 type message struct{ Role, Content string }
@@ -91,14 +87,16 @@ type inputs struct {
 	Strings []string
 	Decode  [][]int32
 	Weights bool
-	Prompts []struct {
-		Name       string
-		Text       string
-		Messages   []message
-		FullLogits bool `json:"full_logits"`
-		Perplexity bool
-		Hidden     bool
-	}
+	Prompts []promptInput
+}
+
+type promptInput struct {
+	Name       string
+	Text       string
+	Messages   []message
+	FullLogits bool `json:"full_logits"`
+	Perplexity bool
+	Hidden     bool
 }
 
 // tokenReferences is tokens.json.
@@ -147,7 +145,7 @@ func readReferences(t *testing.T, folder string) *references {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &references{used: map[string]bool{}}
+	r := &references{}
 	known := map[string]any{"inputs.json": &r.inputs, "tokens.json": &r.tokens, "generate.json": &r.prompts}
 	for _, f := range files {
 		if _, ok := known[f.Name()]; !ok && f.Name() != "tensors.safetensors" && f.Name() != "README.md" && filepath.Ext(f.Name()) != ".py" {
@@ -204,13 +202,36 @@ func (r *references) check(t *testing.T) {
 	}
 }
 
+// checkNames reports tensors that no test compares.
+func (r *references) checkNames(t *testing.T, layers int) {
+	hidden := slices.ContainsFunc(r.inputs.Prompts, func(p promptInput) bool { return p.Hidden })
+	for _, name := range r.tensors.Names() {
+		kind, of, _ := strings.Cut(name, ".")
+		ok := false
+		switch layer, err := strconv.Atoi(of); kind {
+		case "logits":
+			ok = slices.ContainsFunc(r.inputs.Prompts, func(p promptInput) bool { return p.Name == of && p.FullLogits })
+		case "argmax", "gap", "logprob":
+			ok = slices.ContainsFunc(r.inputs.Prompts, func(p promptInput) bool { return p.Name == of && p.Perplexity })
+		case "hidden":
+			ok = hidden && (of == "embd" || of == "norm" || err == nil && layer >= 0 && layer < layers)
+		case "layer0":
+			ok = hidden && slices.Contains([]string{"norm", "q", "k", "v", "attn", "ffn_norm", "ffn"}, of)
+		case "weight":
+			ok = r.inputs.Weights
+		}
+		if !ok {
+			t.Errorf("tensor %q is of no known kind, or inputs.json does not ask for it", name)
+		}
+	}
+}
+
 // floats returns a tensor, or nil if the folder does not have it.
 func (r *references) floats(t *testing.T, name string) []float32 {
 	t.Helper()
 	if _, ok := r.tensors.Info(name); !ok {
 		return nil
 	}
-	r.used[name] = true
 	x, err := r.tensors.Float32(name)
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +349,6 @@ func (r *references) checkPerplexity(t *testing.T, m *Model, p *promptReference)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.used["argmax."+p.Name] = true
 	gap, logprob := r.floats(t, "gap."+p.Name), r.floats(t, "logprob."+p.Name)
 	if len(argmax) != p.N || len(gap) != p.N || len(logprob) != p.N-1 {
 		t.Fatalf("%d, %d and %d references of %d tokens", len(argmax), len(gap), len(logprob), p.N)
@@ -422,6 +442,7 @@ func (r *references) checkWeights(t *testing.T) {
 		row, err := strconv.Atoi(tensor[dot+1:])
 		w, found := f.Tensor(tensor[:dot])
 		if err != nil || !found || row < 0 || row >= w.Shape[0] {
+			t.Errorf("%s is no row of a tensor of the file", name)
 			continue
 		}
 		all, err := w.Float32()
@@ -432,4 +453,41 @@ func (r *references) checkWeights(t *testing.T) {
 	}
 }
 
-func (r *references) checkTokens(t *testing.T, m *Model) {}
+// checkTokens compares the ids of texts and the texts of ids.
+func (r *references) checkTokens(t *testing.T, m *Model) {
+	tokenizer, err := m.Tokenizer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, got, want []int32) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: ids %v, want %v", what, got, want)
+		}
+	}
+	for _, s := range r.tokens.Strings {
+		same(fmt.Sprintf("%q", s.Text), tokenizer.Encode(s.Text, true), s.IDs)
+		same(fmt.Sprintf("%q, plain", s.Text), tokenizer.Encode(s.Text, false), s.Plain)
+		if got := tokenizer.Text(s.Plain, true); got != s.Decoded {
+			t.Errorf("decoded %q, want %q", got, s.Decoded)
+		}
+	}
+	for _, d := range r.tokens.Decode {
+		if got := hex.EncodeToString(tokenizer.Decode(d.IDs)); got != d.Bytes {
+			t.Errorf("%v: bytes %s, want %s", d.IDs, got, d.Bytes)
+		}
+		if with, without := tokenizer.Text(d.IDs, true), tokenizer.Text(d.IDs, false); with != d.Text || without != d.Visible {
+			t.Errorf("%v: %q and %q, want %q and %q", d.IDs, with, without, d.Text, d.Visible)
+		}
+	}
+	for _, p := range r.prompts {
+		ids, err := m.Encode(p.Text, p.Messages != nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(p.Name, ids, p.IDs)
+		if got := tokenizer.Text(p.Greedy, true); got != p.GreedyText {
+			t.Errorf("%s: greedy text %q, want %q", p.Name, got, p.GreedyText)
+		}
+	}
+}

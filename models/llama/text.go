@@ -4,11 +4,34 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/tokenizer/bpe"
 )
+
+// A vocabulary is what a file says about tokens and texts.
+type vocabulary struct {
+	stop         []int32
+	tokenizer    *bpe.Tokenizer
+	tokenizerErr error // why there is none
+}
 
 // Stop returns the tokens that the file names as ends of a text or of a turn. The slice
 // belongs to the model.
-func (n *network) Stop() []int32 { return n.stop }
+func (v *vocabulary) Stop() []int32 { return v.stop }
+
+// Tokenizer returns the tokenizer of the file, or the error why there is none: package bpe does
+// not have every kind. A model without one works with token ids alone.
+func (v *vocabulary) Tokenizer() (*bpe.Tokenizer, error) { return v.tokenizer, v.tokenizerErr }
+
+// load reads the tokens.
+func (v *vocabulary) load(f *gguf.File, size int) (err error) {
+	if v.stop, err = stopTokens(f, size); err != nil {
+		return err
+	}
+	if v.tokenizer, v.tokenizerErr = bpe.FromGGUF(f); v.tokenizerErr == nil && v.tokenizer.Len() != size {
+		return keyError("tokenizer.ggml.tokens", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("%d, the rows of %q", size, embeddingName))
+	}
+	return nil
+}
 
 // stopTokens reads the tokens that end a text.
 func stopTokens(f *gguf.File, vocab int) (stop []int32, err error) {
@@ -28,7 +51,25 @@ func stopTokens(f *gguf.File, vocab int) (stop []int32, err error) {
 	return stop, nil
 }
 
-type decoder struct{}
+// Encode returns the tokens of a text, after the token that begins a text if the model
+// was trained with it. special says whether special tokens that are written in the text, such
+// as <|im_end|>, become those tokens; otherwise they are text like all other. The error is
+// that of [Model.Tokenizer].
+func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
+	if v.tokenizerErr != nil {
+		return nil, v.tokenizerErr
+	}
+	var ids []int32
+	if bos, ok := v.tokenizer.ID(bpe.BOS); ok && v.tokenizer.AddBOS() {
+		ids = append(ids, bos)
+	}
+	return append(ids, v.tokenizer.Encode(text, special)...), nil
+}
 
-func (d *decoder) add(id int32) string { return "" }
-func (m *Model) newDecoder() decoder   { return decoder{} }
+// decoder returns a stream that makes text of tokens, nil if the model has no tokenizer.
+func (v *vocabulary) decoder() *bpe.Stream {
+	if v.tokenizerErr != nil {
+		return nil
+	}
+	return v.tokenizer.Stream(false)
+}
