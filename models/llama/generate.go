@@ -274,8 +274,9 @@ func (g *generation) full(t *stream, yield func(Token, error) bool) error {
 }
 
 // guess adds guesses to what a stream reads next. They follow the latest earlier place of its
-// last three tokens, or else two, the next one included. There is no guess where the
-// cache might be too small for it, as its pages may be those that another text needs.
+// last three tokens, or else two, the next one included; where the text ends, they go on at
+// that place, as if the text were periodic. There is no guess where the cache might be too small
+// for it, as its pages may be those that another text needs.
 func (g *generation) guess(t *stream) {
 	n := min(g.o.Draft, g.s.model.options.Context-t.text.Len()-1)
 	if t.left > 0 {
@@ -287,8 +288,10 @@ func (g *generation) guess(t *stream) {
 	tokens := append(t.text.tokens, t.next[0]) // may write beyond the text's length, which is free
 	for length := 3; length >= 2; length-- {
 		if at := latest(tokens, length); at >= 0 {
-			guesses := tokens[at:min(at+n, len(tokens))]
-			t.next, t.guesses = append(t.next, guesses...), len(guesses)
+			for i := range n {
+				t.next = append(t.next, tokens[at+i%(len(tokens)-at)])
+			}
+			t.guesses = n
 			return
 		}
 	}

@@ -65,6 +65,7 @@ type chooser struct {
 	random *rand.PCG
 	p      []float32 // scores and probabilities: of all tokens, or of those in ids
 	ids    []int     // tokens that are left, the most probable first
+	sorted []float32 // scratch memory of sort
 	seen   []bool    // of each token, for the penalty
 }
 
@@ -162,16 +163,14 @@ func (c *chooser) sort() {
 	if c.TopK > 0 {
 		c.ids = c.ids[:min(c.TopK, len(c.ids))]
 	}
-	// The probabilities move to the order of ids; those of all tokens are not needed again.
-	p := make([]float32, len(c.ids))
-	for i, id := range c.ids {
-		p[i] = c.p[id]
+	c.sorted = c.sorted[:0]
+	for _, id := range c.ids {
+		c.sorted = append(c.sorted, c.p[id])
 	}
-	if c.TopK == 0 {
-		p = append(p, float32(sum(c.p)-sum(p))) // the tail, so that TopP is of all
-		p[len(p)-1] = max(0, p[len(p)-1])
+	if c.TopK == 0 { // what is left out counts for TopP
+		c.sorted = append(c.sorted, float32(max(0, sum(c.p)-sum(c.sorted))))
 	}
-	c.p = append(c.p[:0], p...)
+	c.p, c.sorted = c.sorted, c.p
 }
 
 // nucleus leaves the first tokens whose probabilities add up to TopP.
