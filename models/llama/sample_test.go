@@ -50,7 +50,7 @@ func left(logits []float32, s Sampler) (ids []int, p []float64) {
 
 // Every setting draws the tokens of its definition, as often as their probabilities say.
 func TestDraw(t *testing.T) {
-	const n, draws = 600, 20000
+	const n, draws = 600, 4000
 	for _, s := range []Sampler{
 		{Temperature: 1}, {Temperature: 3}, {Temperature: 0.001},
 		{Temperature: 1, TopK: 1}, {Temperature: 2, TopK: 7}, {Temperature: 3, TopK: 300}, {Temperature: 2, TopK: 1000},
