@@ -14,6 +14,7 @@ func genericTier() Tier {
 			SkinnyRows:  16,
 			ThreadFMAs:  1 << 15,
 			WeightSteps: 128,
+			BlockRows:   1,
 		},
 	}
 }
