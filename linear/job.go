@@ -23,6 +23,8 @@ type job struct {
 	out, x Matrix
 	tier   *ukernel.Tier
 
+	activation func(dst, src []float32) // of the outputs, or nil
+
 	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
 	widens                 bool // weights are widened once for a block of rows
@@ -86,6 +88,7 @@ func newJob() *job {
 // run computes the call.
 func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.plan(t, opts.Threads)
+	j.activation = opts.Activation.kernel(t)
 	j.shape = j.findShape()
 	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, opts.ParallelFor)
 }

@@ -104,12 +104,6 @@ func (l *Linear) Shape() (n, k int) { return l.n, l.k }
 // DType returns the type of the weights: that of quantized ones is Float32, see [Linear.Format].
 func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 
-// Options are the settings of one call of a Linear. None of them changes a bit of the
-// result.
-type Options struct {
-	kernel.Exec
-}
-
 // Apply computes out = x·Wᵀ + b for the rows of x:
 //
 //	x   [M, K]  float32, with any strides
@@ -123,7 +117,7 @@ type Options struct {
 //	y    = a[0] + a[1] + ..., from left to right
 //	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
+// and then Options.Activation of that. So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
 // number of threads or the other rows.
 //
 // In the steady state, where calls repeat, a call allocates nothing, see
@@ -138,7 +132,7 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	if f := l.check(&out, &x, opts.Threads); f != nil {
+	if f := l.check(&out, &x, &opts); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
 	if out.rows > 0 && out.cols > 0 {
@@ -156,7 +150,7 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 }
 
 // check reports the first argument of Apply that does not fit.
-func (l *Linear) check(out, x *Matrix, threads int) *check.Failure {
+func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 	names := [...]string{"x", "out"}
 	for i, m := range [...]*Matrix{x, out} {
 		if f := m.check(names[i]); f != nil {
@@ -180,5 +174,8 @@ func (l *Linear) check(out, x *Matrix, threads int) *check.Failure {
 	if out.memory().Overlaps(x.memory()) {
 		return &check.Failure{Arg: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
 	}
-	return check.Threads(threads)
+	if f := opts.Activation.check(); f != nil {
+		return f
+	}
+	return check.Threads(opts.Threads)
 }

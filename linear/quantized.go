@@ -119,7 +119,8 @@ func (l *Linear) Rows(out Matrix, rows []int32) error {
 		out.announce(view.Write)
 	}
 	for i, row := range rows {
-		l.row(out.f32[i*out.rowStride:][:l.k], int(row))
+		n := min(max(int(row), 0), l.n-1) // rows may have changed since they were checked
+		l.row(out.f32[i*out.rowStride:][:l.k], n)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (s *scratch) task(j *job, i int) {
 			c, ldc := s.sums(j, rows, p)
 			s.multiply(j, rows, p, steps, c, ldc)
 			if steps.hi == j.linear.k {
-				addBias(j, rows, p, c, ldc)
+				finish(j, rows, p, c, ldc)
 			}
 		}
 		if steps.hi == j.linear.k {
@@ -146,14 +146,21 @@ func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs i
 	}
 }
 
-// addBias adds the bias to the rows' columns c of panel p and moves them to out if they
-// are elsewhere.
-func addBias(j *job, rows interval, p int, c []float32, ldc int) {
+// finish is the epilogue of the rows' columns c of panel p: bias and activation. It moves them
+// to out if they are elsewhere.
+func finish(j *job, rows interval, p int, c []float32, ldc int) {
 	first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
 	j.tier.Weights.AddBias(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
-	if n := j.linear.n; first+lanes > n {
+	n := min(lanes, j.linear.n-first)
+	if j.activation != nil {
 		for i := range rows.len() {
-			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n-first], c[i*lanes:])
+			row := c[i*ldc:][:n]
+			j.activation(row, row)
+		}
+	}
+	if n < lanes {
+		for i := range rows.len() {
+			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n], c[i*lanes:])
 		}
 	}
 }
