@@ -196,6 +196,15 @@ var table = []entry{
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5)}
 	}},
+	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
+		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5)}
+	}},
+	{name: "linear.Activation.String", f: linear.Activation.String, args: list(linear.GELU)},
+	{name: "linear.Format.String", f: linear.Format.String, args: list(linear.Q8_0)},
+	{name: "linear.Linear.Format", f: (*linear.Linear).Format, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
+	{name: "linear.Linear.Rows", f: (*linear.Linear).Rows, args: func(w *world) []any {
+		return []any{w.linear(5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}}
+	}},
 	{name: "linear.DenseMatrix", f: linear.DenseMatrix[float32], args: list(make([]float32, 15), 5, 3)},
 	{name: "linear.DenseMatrix", f: linear.DenseMatrix[kernel.F16], args: list(make([]kernel.F16, 15), 5, 3)},
 	{name: "linear.StridedMatrix", f: linear.StridedMatrix[float32], args: list(make([]float32, 15), 5, 3, 3, 1)},

@@ -63,6 +63,9 @@ func init() {
 		typed("no inputs", func(w *world, _ *linear.Linear) *linear.Linear {
 			return must(linear.New(linear.DenseMatrix([]float32{}, 4, 0), nil))
 		}),
+		typed("quantized", func(w *world, _ *linear.Linear) *linear.Linear {
+			return must(linear.NewQuantized(linear.Q8_0, make([]byte, 5*34), 5, 32, nil))
+		}),
 	}
 	known[reflect.TypeFor[*rope.Rope]()] = []change{constant("nil", (*rope.Rope)(nil)), constant("zero", new(rope.Rope))}
 	known[reflect.TypeFor[*kvcache.Cache]()] = []change{constant("nil", (*kvcache.Cache)(nil)), constant("zero", new(kvcache.Cache))}
