@@ -28,6 +28,8 @@
 // expected in the order in which llama.cpp's converter writes them: rotary positions on neighbours.
 // A file with anything else (experts, YaRN, an unknown tensor) is an error, not ignored.
 //
-// Weights of F32, F16 and BF16 are computed as they are. Those of other types are converted
-// to float32 when the file is loaded, which takes 4 bytes a weight.
+// Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file,
+// and are computed from as they are. Those of other types (Q4_K, Q5_K, Q6_K, Q5_0 and Q5_1) are
+// converted to float32 when the file is loaded, which takes 4 bytes a weight. The bits are
+// those of float32 weights in both cases. The file is not needed after it is loaded.
 package llama

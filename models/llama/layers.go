@@ -21,7 +21,9 @@ func (s *Session) pass(ctx context.Context, steps []Step) error {
 		return err
 	}
 	s.fit(len(s.tokens))
-	s.model.embed(s.x, s.tokens)
+	if err := s.model.embedding.Rows(linear.DenseMatrix(s.x, len(s.tokens), s.model.config.Width), s.tokens); err != nil {
+		return err
+	}
 	s.see("embd", 0, s.x)
 	rows := len(s.tokens)
 	for i := range s.model.blocks {
@@ -45,14 +47,6 @@ func (s *Session) pass(ctx context.Context, steps []Step) error {
 	out := s.logits[s.ready*vocab:][:rows*vocab]
 	s.ready += rows
 	return s.apply(s.model.head, out, s.normed, rows, s.model.config.Width)
-}
-
-// embed writes the embeddings of tokens to the rows of x.
-func (n *network) embed(x []float32, tokens []int32) {
-	w := n.config.Width
-	for i, id := range tokens {
-		copy(x[i*w:][:w], n.embedding[int(id)*w:])
-	}
 }
 
 // block runs a layer of the decoder. It returns the number of rows that go on: the last layer

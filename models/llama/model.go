@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/rope"
 )
@@ -42,7 +43,7 @@ type Model struct {
 // A network is what models with different options share.
 type network struct {
 	config    Config
-	embedding []float32 // [Vocab, Width]
+	embedding *linear.Linear // whose rows are looked up
 	blocks    []block
 	norm      []float32
 	head      projection
@@ -93,12 +94,11 @@ func (n *network) load(f *gguf.File) (err error) {
 // loadTensors reads the weights.
 func (n *network) loadTensors(f *gguf.File) (err error) {
 	l, c := &loader{f: f, used: map[string]bool{}}, &n.config
-	n.embedding = l.floats(embeddingName, c.Vocab, c.Width)
+	n.embedding, n.head = l.ends(c)
 	n.norm = l.floats("output_norm.weight", c.Width)
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		n.blocks = append(n.blocks, l.block(c, i))
 	}
-	n.head = l.head(c)
 	rotation := rope.Config{Dims: c.RopeDims, Base: c.RopeBase, Scaling: c.RopeScaling, Pairing: rope.Interleaved, Positions: min(c.Context, 1<<14)}
 	if l.has(factorsName) {
 		if x := l.floats(factorsName, c.RopeDims/2); l.err == nil {

@@ -118,10 +118,12 @@ func (l *loader) projection(k int, sources ...source) (p projection) {
 	return p
 }
 
+// formats are the types of quantized weights that are computed from as they are.
+var formats = map[gguf.Type]linear.Format{gguf.Q8_0: linear.Q8_0, gguf.Q4_0: linear.Q4_0, gguf.Q4_1: linear.Q4_1}
+
 // storage returns the type in which weights of a type are kept.
 func storage(t gguf.Type) gguf.Type {
-	switch t {
-	case gguf.F16, gguf.BF16:
+	if _, ok := formats[t]; ok || t == gguf.F16 || t == gguf.BF16 {
 		return t
 	}
 	return gguf.F32
@@ -130,12 +132,36 @@ func storage(t gguf.Type) gguf.Type {
 // newLinear makes one layer with k inputs of weights of one storage type, one tensor below
 // the other.
 func newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
-	switch storage(tensors[0].Type) {
+	switch kind := storage(tensors[0].Type); kind {
 	case gguf.F16:
 		return newHalf[kernel.F16](tensors, k, bias)
 	case gguf.BF16:
 		return newHalf[kernel.BF16](tensors, k, bias)
+	case gguf.F32:
+		return newFloat(tensors, k, bias)
+	default:
+		return newQuantized(formats[kind], tensors, k, bias)
 	}
+}
+
+// newQuantized is newLinear for weights of 8 or 4 bits.
+func newQuantized(format linear.Format, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+	n := 0
+	for _, t := range tensors {
+		n += t.Shape[0]
+	}
+	all := tensors[0].Data
+	if len(tensors) > 1 {
+		all = nil
+		for _, t := range tensors {
+			all = append(all, t.Data...)
+		}
+	}
+	return linear.NewQuantized(format, all, n, k, bias)
+}
+
+// newFloat is newLinear for weights of float32 and all that are converted to it.
+func newFloat(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	var all []float32
 	for _, t := range tensors {
 		x, err := t.Float32()
@@ -184,12 +210,17 @@ func (l *loader) block(c *Config, i int) block {
 	}
 }
 
-// head loads the output matrix: that of the file, or the embedding.
-func (l *loader) head(c *Config) projection {
+// ends loads the embedding, and the output matrix: that of the file, or the embedding again.
+func (l *loader) ends(c *Config) (embedding *linear.Linear, head projection) {
+	p := l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
+	head = p
 	if l.has("output.weight") {
-		return l.projection(c.Width, source{"output", c.Vocab})
+		head = l.projection(c.Width, source{"output", c.Vocab})
 	}
-	return l.projection(c.Width, source{strings.TrimSuffix(embeddingName, ".weight"), c.Vocab})
+	if l.err != nil {
+		return nil, head
+	}
+	return p.parts[0], head
 }
 
 const embeddingName = "token_embd.weight"
