@@ -57,13 +57,33 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// So are those of the real model.
+// So are those of the real model, on every tier, and its text.
 func TestGoldenReal(t *testing.T) {
-	m := smollm2(t)
-	s := session(t, m, 1, 16)
-	const want = "daedd846d6864fda99858d02884020f0b9c43731b524b66b0b5e781704ffa437"
-	logits := forward(t, s, Step{Text: s.NewText(), Tokens: []int32{504, 3575, 282, 4649, 314}, Logits: All})[0]
-	if got := hash(logits); got != want {
-		t.Errorf("logits have the hash %s, want %s", got, want)
+	const wantHash = "daedd846d6864fda99858d02884020f0b9c43731b524b66b0b5e781704ffa437"
+	const wantText = " Paris.\n"
+	model := smollm2(t)
+	prompt := []int32{504, 3575, 282, 4649, 314} // The capital of France is
+	for _, tier := range kernel.Tiers() {
+		if !tier.Runs || testing.Short() && !tier.Default {
+			continue
+		}
+		m, err := model.With(Options{Exec: kernel.Exec{Tier: tier.Name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := session(t, m, 1, 16)
+		if got := hash(forward(t, s, Step{Text: s.NewText(), Tokens: prompt, Logits: All})[0]); got != wantHash {
+			t.Errorf("%s: logits have the hash %s, want %s", tier.Name, got, wantHash)
+		}
+		text := ""
+		for token, err := range m.Generate(t.Context(), prompt, GenerateOptions{MaxTokens: 3}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += token.Text
+		}
+		if text != wantText {
+			t.Errorf("%s: text %q, want %q", tier.Name, text, wantText)
+		}
 	}
 }
