@@ -76,10 +76,9 @@ func (m *Model) GenerateBatch(ctx context.Context, prompts [][]int32, o Generate
 
 // begin makes a session for prompts and lets the texts share what they have in common.
 func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions) (*Session, []Step, error) {
-	longest, shared := 0, m.options.Context
+	longest, shared := 0, Shared(prompts)
 	for i, p := range prompts {
 		longest = max(longest, len(p))
-		shared = min(shared, len(p)-1, common(p, prompts[0]))
 		if len(p) > m.options.Context {
 			return nil, nil, &ContextError{Text: i, Length: len(p), Context: m.options.Context}
 		}
@@ -88,13 +87,14 @@ func (m *Model) begin(ctx context.Context, prompts [][]int32, o *GenerateOptions
 	if o.MaxTokens > 0 {
 		tokens = min(tokens, longest+min(o.MaxTokens, tokens))
 	}
-	s, err := m.NewSession(max(1, len(prompts)), max(1, tokens))
+	// The last page of what is shared, if it is partly filled, is copied by every text.
+	s, err := m.newSession(1 + len(prompts)*m.pages(tokens))
 	if err != nil || len(prompts) == 0 {
 		return s, nil, err
 	}
 	prefix := s.NewText()
 	defer prefix.Free()
-	if len(prompts) > 1 && shared > 0 {
+	if shared > 0 {
 		if _, err := s.Forward(ctx, Step{Text: prefix, Tokens: prompts[0][:shared], Logits: None}); err != nil {
 			return nil, nil, err
 		}
@@ -133,6 +133,20 @@ func (s *Session) Generate(ctx context.Context, o GenerateOptions, steps ...Step
 			}
 		}
 	}
+}
+
+// Shared returns the number of tokens that [Model.GenerateBatch] reads once for all prompts:
+// those that they have in common at their start, without the last one of any prompt. It is 0
+// for a single prompt.
+func Shared(prompts [][]int32) int {
+	if len(prompts) < 2 {
+		return 0
+	}
+	shared := len(prompts[0])
+	for _, p := range prompts {
+		shared = min(shared, len(p)-1, common(p, prompts[0]))
+	}
+	return max(0, shared)
 }
 
 // A generation is a call of Generate.

@@ -80,6 +80,27 @@ func TestGenerateBatch(t *testing.T) {
 	}
 }
 
+// Prompts that fit one page, which they share, have room.
+func TestShortPrompts(t *testing.T) {
+	m := tiny(t, Options{PageSize: 64})
+	p := prompt(4, 9)
+	o := GenerateOptions{MaxTokens: 60, Stop: []int32{}}
+	want := collect(t, 1, m.Generate(t.Context(), p, o))[0]
+	for i, got := range collect(t, 3, m.GenerateBatch(t.Context(), [][]int32{p, p, p}, o)) {
+		if !slices.Equal(got, want) {
+			t.Errorf("text %d: %v, want %v", i, got, want)
+		}
+	}
+	for _, x := range []struct {
+		prompts [][]int32
+		want    int
+	}{{nil, 0}, {[][]int32{p}, 0}, {[][]int32{p, p}, 3}, {[][]int32{p, p[:2], p}, 1}, {[][]int32{p, {}}, 0}, {[][]int32{p, p[1:]}, 0}} {
+		if got := Shared(x.prompts); got != x.want {
+			t.Errorf("%v share %d tokens, want %d", x.prompts, got, x.want)
+		}
+	}
+}
+
 // Guesses change no token, and save steps where a text repeats itself: without attention the
 // most probable token follows from the one before.
 func TestDraft(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/weights"
 	"github.com/attn-go/attn/numeric"
@@ -80,8 +81,6 @@ type references struct {
 	tensors *safetensors.File
 }
 
-type message struct{ Role, Content string }
-
 // inputs is inputs.json: what the references were made from.
 type inputs struct {
 	Strings []string
@@ -93,7 +92,7 @@ type inputs struct {
 type promptInput struct {
 	Name       string
 	Text       string
-	Messages   []message
+	Messages   []chattemplate.Message
 	FullLogits bool `json:"full_logits"`
 	Perplexity bool
 	Hidden     bool
@@ -118,7 +117,7 @@ type tokenReferences struct {
 // promptReference is an element of generate.json.
 type promptReference struct {
 	Name        string
-	Messages    []message
+	Messages    []chattemplate.Message
 	Text        string
 	IDs         []int32
 	N           int
@@ -486,6 +485,12 @@ func (r *references) checkTokens(t *testing.T, m *Model) {
 			t.Fatal(err)
 		}
 		same(p.Name, ids, p.IDs)
+		if p.Messages != nil {
+			if ids, err = m.EncodeChat(p.Messages); err != nil {
+				t.Fatal(err)
+			}
+			same(p.Name+", messages", ids, p.IDs)
+		}
 		if got := tokenizer.Text(p.Greedy, true); got != p.GreedyText {
 			t.Errorf("%s: greedy text %q, want %q", p.Name, got, p.GreedyText)
 		}

@@ -22,7 +22,8 @@ type Session struct {
 
 // NewSession returns a session without texts, whose cache has room for so many texts of so
 // many tokens each. tokens 0 means Options.Context. Texts of other lengths share the same
-// room, and tokens that texts have in common by [Text.Fork] take it once. The error is an
+// room, and tokens that texts have in common by [Text.Fork] take it once, but for a
+// page that each of them copies to go on in it. The error is an
 // [*OptionError], or a kernel.ArgumentError if the cache does not fit memory.
 func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	if tokens == 0 {
@@ -31,10 +32,19 @@ func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	if texts < 1 || texts > most || tokens < 1 || tokens > mostContext {
 		return nil, &OptionError{"NewSession", fmt.Sprintf("%d texts of %d tokens", texts, tokens), fmt.Sprintf("1 to %d and 1 to %d", most, mostContext)}
 	}
-	c, size := &m.config, m.options.PageSize
+	return m.newSession(texts * m.pages(tokens))
+}
+
+// pages returns the number of pages that a text of so many tokens takes.
+func (m *Model) pages(tokens int) int {
+	return (tokens + m.options.PageSize - 1) / m.options.PageSize
+}
+
+// newSession returns a session with a cache of so many pages.
+func (m *Model) newSession(pages int) (*Session, error) {
+	c := &m.config
 	cache, err := kvcache.New(kvcache.Config{
-		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: m.options.CacheType,
-		PageSize: size, Pages: texts * ((tokens + size - 1) / size),
+		Layers: c.Layers, Heads: c.KVHeads, HeadSize: c.HeadSize, Type: m.options.CacheType, PageSize: m.options.PageSize, Pages: pages,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("llama: cache: %w", err)

@@ -3,6 +3,7 @@ package llama
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/tokenizer/bpe"
 )
@@ -12,6 +13,8 @@ type vocabulary struct {
 	stop         []int32
 	tokenizer    *bpe.Tokenizer
 	tokenizerErr error // why there is none
+	template     *chattemplate.Template
+	templateErr  error // why there is none
 }
 
 // Stop returns the tokens that the file names as ends of a text or of a turn. The slice
@@ -30,6 +33,7 @@ func (v *vocabulary) load(f *gguf.File, size int) (err error) {
 	if v.tokenizer, v.tokenizerErr = bpe.FromGGUF(f); v.tokenizerErr == nil && v.tokenizer.Len() != size {
 		return keyError("tokenizer.ggml.tokens", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("%d, the rows of %q", size, embeddingName))
 	}
+	v.loadTemplate(f)
 	return nil
 }
 
