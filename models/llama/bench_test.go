@@ -1,6 +1,7 @@
 package llama
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
@@ -46,6 +47,31 @@ func BenchmarkGenerate(b *testing.B) {
 				text.Free()
 			}
 			b.ReportMetric(float64(b.N*n)/b.Elapsed().Seconds(), "tokens/s")
+		})
+	}
+}
+
+// BenchmarkBatch times how several texts get 32 tokens each, side by side.
+func BenchmarkBatch(b *testing.B) {
+	const n = 32
+	m, err := smollm2(b).With(Options{Exec: kernel.Exec{Threads: 1}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, texts := range []int{1, 2, 4, 8, 16} {
+		b.Run(fmt.Sprintf("texts=%d", texts), func(b *testing.B) {
+			s := session(b, m, texts, 8+n)
+			for b.Loop() {
+				var steps []Step
+				for range texts {
+					steps = append(steps, Step{Text: s.NewText(), Tokens: promptOf(m, 8)})
+				}
+				collect(b, texts, s.Generate(b.Context(), GenerateOptions{MaxTokens: n, Stop: []int32{}}, steps...))
+				for _, step := range steps {
+					step.Text.Free()
+				}
+			}
+			b.ReportMetric(float64(b.N*n*texts)/b.Elapsed().Seconds(), "tokens/s")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
 // collect returns the tokens that each text gets.
@@ -104,13 +105,13 @@ func TestShortPrompts(t *testing.T) {
 // Guesses change no token, and save steps where a text repeats itself: without attention the
 // most probable token follows from the one before.
 func TestDraft(t *testing.T) {
-	file := newTinyFile(nil)
+	file := tinyllama.New(nil)
 	for _, w := range file.Tensors {
 		if strings.Contains(w.Name, "attn_output") {
 			clear(w.Data)
 		}
 	}
-	m, err := file.load(Options{Exec: kernel.Exec{Threads: 1}})
+	m, err := loadTiny(file, Options{Exec: kernel.Exec{Threads: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
 // hash returns the SHA-256 of the bits of numbers, little-endian.
@@ -45,7 +46,7 @@ func TestGolden(t *testing.T) {
 			return gguf.Q4_1
 		}, kernel.Float32, "c8183f6aaf38139db73eba32e7fd76cbc8d79556d99189242759f1b03c904308"},
 	} {
-		m, err := newTinyFile(x.of).load(Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache})
+		m, err := loadTiny(tinyllama.New(x.of), Options{Exec: kernel.Exec{Threads: 1}, CacheType: x.cache})
 		if err != nil {
 			t.Fatal(err)
 		}

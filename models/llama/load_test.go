@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
 // variants are files with what a Llama-type model may have.
 var variants = []struct {
 	name    string
 	of      func(name string) gguf.Type
-	change  func(f *tinyFile)
+	change  func(f *tinyllama.File)
 	factors func(i int) float64 // that divide the frequencies; nil means 1
 }{
 	{name: "plain"},
@@ -27,35 +28,35 @@ var variants = []struct {
 	{name: "Q4_0", of: only(gguf.Q4_0, "")},
 	{name: "Q4_1", of: only(gguf.Q4_1, "")},
 	{name: "values of another type", of: only(gguf.F16, "attn_v")},
-	{name: "output matrix", change: func(f *tinyFile) { f.matrix("output.weight", tinyVocab, tinyWidth) }},
-	{name: "biases", change: func(f *tinyFile) {
+	{name: "output matrix", change: func(f *tinyllama.File) { f.Matrix("output.weight", tinyVocab, tinyWidth) }},
+	{name: "biases", change: func(f *tinyllama.File) {
 		for name, n := range map[string]int{
 			"0.attn_q": tinyHeads * tinyHeadSize, "0.attn_k": tinyKVHeads * tinyHeadSize, "0.attn_v": tinyKVHeads * tinyHeadSize,
 			"1.attn_v": tinyKVHeads * tinyHeadSize, "1.attn_output": tinyWidth, "2.ffn_gate": tinyFFN, "2.ffn_down": tinyWidth,
 		} {
-			f.vector("blk."+name+".bias", n)
+			f.Vector("blk."+name+".bias", n)
 		}
 	}},
-	{name: "linear scaling", change: func(f *tinyFile) {
+	{name: "linear scaling", change: func(f *tinyllama.File) {
 		f.Set("llama.rope.scaling.type", "linear")
 		f.Set("llama.rope.scaling.factor", float32(4))
 	}, factors: func(int) float64 { return 4 }},
-	{name: "older linear scaling", change: func(f *tinyFile) { f.Set("llama.rope.scale_linear", float32(2)) }, factors: func(int) float64 { return 2 }},
-	{name: "no scaling", change: func(f *tinyFile) {
+	{name: "older linear scaling", change: func(f *tinyllama.File) { f.Set("llama.rope.scale_linear", float32(2)) }, factors: func(int) float64 { return 2 }},
+	{name: "no scaling", change: func(f *tinyllama.File) {
 		f.Set("llama.rope.scaling.type", "none")
 		f.Set("llama.expert_count", uint32(0))
 	}},
-	{name: "factors of frequencies", change: func(f *tinyFile) {
+	{name: "factors of frequencies", change: func(f *tinyllama.File) {
 		f.AddFloats(factorsName, []float32{1, 1, 1.5, 2, 3, 8, 8, 8}, 8)
 	}, factors: func(i int) float64 { return []float64{1, 1, 1.5, 2, 3, 8, 8, 8}[i] }},
-	{name: "half of a head is rotated", change: func(f *tinyFile) { f.Set("llama.rope.dimension_count", uint32(8)) }},
-	{name: "heads of another size", change: func(f *tinyFile) {
+	{name: "half of a head is rotated", change: func(f *tinyllama.File) { f.Set("llama.rope.dimension_count", uint32(8)) }},
+	{name: "heads of another size", change: func(f *tinyllama.File) {
 		f.Set("llama.attention.head_count", uint32(8))
 		f.Set("llama.attention.head_count_kv", uint32(4))
 		f.Set("llama.attention.key_length", uint32(8))
 		f.Set("llama.attention.value_length", uint32(8))
 	}},
-	{name: "another base", change: func(f *tinyFile) { f.Set("llama.rope.freq_base", nil) }},
+	{name: "another base", change: func(f *tinyllama.File) { f.Set("llama.rope.freq_base", nil) }},
 }
 
 // only returns a function that names a type for tensors whose names contain a text, and F32
@@ -74,7 +75,7 @@ func TestVariants(t *testing.T) {
 	seen := map[string]string{}
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
-			file := newTinyFile(v.of)
+			file := tinyllama.New(v.of)
 			if v.change != nil {
 				v.change(file)
 			}
@@ -112,7 +113,7 @@ func TestVariants(t *testing.T) {
 
 // The K types have blocks of 256 weights.
 func TestConvertedTypes(t *testing.T) {
-	f := newTinyFile(only(gguf.Q6_K, "attn_q"))
+	f := tinyllama.New(only(gguf.Q6_K, "attn_q"))
 	for i, w := range f.Tensors {
 		if w.Type == gguf.Q6_K { // rows of 64 are no whole block
 			f.Tensors[i].Shape = []int{w.Shape[0] * w.Shape[1] / 256, 256}
@@ -144,10 +145,12 @@ func TestConvertedTypes(t *testing.T) {
 // Bad files get typed errors that say what and where.
 func TestLoadErrors(t *testing.T) {
 	key := func(name, found, want string) error { return &gguf.KeyError{Key: name, Found: found, Want: want} }
-	set := func(name string, value any) func(*tinyFile) { return func(f *tinyFile) { f.Set(name, value) } }
+	set := func(name string, value any) func(*tinyllama.File) {
+		return func(f *tinyllama.File) { f.Set(name, value) }
+	}
 	for _, x := range []struct {
 		name   string
-		change func(f *tinyFile)
+		change func(f *tinyllama.File)
 		want   error // nil: only that there is a *gguf.KeyError
 	}{
 		{"architecture", set("general.architecture", "qwen2"), key("general.architecture", `"qwen2"`, `"llama"`)},
@@ -174,18 +177,18 @@ func TestLoadErrors(t *testing.T) {
 		{"scale", set("llama.attention.scale", float32(1)), key("llama.attention.scale", "1", "none: it is not supported")},
 		{"vocabulary", set("llama.vocab_size", uint32(200)), key("llama.vocab_size", "200", `211, the rows of "token_embd.weight"`)},
 		{"end", set("tokenizer.ggml.eos_token_id", uint32(211)), key("tokenizer.ggml.eos_token_id", "211", "0 to 210")},
-		{"no embedding", func(f *tinyFile) { f.Remove("token_embd.weight") }, &TensorError{"token_embd.weight", "none", "a matrix [vocabulary, width]"}},
-		{"no down", func(f *tinyFile) { f.Remove("blk.1.ffn_down.weight") }, &TensorError{"blk.1.ffn_down.weight", "none", "one of shape [64 96]"}},
-		{"embedding", func(f *tinyFile) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, &TensorError{"token_embd.weight", "shape [13504]", "[vocabulary, width] with 1 to 16777216 rows"}},
-		{"unknown", func(f *tinyFile) { f.vector("blk.0.attn_q_norm.weight", 16) }, &TensorError{"blk.0.attn_q_norm.weight", "shape [16]", "no such tensor: what it is for is not known"}},
-		{"bias", func(f *tinyFile) { f.vector("blk.0.attn_q.bias", 16) }, &TensorError{"blk.0.attn_q.bias", "shape [16]", "[64]"}},
-		{"factors", func(f *tinyFile) { f.vector(factorsName, 16) }, &TensorError{factorsName, "shape [16]", "[8]"}},
-		{"output", func(f *tinyFile) { f.matrix("output.weight", 200, tinyWidth) }, &TensorError{"output.weight", "shape [200 64]", "[211 64]"}},
+		{"no embedding", func(f *tinyllama.File) { f.Remove("token_embd.weight") }, &TensorError{"token_embd.weight", "none", "a matrix [vocabulary, width]"}},
+		{"no down", func(f *tinyllama.File) { f.Remove("blk.1.ffn_down.weight") }, &TensorError{"blk.1.ffn_down.weight", "none", "one of shape [64 96]"}},
+		{"embedding", func(f *tinyllama.File) { f.Tensors[0].Shape = []int{tinyVocab * tinyWidth} }, &TensorError{"token_embd.weight", "shape [13504]", "[vocabulary, width] with 1 to 16777216 rows"}},
+		{"unknown", func(f *tinyllama.File) { f.Vector("blk.0.attn_q_norm.weight", 16) }, &TensorError{"blk.0.attn_q_norm.weight", "shape [16]", "no such tensor: what it is for is not known"}},
+		{"bias", func(f *tinyllama.File) { f.Vector("blk.0.attn_q.bias", 16) }, &TensorError{"blk.0.attn_q.bias", "shape [16]", "[64]"}},
+		{"factors", func(f *tinyllama.File) { f.Vector(factorsName, 16) }, &TensorError{factorsName, "shape [16]", "[8]"}},
+		{"output", func(f *tinyllama.File) { f.Matrix("output.weight", 200, tinyWidth) }, &TensorError{"output.weight", "shape [200 64]", "[211 64]"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			f := newTinyFile(nil)
+			f := tinyllama.New(nil)
 			x.change(f)
-			_, err := f.load(Options{})
+			_, err := loadTiny(f, Options{})
 			switch want := x.want.(type) {
 			case *TensorError:
 				checkError(t, x.name, err, want)
@@ -203,7 +206,7 @@ func TestLoadErrors(t *testing.T) {
 // Load reads what New reads, and reports files that are none.
 func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tiny.gguf")
-	data := newTinyFile(nil).Bytes()
+	data := tinyllama.New(nil).Bytes()
 	if err := os.WriteFile(path, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +234,7 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(path, Options{}); !errors.As(err, new(*gguf.FormatError)) {
 		t.Errorf("no GGUF file: %v", err)
 	}
-	if _, err := newTinyFile(nil).load(Options{Context: -1}); !errors.As(err, new(*OptionError)) {
+	if _, err := loadTiny(tinyllama.New(nil), Options{Context: -1}); !errors.As(err, new(*OptionError)) {
 		t.Errorf("bad option: %v", err)
 	}
 }

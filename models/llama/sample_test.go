@@ -5,14 +5,16 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/attn-go/attn/models/internal/tinyllama"
 )
 
 // logitsOf returns n random logits, with some that are equal.
 func logitsOf(n int) []float32 {
-	f := &tinyFile{random: 77}
+	f := &tinyllama.File{Random: 77}
 	x := make([]float32, n)
 	for i := range x {
-		x[i] = float32(math.Round(float64(f.next()*120))) / 10
+		x[i] = float32(math.Round(float64(f.Next()*120))) / 10
 	}
 	return x
 }
