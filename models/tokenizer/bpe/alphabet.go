@@ -2,16 +2,18 @@ package bpe
 
 // GPT-2 writes tokens, which are bytes, in characters that can be seen: printable bytes of Latin-1
 // as themselves, the others as the characters from U+0100 on, in their order.
-var alphabet, bytesOf = func() (chars [256]rune, bytes map[rune]byte) {
-	bytes = map[rune]byte{}
+var alphabet, bytesOf = func() (chars [256]rune, bytes [256 + 68]int16) {
 	next := rune(256)
+	for c := range bytes {
+		bytes[c] = -1
+	}
 	for b := range chars {
 		c := rune(b)
 		if c <= ' ' || 0x7f <= c && c <= 0xa0 || c == 0xad {
 			c = next
 			next++
 		}
-		chars[b], bytes[c] = c, byte(b)
+		chars[b], bytes[c] = c, int16(b)
 	}
 	return chars, bytes
 }()
@@ -21,11 +23,10 @@ var alphabet, bytesOf = func() (chars [256]rune, bytes map[rune]byte) {
 func toBytes(token string) []byte {
 	bytes := make([]byte, 0, len(token))
 	for _, c := range token {
-		b, ok := bytesOf[c]
-		if !ok {
+		if int(c) >= len(bytesOf) || bytesOf[c] < 0 {
 			return []byte(token)
 		}
-		bytes = append(bytes, b)
+		bytes = append(bytes, byte(bytesOf[c]))
 	}
 	return bytes
 }

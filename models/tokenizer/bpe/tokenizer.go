@@ -18,7 +18,7 @@ type Tokenizer struct {
 	merges  map[pair]merge   // by what is merged
 	whole   map[string]int32 // normal tokens by their bytes, if Config.WholePieces
 	special *added.Set       // what is cut out of texts if special tokens are parsed
-	always  *added.Set       // what is cut out of all texts
+	always  *added.Set       // what is cut out of all texts; special has it too
 }
 
 // pair are the ids of two neighbours.
