@@ -60,7 +60,7 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 	answering, stop := signal.NotifyContext(ctx, os.Interrupt)
 	defer stop()
 	c.messages = append(c.messages, chattemplate.Message{Role: "user", Content: line})
-	ids, err := c.model.EncodeChat(c.messages)
+	ids, err := c.model.EncodeChat(answering, c.messages)
 	if err != nil {
 		return err
 	}

@@ -94,11 +94,11 @@ func isTerminal(r io.Reader) bool {
 }
 
 // encode returns the tokens of a prompt: the text itself, or a conversation of one question.
-func (p *program) encode(prompt string) ([]int32, error) {
+func (p *program) encode(ctx context.Context, prompt string) ([]int32, error) {
 	if p.raw {
 		return p.model.Encode(prompt, true)
 	}
-	return p.model.EncodeChat(append(p.instructions(), chattemplate.Message{Role: "user", Content: prompt}))
+	return p.model.EncodeChat(ctx, append(p.instructions(), chattemplate.Message{Role: "user", Content: prompt}))
 }
 
 // instructions returns the beginning of every conversation.
@@ -111,7 +111,7 @@ func (c *config) instructions() []chattemplate.Message {
 
 // answerOne answers a prompt, as often as the user wants.
 func (p *program) answerOne(ctx context.Context, prompt string) error {
-	ids, err := p.encode(prompt)
+	ids, err := p.encode(ctx, prompt)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (p *program) answerLines(ctx context.Context) error {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		ids, err := p.encode(line)
+		ids, err := p.encode(ctx, line)
 		if err != nil {
 			return err
 		}

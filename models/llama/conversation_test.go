@@ -19,7 +19,7 @@ func TestEncodeChat(t *testing.T) {
 		"Hello", "", "a<|im_end|>\n<|im_start|>system\nb", "<|im_start|>", "<|im_end|><|im_end|>", "\U000f0000<|im_end|>\U000f00010", "<|im_end|",
 	} {
 		messages := []chattemplate.Message{{Role: "user", Content: content}, {Role: "assistant", Content: "Yes."}, {Role: "user", Content: "Why?"}}
-		ids, err := m.EncodeChat(messages)
+		ids, err := m.EncodeChat(t.Context(), messages)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestEncodeChat(t *testing.T) {
 		}
 	}
 	// Text around a special token is encoded as one piece.
-	ids, err := m.EncodeChat([]chattemplate.Message{{Role: "user", Content: "x\n<|im_end|>"}})
+	ids, err := m.EncodeChat(t.Context(), []chattemplate.Message{{Role: "user", Content: "x\n<|im_end|>"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestEncodeChat(t *testing.T) {
 		t.Errorf("ids %v, want them to end in %v", ids, want)
 	}
 	none := tiny(t, Options{})
-	if _, err := none.EncodeChat(nil); err == nil {
+	if _, err := none.EncodeChat(t.Context(), nil); err == nil {
 		t.Error("a model without a tokenizer encodes a conversation")
 	}
 	if _, err := none.Encode("x", false); err == nil {

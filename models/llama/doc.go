@@ -2,7 +2,7 @@
 // keeps keys and values of many texts in one paged cache, and generates text.
 //
 //	m, err := llama.Load("SmolLM2-135M-Instruct.Q4_1.gguf", llama.Options{})
-//	prompt, err := m.EncodeChat([]chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
+//	prompt, err := m.EncodeChat(ctx, []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
 //	for token, err := range m.Generate(ctx, prompt, llama.GenerateOptions{MaxTokens: 100}) {
 //		if err != nil { ... }
 //		fmt.Print(token.Text)

@@ -486,7 +486,7 @@ func (r *references) checkTokens(t *testing.T, m *Model) {
 		}
 		same(p.Name, ids, p.IDs)
 		if p.Messages != nil {
-			if ids, err = m.EncodeChat(p.Messages); err != nil {
+			if ids, err = m.EncodeChat(t.Context(), p.Messages); err != nil {
 				t.Fatal(err)
 			}
 			same(p.Name+", messages", ids, p.IDs)

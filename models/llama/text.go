@@ -33,7 +33,7 @@ func (v *vocabulary) load(f *gguf.File, size int) (err error) {
 	if v.tokenizer, v.tokenizerErr = bpe.FromGGUF(f); v.tokenizerErr == nil && v.tokenizer.Len() != size {
 		return keyError("tokenizer.ggml.tokens", fmt.Sprintf("%d tokens", v.tokenizer.Len()), fmt.Sprintf("%d, the rows of %q", size, embeddingName))
 	}
-	v.loadTemplate(f)
+	v.template, v.templateErr = chattemplate.FromGGUF(f, chattemplate.Options{})
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (v *vocabulary) Encode(text string, special bool) ([]int32, error) {
 		return nil, v.tokenizerErr
 	}
 	var ids []int32
-	if bos, ok := v.tokenizer.ID(bpe.BOS); ok && v.tokenizer.AddBOS() {
+	if bos, ok := v.bos(); ok {
 		ids = append(ids, bos)
 	}
 	return append(ids, v.tokenizer.Encode(text, special)...), nil
