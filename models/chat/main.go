@@ -183,7 +183,9 @@ func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string
 			failure = err
 		}
 	}
-	w.finish()
-	speed.report(p.stderr)
+	if failure == nil || speed.tokens > 0 {
+		w.finish()
+		speed.report(p.stderr)
+	}
 	return failure
 }
