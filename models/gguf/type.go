@@ -49,7 +49,7 @@ type layout struct {
 	name     string
 	elements int
 	bytes    int
-	convert  func(dst []float32, block []byte) // one block; nil if the type is not supported
+	convert  func(dst []float32, src []byte) // see convert.go; nil if the type is not supported
 }
 
 // layouts has the zero layout where no type is defined.
