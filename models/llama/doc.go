@@ -29,7 +29,7 @@
 // A file with anything else (experts, YaRN, an unknown tensor) is an error, not ignored.
 //
 // Weights of F32, F16, BF16, Q8_0, Q4_0 and Q4_1 take the memory that they take in the file,
-// and are computed from as they are. Those of other types (Q4_K, Q5_K, Q6_K, Q5_0 and Q5_1) are
+// and are computed from as they are. Those of other types (Q5_0, Q5_1, Q2_K to Q6_K) are
 // converted to float32 when the file is loaded, which takes 4 bytes a weight. The bits are
 // those of float32 weights in both cases. The file is not needed after it is loaded.
 package llama
