@@ -57,7 +57,7 @@ func (s *Session) Forward(ctx context.Context, steps ...Step) ([][]float32, erro
 		s.done[i] = 0
 	}
 	for s.nextPass(steps) {
-		if err := s.pass(ctx, steps); err != nil {
+		if err := s.pass(ctx); err != nil {
 			return nil, errors.Join(err, s.undo(steps))
 		}
 	}

@@ -47,6 +47,21 @@ func TestReadings(t *testing.T) {
 					check(fmt.Sprintf("at once, %s, %d threads", tier.Name, threads), 0, forward(t, s, Step{Text: x, Tokens: tokens, Logits: All})[0])
 				}
 			}
+			calls := 0
+			own, err := m.With(Options{CacheType: dtype, Exec: kernel.Exec{Threads: 3, ParallelFor: func(n int, task func(int)) {
+				calls++
+				for i := range n {
+					task(i)
+				}
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := session(t, own, 1, n)
+			check("by a parallel-for", 0, forward(t, s, Step{Text: s.NewText(), Tokens: tokens, Logits: All})[0])
+			if calls == 0 {
+				t.Error("the parallel-for is not used")
+			}
 			for _, size := range []int{7, 64, 256, 299} {
 				s := session(t, with("", 1, size), 1, n)
 				x := s.NewText()

@@ -2,6 +2,9 @@ package llama
 
 import (
 	"context"
+	"errors"
+	"runtime"
+	"sync"
 
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
@@ -10,7 +13,7 @@ import (
 )
 
 // pass runs the model on the rows of a pass, and writes the logits of the wanted ones.
-func (s *Session) pass(ctx context.Context, steps []Step) error {
+func (s *Session) pass(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -114,12 +117,20 @@ func (s *Session) project(b *block, layer int) error {
 		return err
 	}
 	width := b.qkv.n
-	if err := s.model.rope.Apply(s.rows(s.qkv, 0, c.Heads+c.KVHeads, width), s.positions); err != nil {
+	if err := s.spread(len(s.tokens), width, (*Session).rotate); err != nil {
 		return err
 	}
 	s.see("layer.qkv", layer, s.qkv)
 	keys := c.Heads * c.HeadSize
 	return s.batch.Store(layer, s.heads(s.qkv, keys, c.KVHeads, width), s.heads(s.qkv, keys+c.KVHeads*c.HeadSize, c.KVHeads, width))
+}
+
+// rotate rotates the queries and keys of some rows.
+func (s *Session) rotate(lo, hi int) error {
+	c := &s.model.config
+	d, heads, width := c.HeadSize, c.Heads+c.KVHeads, c.Heads*c.HeadSize+2*c.KVHeads*c.HeadSize
+	rows := kernel.Strided(s.qkv[lo*width:], [4]int{1, heads, hi - lo, d}, [3]int{(hi - lo) * width, d, width})
+	return s.model.rope.Apply(rows, s.positions[lo:hi])
 }
 
 // attend attends to all keys of each text.
@@ -140,13 +151,51 @@ func (s *Session) feedForward(b *block, rows int) error {
 	if err := s.apply(b.gateUp, s.gateUp, s.normed, rows, c.Width); err != nil {
 		return err
 	}
-	for i := range rows {
-		gate, up := s.gateUp[2*i*c.FFN:][:c.FFN], s.gateUp[(2*i+1)*c.FFN:][:c.FFN]
+	if err := s.spread(rows, 2*c.FFN, (*Session).activate); err != nil {
+		return err
+	}
+	return s.apply(b.down, s.delta, s.gateUp, rows, 2*c.FFN)
+}
+
+// activate applies SwiGLU to some rows, in the place of the gate.
+func (s *Session) activate(lo, hi int) error {
+	n := s.model.config.FFN
+	for i := lo; i < hi; i++ {
+		gate, up := s.gateUp[2*i*n:][:n], s.gateUp[(2*i+1)*n:][:n]
 		if err := activation.SwiGLU(gate, gate, up); err != nil {
 			return err
 		}
 	}
-	return s.apply(b.down, s.delta, s.gateUp, rows, 2*c.FFN)
+	return nil
+}
+
+// leastWork is how many numbers are worth a goroutine of their own.
+const leastWork = 1 << 14
+
+// spread does some work on rows of a width, on several goroutines if it is much. For single
+// tokens it allocates nothing.
+func (s *Session) spread(rows, width int, work func(s *Session, lo, hi int) error) error {
+	o := &s.model.options
+	threads := o.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	parts := min(threads, rows, rows*width/leastWork)
+	if parts < 2 {
+		return work(s, 0, rows)
+	}
+	errs := make([]error, parts)
+	task := func(i int) { errs[i] = work(s, i*rows/parts, (i+1)*rows/parts) }
+	if o.ParallelFor != nil {
+		o.ParallelFor(parts, task)
+		return errors.Join(errs...)
+	}
+	var wg sync.WaitGroup
+	for i := range parts {
+		wg.Go(func() { task(i) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // apply runs a projection on rows of x that are stride numbers apart.
