@@ -99,7 +99,10 @@ func (n *network) loadTensors(f *gguf.File) (err error) {
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		n.blocks = append(n.blocks, l.block(c, i))
 	}
-	rotation := rope.Config{Dims: c.RopeDims, Base: c.RopeBase, Scaling: c.RopeScaling, Pairing: rope.Interleaved, Positions: min(c.Context, 1<<14)}
+	rotation := rope.Config{
+		Dims: c.RopeDims, Base: c.RopeBase, Scaling: c.RopeScaling, Pairing: rope.Interleaved,
+		Positions: min(c.Context, 1<<14, ropeTable/(4*c.RopeDims)),
+	}
 	if l.has(factorsName) {
 		if x := l.floats(factorsName, c.RopeDims/2); l.err == nil {
 			rotation.Frequencies = frequencies(c.RopeBase, c.RopeDims, x)
@@ -113,6 +116,10 @@ func (n *network) loadTensors(f *gguf.File) (err error) {
 	}
 	return l.unused()
 }
+
+// ropeTable is the most bytes of the table of cosines and sines. Those of positions that it has
+// no room for are computed when they are used.
+const ropeTable = 1 << 25
 
 // factorsName is the tensor of divisors of the frequencies, one for each pair, that models
 // have whose context was extended as that of Llama 3.1.

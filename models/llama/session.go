@@ -2,6 +2,7 @@ package llama
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/attn-go/attn/kvcache"
@@ -29,8 +30,8 @@ func (m *Model) NewSession(texts, tokens int) (*Session, error) {
 	if tokens == 0 {
 		tokens = m.options.Context
 	}
-	if texts < 1 || texts > most || tokens < 1 || tokens > mostContext {
-		return nil, &OptionError{"NewSession", fmt.Sprintf("%d texts of %d tokens", texts, tokens), fmt.Sprintf("1 to %d and 1 to %d", most, mostContext)}
+	if texts < 1 || tokens < 1 || tokens > mostContext || texts > math.MaxInt32/m.pages(tokens) {
+		return nil, &OptionError{"NewSession", fmt.Sprintf("%d texts of %d tokens", texts, tokens), fmt.Sprintf("at least one text of 1 to %d tokens, and at most %d pages", mostContext, math.MaxInt32)}
 	}
 	return m.newSession(texts * m.pages(tokens))
 }

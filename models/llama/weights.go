@@ -13,9 +13,10 @@ import (
 
 // loader takes tensors out of a file. The first error stays; after it, results are not used.
 type loader struct {
-	f    *gguf.File
-	used map[string]bool
-	err  error
+	f      *gguf.File
+	used   map[string]bool
+	joined []byte // the tensors of a layer, one after the other
+	err    error
 }
 
 // fail records an error.
@@ -91,7 +92,7 @@ func (l *loader) projection(k int, sources ...source) (p projection) {
 	var bias []float32
 	flush := func() {
 		if len(tensors) > 0 && l.err == nil {
-			part, err := newLinear(tensors, k, bias)
+			part, err := l.newLinear(tensors, k, bias)
 			if err != nil {
 				l.fail(fmt.Errorf("llama: tensor %q: %w", tensors[0].Name, err))
 			}
@@ -131,7 +132,7 @@ func storage(t gguf.Type) gguf.Type {
 
 // newLinear makes one layer with k inputs of weights of one storage type, one tensor below
 // the other.
-func newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+func (l *loader) newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	switch kind := storage(tensors[0].Type); kind {
 	case gguf.F16:
 		return newHalf[kernel.F16](tensors, k, bias)
@@ -140,24 +141,24 @@ func newLinear(tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, er
 	case gguf.F32:
 		return newFloat(tensors, k, bias)
 	default:
-		return newQuantized(formats[kind], tensors, k, bias)
+		return l.newQuantized(formats[kind], tensors, k, bias)
 	}
 }
 
 // newQuantized is newLinear for weights of 8 or 4 bits.
-func newQuantized(format linear.Format, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
+func (l *loader) newQuantized(format linear.Format, tensors []gguf.Tensor, k int, bias []float32) (*linear.Linear, error) {
 	n := 0
 	for _, t := range tensors {
 		n += t.Shape[0]
 	}
-	all := tensors[0].Data
-	if len(tensors) > 1 {
-		all = nil
-		for _, t := range tensors {
-			all = append(all, t.Data...)
-		}
+	if len(tensors) == 1 {
+		return linear.NewQuantized(format, tensors[0].Data, n, k, bias)
 	}
-	return linear.NewQuantized(format, all, n, k, bias)
+	l.joined = l.joined[:0]
+	for _, t := range tensors {
+		l.joined = append(l.joined, t.Data...)
+	}
+	return linear.NewQuantized(format, l.joined, n, k, bias)
 }
 
 // newFloat is newLinear for weights of float32 and all that are converted to it.
