@@ -104,10 +104,10 @@ func (f BlockFormat) gemm(c []float32, ldc int, a []float32, rs, cs int, b []byt
 // format has one, then 32 bytes, or 16 of which byte i holds the numbers i (the lower half)
 // and i+16. The other lanes become 0.
 func (f BlockFormat) Pack(panel, rows []byte, lanes, k int) {
-	from, to := f.Bytes(1), f.Bytes(lanes)
-	for row := range len(rows) / (k / BlockSteps * from) {
-		for block := range k / BlockSteps {
-			f.packBlock(panel[block*to:][:to], rows[(row*(k/BlockSteps)+block)*from:][:from], lanes, row)
+	from, to, blocks := f.Bytes(1), f.Bytes(lanes), k/BlockSteps
+	for block := range blocks {
+		for row := range len(rows) / (blocks * from) {
+			f.packBlock(panel[block*to:][:to], rows[(row*blocks+block)*from:][:from], lanes, row)
 		}
 	}
 }
