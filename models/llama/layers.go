@@ -55,7 +55,7 @@ func (s *Session) pass(ctx context.Context) error {
 // block runs a layer of the decoder. It returns the number of rows that go on: the last layer
 // has use for those whose logits are wanted, once it has stored keys and values.
 func (s *Session) block(i, rows int) (int, error) {
-	b, c := &s.model.blocks[i], &s.model.config
+	b, c, last := &s.model.blocks[i], &s.model.config, i == len(s.model.blocks)-1
 	if err := s.norm(b.attnNorm, rows, i > 0); err != nil {
 		return 0, err
 	}
@@ -66,15 +66,13 @@ func (s *Session) block(i, rows int) (int, error) {
 	if err := s.project(b, i); err != nil {
 		return 0, err
 	}
-	if i == len(s.model.blocks)-1 {
-		if len(s.wanted) == 0 {
-			return 0, nil
-		}
+	if last && len(s.wanted) == 0 {
+		return 0, nil
 	}
 	if err := s.attend(i); err != nil {
 		return 0, err
 	}
-	if i == len(s.model.blocks)-1 {
+	if last {
 		gather(s.attended, s.wanted, c.Heads*c.HeadSize)
 		gather(s.x, s.wanted, c.Width)
 		rows = len(s.wanted)
