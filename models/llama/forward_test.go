@@ -1,10 +1,12 @@
 package llama
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
+	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -134,5 +136,30 @@ func forks(t *testing.T, m *Model, tokens, other []int32, check func(what string
 	f.Free()
 	if s.Room() <= free || s.cache.FreePages() != 3*((len(tokens)+50+15)/16) {
 		t.Errorf("%d pages are free in the end", s.cache.FreePages())
+	}
+}
+
+// A step of single tokens allocates nothing, and neither does choosing the next ones.
+func TestForwardAllocatesNothing(t *testing.T) {
+	for _, dtype := range cacheTypes {
+		m := tiny(t, Options{Exec: kernel.Exec{Threads: 1}, CacheType: dtype})
+		s := session(t, m, 2, 100)
+		a, b := s.NewText(), s.NewText()
+		steps := []Step{{Text: a, Tokens: prompt(10, 1)}, {Text: b, Tokens: prompt(20, 2)}}
+		forward(t, s, steps...)
+		steps[0].Tokens, steps[1].Tokens = []int32{5}, []int32{6}
+		c := newChooser(Sampler{Temperature: 1, TopK: 40, TopP: 0.9, RepetitionPenalty: 1.1}, 0)
+		testutil.CheckNoMallocs(t, dtype.String(), 20, func() {
+			logits, err := s.Forward(t.Context(), steps...)
+			if err == nil {
+				_, err = c.next(logits[0], a.Tokens())
+			}
+			if err == nil {
+				err = errors.Join(a.Truncate(10), b.Truncate(20))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
