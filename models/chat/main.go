@@ -14,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"strings"
@@ -61,6 +62,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return err
 	}
 	m, err := llama.Load(path, c.options)
+	if c.model == "" && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: make models fetches it, and -model names another file", err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

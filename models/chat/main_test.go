@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -231,6 +232,10 @@ func TestUsage(t *testing.T) {
 		if out, _, err := try(t.Context(), strings.NewReader(""), args...); err == nil || errors.As(err, new(usageError)) || out != "" {
 			t.Errorf("%q: %q, %v, want no text, and an error that is no usage error", args, out, err)
 		}
+	}
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	if _, _, err := try(t.Context(), strings.NewReader(""), "a"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "make models") {
+		t.Errorf("no model: %v", err)
 	}
 	out, help, err := try(t.Context(), strings.NewReader(""), "-h")
 	if !errors.Is(err, flag.ErrHelp) || out != "" || !strings.Contains(help, "usage: chat") {
