@@ -174,6 +174,7 @@ func TestTokenizerJSON(t *testing.T) {
 		{`"E": 4`, `"E": -1`, "model.vocab", "id"},
 		{`"E": 4`, `"E": 3`, "model.vocab", "id 3"},
 		{`"E": 4`, `"": 4`, "token 4", "empty"},
+		{`"vocab"`, `"words"`, "model.vocab", "id"},
 	} {
 		broken := strings.Replace(tokenizerJSON, test.old, test.new, 1)
 		if broken == tokenizerJSON {
