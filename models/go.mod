@@ -10,3 +10,5 @@ require (
 )
 
 replace github.com/attn-go/attn => ../
+
+require golang.org/x/text v0.43.0
