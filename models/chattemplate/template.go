@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -130,14 +131,14 @@ func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) (
 
 // variables returns the variables of a template, and the work it may do.
 func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int) {
-	work = baseWork
+	allowed := int64(baseWork)
 	list := make([]any, len(messages))
 	for i, m := range messages {
 		d := jinja.NewDict()
 		d.Set("role", jinja.Outside(m.Role))
 		d.Set("content", jinja.Outside(m.Content))
 		list[i] = d
-		work += byteWork * (len(m.Role) + len(m.Content) + 64)
+		allowed += byteWork * int64(len(m.Role)+len(m.Content)+64)
 	}
 	variables = map[string]any{
 		"messages":              jinja.NewList(list...),
@@ -151,7 +152,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 	for name, v := range t.opts.Variables {
 		variables[name], _ = variable(name, v)
 	}
-	return variables, work
+	return variables, int(min(allowed, math.MaxInt))
 }
 
 // variable returns a variable as package jinja has it.

@@ -113,8 +113,6 @@ func (n *slice) eval(r *runner) value {
 		items = v.items
 	case Str:
 		items = r.chars(v)
-	case undefined:
-		return v
 	default:
 		r.fail("%s cannot be sliced", typeName(of))
 	}

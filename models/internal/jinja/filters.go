@@ -18,7 +18,7 @@ func init() {
 		},
 		"upper":      func(r *runner, v value, a args) value { return r.changed("upper", r.show(v), a, strings.ToUpper) },
 		"lower":      func(r *runner, v value, a args) value { return r.changed("lower", r.show(v), a, strings.ToLower) },
-		"title":      func(r *runner, v value, a args) value { return r.changed("title", r.show(v), a, titler()) },
+		"title":      func(r *runner, v value, a args) value { return r.changed("title", r.show(v), a, titler(bracket)) },
 		"capitalize": func(r *runner, v value, a args) value { return r.changed("capitalize", r.show(v), a, capitalizer()) },
 		"replace": func(r *runner, v value, a args) value {
 			b := r.bind("replace", a, "old", "new", "count")

@@ -23,7 +23,7 @@ var stringMethods = methods[Str]{
 	"rstrip":     func(r *runner, s Str, a args) value { return r.trim(s, a, false, true) },
 	"upper":      func(r *runner, s Str, a args) value { return r.changed("upper", s, a, strings.ToUpper) },
 	"lower":      func(r *runner, s Str, a args) value { return r.changed("lower", s, a, strings.ToLower) },
-	"title":      func(r *runner, s Str, a args) value { return r.changed("title", s, a, titler()) },
+	"title":      func(r *runner, s Str, a args) value { return r.changed("title", s, a, titler(notLetter)) },
 	"capitalize": func(r *runner, s Str, a args) value { return r.changed("capitalize", s, a, capitalizer()) },
 	"split":      splitMethod,
 	"splitlines": func(r *runner, s Str, a args) value {
@@ -138,12 +138,13 @@ func (r *runner) joined(items []value, sep Str) Str {
 }
 
 // titler returns a function for the parts of a string in turn that begins words with upper case.
-func titler() func(string) string {
+// separates says what is between words.
+func titler(separates func(rune) bool) func(string) string {
 	inWord := false
 	return func(s string) string {
 		return strings.Map(func(c rune) rune {
 			was := inWord
-			inWord = unicode.IsLetter(c)
+			inWord = !separates(c)
 			if inWord && !was {
 				return unicode.ToTitle(c)
 			}
@@ -151,6 +152,11 @@ func titler() func(string) string {
 		}, s)
 	}
 }
+
+func notLetter(c rune) bool { return !unicode.IsLetter(c) }
+
+// bracket is what the filter title takes for the end of a word.
+func bracket(c rune) bool { return isSpace(c) || strings.ContainsRune("-({[<", c) }
 
 // capitalizer returns the same for a string that begins with upper case.
 func capitalizer() func(string) string {

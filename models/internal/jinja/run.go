@@ -216,6 +216,7 @@ func (r *runner) through(chain []filter, v value) value {
 func (s *loop) run(r *runner) {
 	outer := r.scope
 	items := r.kept(s, r.items(r.eval(s.over)))
+	ended := false // whether an iteration came to its end: jinja2 asks this for else
 	for i, v := range items {
 		r.spend(nodeCost)
 		r.scope = &scope{map[string]value{"loop": &position{items, i}}, outer}
@@ -223,12 +224,13 @@ func (s *loop) run(r *runner) {
 		r.run(s.body)
 		leaving := r.leaving
 		r.leaving = 0
+		ended = ended || leaving == 0
 		if leaving == toBreak {
 			break
 		}
 	}
 	r.scope = outer
-	if len(items) == 0 {
+	if !ended {
 		r.run(s.other)
 	}
 }
