@@ -12,20 +12,16 @@ import (
 	"sync"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/tokenizer/wordpiece"
 )
 
 // An Encoder is a model that is loaded. It is immutable: any number of goroutines may use it
 // at once.
 type Encoder struct {
 	*model
-	tokenizer tokenizer
+	tokenizer *wordpiece.Tokenizer
 	opts      Options
 	free      *sync.Pool // of *scratch
-}
-
-// A tokenizer turns a text into ids, [CLS] and [SEP] included, and cuts it to maxTokens.
-type tokenizer interface {
-	Encode(text string, maxTokens int) []int32
 }
 
 // Options are the settings of an Encoder. None of them changes a bit of a result.
@@ -56,7 +52,7 @@ func (e *Encoder) MaxTokens() int { return e.maxTokens }
 // Embed returns the embeddings of texts: the means of the outputs of the model for all tokens
 // of a text, [CLS] and [SEP] included, divided by their L2 norms. Texts of more than
 // [Encoder.MaxTokens] are cut. Without texts the result is empty. Bytes that are not UTF-8
-// count as U+FFFD, which the tokenizer drops.
+// are left out.
 //
 // If ctx ends, its error is returned soon, without any embedding. Other errors are those of
 // Options: a [*kernel.ArgumentError] or a [*kernel.TierError].

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/tokenizer/wordpiece"
 )
 
 // Load reads a model from a folder as Hugging Face and sentence-transformers have it:
@@ -19,8 +21,9 @@ import (
 //	sentence_bert_config.json   max_seq_length; without it the model's number of positions counts
 //	1_Pooling/config.json       must ask for the mean of all tokens; without it that is assumed
 //
-// If a key or a tensor is missing or does not fit, the error is a [*ModelError]. If a file is
-// missing, errors.Is finds [fs.ErrNotExist] in it.
+// If a key or a tensor is missing or does not fit, the error is a [*ModelError], or a
+// [*wordpiece.ConfigError] for the tokenizer. If a file is missing, errors.Is finds
+// [fs.ErrNotExist] in it.
 func Load(dir string) (*Encoder, error) {
 	c, err := readConfig(dir)
 	if err != nil {
@@ -30,7 +33,23 @@ func Load(dir string) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Encoder{model: m, free: &sync.Pool{New: func() any { return &scratch{} }}}, nil
+	tokenizer, err := readTokenizer(dir, c)
+	if err != nil {
+		return nil, err
+	}
+	return &Encoder{model: m, tokenizer: tokenizer, free: &sync.Pool{New: func() any { return &scratch{} }}}, nil
+}
+
+// readTokenizer reads a tokenizer whose ids are those of the model.
+func readTokenizer(dir string, c *config) (*wordpiece.Tokenizer, error) {
+	t, err := wordpiece.Load(dir)
+	if err != nil {
+		return nil, fmt.Errorf("bert: %s: %w", dir, err)
+	}
+	if t.Len() > c.Vocab {
+		return nil, &ModelError{filepath.Join(dir, "config.json"), "vocab_size", strconv.Itoa(c.Vocab), fmt.Sprintf("at least %d, the tokens of the tokenizer", t.Len())}
+	}
+	return t, nil
 }
 
 // model are the weights, which never change.

@@ -1,0 +1,73 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// Every function here converts one block. Products are rounded before they are added, by
+// explicit conversions: the same bits on every machine.
+
+func fromF32(dst []float32, b []byte) {
+	dst[0] = math.Float32frombits(binary.LittleEndian.Uint32(b))
+}
+
+func fromF16(dst []float32, b []byte) { dst[0] = half(b) }
+
+func fromBF16(dst []float32, b []byte) {
+	dst[0] = kernel.BF16(binary.LittleEndian.Uint16(b)).Float32()
+}
+
+// half returns the binary16 at the start of b.
+func half(b []byte) float32 { return kernel.F16(binary.LittleEndian.Uint16(b)).Float32() }
+
+// fromQ8_0: a scale, and 32 int8.
+func fromQ8_0(dst []float32, b []byte) {
+	d := half(b)
+	for i, q := range b[2:34] {
+		dst[i] = d * float32(int8(q))
+	}
+}
+
+// fromQ4_0: a scale, and 16 bytes with the first 16 elements in the low halves and the others
+// in the high ones, 8 too large.
+func fromQ4_0(dst []float32, b []byte) {
+	d := half(b)
+	for i, q := range b[2:18] {
+		dst[i] = d * float32(int(q&15)-8)
+		dst[i+16] = d * float32(int(q>>4)-8)
+	}
+}
+
+// fromQ4_1: a scale, the least value, and 16 bytes as in Q4_0 that count from it.
+func fromQ4_1(dst []float32, b []byte) {
+	d, m := half(b), half(b[2:])
+	for i, q := range b[4:20] {
+		dst[i] = float32(d*float32(q&15)) + m
+		dst[i+16] = float32(d*float32(q>>4)) + m
+	}
+}
+
+// fromQ5_0: a scale, 4 bytes with the fifth bits of the elements, and 16 bytes as in Q4_0. An
+// element is 16 too large.
+func fromQ5_0(dst []float32, b []byte) {
+	d, high := half(b), binary.LittleEndian.Uint32(b[2:])
+	for i, q := range b[6:22] {
+		dst[i] = d * float32(int(fifthBit(q&15, high, i))-16)
+		dst[i+16] = d * float32(int(fifthBit(q>>4, high, i+16))-16)
+	}
+}
+
+// fromQ5_1: a scale, the least value, and the elements as in Q5_0, which count from it.
+func fromQ5_1(dst []float32, b []byte) {
+	d, m, high := half(b), half(b[2:]), binary.LittleEndian.Uint32(b[4:])
+	for i, q := range b[8:24] {
+		dst[i] = float32(d*float32(fifthBit(q&15, high, i))) + m
+		dst[i+16] = float32(d*float32(fifthBit(q>>4, high, i+16))) + m
+	}
+}
+
+// fifthBit returns element i of low bits q with its bit of high.
+func fifthBit(q byte, high uint32, i int) byte { return q | byte(high>>i&1)<<4 }

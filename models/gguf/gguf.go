@@ -1,0 +1,141 @@
+// Package gguf reads GGUF files: the metadata and the tensors of a model in one file. It
+// checks everything that a file says about itself. For a damaged or malicious file it returns
+// a *FormatError that says what is wrong, and at which byte.
+//
+//	f, err := gguf.Open("model.gguf")
+//	layers, err := f.Int("llama.block_count")
+//	t, ok := f.Tensor("token_embd.weight")
+//	weights, err := t.Float32()
+//
+// # The format
+//
+// The specification is docs/gguf.md of the ggml project,
+// https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. A file consists of a header with
+// the numbers of tensors and of metadata entries, the metadata, the descriptions of the
+// tensors, and the data. The data and each tensor in it begin at a multiple of the alignment,
+// 32 bytes or what the metadata say.
+//
+// # Limits
+//
+// Versions 2 and 3 are read, little-endian, which practically all files are. A big-endian file
+// and one of version 1 are errors. This package itself runs on machines of either byte order.
+// A file must fit the address space, and a dimension an int.
+//
+// These are errors too: a key or a tensor that occurs twice, keys longer than 65,535 bytes,
+// tensor names longer than 64 bytes, more than 4 dimensions, arrays nested deeper than 8, an
+// alignment that is not a power of two from 8 on, bools other than 0 and 1, tensors that
+// overlap, and rows that are no whole number of blocks. Gaps between tensors and bytes after
+// the last one are not. Whether strings are UTF-8 is not checked.
+//
+// A tensor of any type can be found and described. Tensor.Float32 converts the types that its
+// comment lists.
+//
+// # Memory
+//
+// Open maps the file on Linux, Android, macOS, iOS and the BSDs: tensors that nobody looks at
+// take no memory, and several programs share the rest. Elsewhere, such as on Windows, it reads
+// the whole file. Metadata are copied, Tensor.Data is not: it must not be used after
+// File.Close. A file that another program shortens while it is mapped ends this program when
+// it looks at what is missing.
+package gguf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+)
+
+// A File is a GGUF file, parsed. It does not change until Close: any number of goroutines may
+// use it at once.
+type File struct {
+	version   uint32
+	alignment int // of the data and of the tensors in it, in bytes
+	data      int // where the data begin, in bytes from the start of the file
+
+	entries []entry
+	keys    map[string]int // the positions in entries
+	tensors []Tensor
+	names   map[string]int // the positions in tensors
+
+	unmap func() error // nil if nothing is mapped
+}
+
+// Open maps a file, or reads it where files cannot be mapped, and parses it as New does. The
+// caller closes it.
+//
+// An error of the system is a *fs.PathError. Any other says the path and wraps a *FormatError
+// if the content is at fault.
+func Open(path string) (*File, error) {
+	data, unmap, err := mapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := New(data)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unmap())
+	}
+	f.unmap = unmap
+	return f, nil
+}
+
+// New parses a file that lies in memory. Tensor.Data are parts of data, which must not change
+// as long as they are used. An error is a *FormatError.
+func New(data []byte) (*File, error) {
+	f := &File{alignment: defaultAlignment}
+	r := &reader{data: data}
+	if err := f.parse(r); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) parse(r *reader) error {
+	tensors, entries, err := f.parseHeader(r)
+	if err != nil {
+		return err
+	}
+	if err := f.parseMetadata(r, entries); err != nil {
+		return err
+	}
+	infos, err := f.parseInfos(r, tensors)
+	if err != nil {
+		return err
+	}
+	return f.place(r, infos)
+}
+
+// Close unmaps a file that Open mapped. The Data of its tensors must not be used any more, in
+// any goroutine: that ends the program. Keys and values remain valid. A second call does
+// nothing. The calls of Close are the caller's to order: no other method may run meanwhile.
+func (f *File) Close() error {
+	if f.unmap == nil {
+		return nil
+	}
+	for i := range f.tensors {
+		f.tensors[i].Data = nil
+	}
+	unmap := f.unmap
+	f.unmap = nil
+	return unmap()
+}
+
+// openRegular opens a file and returns its size, if it is a regular one that fits the
+// address space.
+func openRegular(path string) (*os.File, int, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+	case !st.Mode().IsRegular():
+		err = fmt.Errorf("%s: not a regular file", path)
+	case st.Size() > math.MaxInt:
+		err = fmt.Errorf("%s: %d bytes do not fit the address space", path, st.Size())
+	default:
+		return f, int(st.Size()), nil
+	}
+	return nil, 0, errors.Join(err, f.Close())
+}

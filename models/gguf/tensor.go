@@ -1,0 +1,81 @@
+package gguf
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// A Tensor is a tensor of a file.
+type Tensor struct {
+	Name string
+	Type Type
+
+	// Shape has 0 to 4 dimensions, row-major as in PyTorch: a matrix is [rows, columns]. The
+	// file lists them in the opposite order. It is the file's own: do not change it.
+	Shape []int
+
+	// Data are the bytes in the file, read-only if the file is mapped, and gone after
+	// File.Close. They are nil if the Type is none of this package's constants, as their
+	// number is unknown.
+	Data []byte
+}
+
+// Tensors returns all tensors in the order of the file.
+func (f *File) Tensors() []Tensor { return append([]Tensor(nil), f.tensors...) }
+
+// Tensor returns a tensor, and whether the file has it.
+func (f *File) Tensor(name string) (Tensor, bool) {
+	i, ok := f.names[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	return f.tensors[i], true
+}
+
+// Float32 returns the elements as float32, row after row. It converts F32, F16, BF16, Q8_0,
+// Q4_0, Q4_1, Q5_0, Q5_1, Q2_K, Q3_K, Q4_K, Q5_K and Q6_K. The bits are those of the gguf
+// package of the ggml project, on every machine, except that a NaN may have others. An error
+// is a *TensorError.
+func (t Tensor) Float32() ([]float32, error) {
+	l := t.Type.layout()
+	if l.convert == nil {
+		return nil, t.fail("cannot be converted to float32", "another type")
+	}
+	n, size, ok := sizeOf(l, t.Shape)
+	if !ok || n > math.MaxInt/4 {
+		return nil, t.fail(fmt.Sprintf("shape %d", t.Shape), fmt.Sprintf("whole blocks of %d elements that fit the address space", l.elements))
+	}
+	if len(t.Data) != size {
+		return nil, t.fail(fmt.Sprintf("shape %d and %d bytes of data", t.Shape, len(t.Data)), fmt.Sprintf("%d bytes", size))
+	}
+	dst := make([]float32, n)
+	for i, block := 0, 0; i < n; i, block = i+l.elements, block+l.bytes {
+		l.convert(dst[i:i+l.elements], t.Data[block:block+l.bytes])
+	}
+	return dst, nil
+}
+
+func (t Tensor) fail(got, want string) error { return &TensorError{t.Name, t.Type, got, want} }
+
+// sizeOf returns the number of elements of a tensor and its bytes. It is false if a dimension
+// is negative, a row is no whole number of blocks, or one of the numbers overflows an int.
+func sizeOf(l layout, shape []int) (elements, size int, ok bool) {
+	row := 1
+	if len(shape) > 0 {
+		row = shape[len(shape)-1]
+	}
+	if row%l.elements != 0 {
+		return 0, 0, false
+	}
+	n := uint(1)
+	for _, d := range shape {
+		hi, lo := bits.Mul(n, uint(d))
+		if d < 0 || hi != 0 || lo > math.MaxInt {
+			return 0, 0, false
+		}
+		n = lo
+	}
+	hi, lo := bits.Mul(n/uint(l.elements), uint(l.bytes))
+	return int(n), int(lo), hi == 0 && lo <= math.MaxInt
+}
