@@ -79,8 +79,9 @@ func (e *Encoder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, 
 		return nil, err
 	}
 	for i, text := range ids {
-		if err := e.checkTokens(fmt.Sprintf("ids[%d]", i), text); err != nil {
-			return nil, err
+		if bad := e.checkTokens(text); bad != nil {
+			bad.Arg = fmt.Sprintf("ids[%d]", i) + bad.Arg
+			return nil, bad
 		}
 	}
 	width := e.config.Width
@@ -106,8 +107,9 @@ func (e *Encoder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, 
 // HiddenStates returns what the model computes for one text: the output of the embedding block
 // and then that of each layer, [tokens, Width]. The errors are those of EmbedTokens.
 func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, error) {
-	if err := e.checkTokens("ids", ids); err != nil {
-		return nil, err
+	if bad := e.checkTokens(ids); bad != nil {
+		bad.Arg = "ids" + bad.Arg
+		return nil, bad
 	}
 	var states [][]float32
 	s := e.free.Get().(*scratch)
@@ -135,13 +137,15 @@ func (o *Options) check() error {
 	return nil
 }
 
-func (e *Encoder) checkTokens(name string, ids []int32) error {
+// checkTokens reports what is wrong with the tokens of a text. Its Arg is what follows the name
+// of the text.
+func (e *Encoder) checkTokens(ids []int32) *kernel.ArgumentError {
 	if len(ids) < 1 || len(ids) > e.Positions {
-		return &kernel.ArgumentError{Arg: name, Got: fmt.Sprintf("%d tokens", len(ids)), Want: fmt.Sprintf("1 to %d", e.Positions)}
+		return &kernel.ArgumentError{Got: fmt.Sprintf("%d tokens", len(ids)), Want: fmt.Sprintf("1 to %d", e.Positions)}
 	}
 	for i, id := range ids {
 		if id < 0 || int(id) >= e.Vocab {
-			return &kernel.ArgumentError{Arg: fmt.Sprintf("%s[%d]", name, i), Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", e.Vocab-1)}
+			return &kernel.ArgumentError{Arg: fmt.Sprintf("[%d]", i), Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", e.Vocab-1)}
 		}
 	}
 	return nil

@@ -22,8 +22,8 @@ import (
 //	1_Pooling/config.json       must ask for the mean of all tokens; without it that is assumed
 //
 // If a key or a tensor is missing or does not fit, the error is a [*ModelError], or a
-// [*wordpiece.ConfigError] for the tokenizer. If a file is missing, errors.Is finds
-// [fs.ErrNotExist] in it.
+// [*wordpiece.ConfigError] for the tokenizer. If one of the first two files is
+// missing, errors.Is finds [fs.ErrNotExist] in it.
 func Load(dir string) (*Encoder, error) {
 	c, err := readConfig(dir)
 	if err != nil {
