@@ -7,16 +7,12 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/internal/weights"
 )
 
 // BenchmarkEmbed measures texts of a given number of tokens, on one thread and on all. The
 // GFLOP/s are those of the matrix products, attention included.
 func BenchmarkEmbed(b *testing.B) {
-	e, err := Load(weights.Path(b, weights.MiniLM))
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := miniLM(b)
 	for _, s := range []struct{ texts, tokens int }{{1, 16}, {8, 64}, {32, 128}} {
 		for _, threads := range []int{1, 0} {
 			b.Run(fmt.Sprintf("%dx%d/threads=%d", s.texts, s.tokens, threads), func(b *testing.B) {

@@ -2,7 +2,9 @@ package bert
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/attn-go/attn/models/internal/references"
@@ -38,9 +40,20 @@ func TestReferences(t *testing.T) {
 	t.Run("retrieval", func(t *testing.T) { testRetrieval(t, e, r) })
 }
 
+// loadOnce loads a model once for all tests.
+var loadOnce = sync.OnceValues(func() (*Encoder, error) {
+	folder, err := weights.Folder()
+	if err != nil {
+		return nil, err
+	}
+	return Load(filepath.Join(folder, weights.MiniLM))
+})
+
+// miniLM returns the model, or skips the test if its weights are missing.
 func miniLM(t testing.TB) *Encoder {
 	t.Helper()
-	e, err := Load(weights.Path(t, weights.MiniLM))
+	weights.Path(t, weights.MiniLM)
+	e, err := loadOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
