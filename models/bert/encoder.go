@@ -26,13 +26,14 @@ type Encoder struct {
 
 // Options are the settings of an Encoder. None of them changes a bit of a result.
 type Options struct {
-	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
-	// The activation function always uses the default tier and one thread.
+	// Exec says how calls are executed: on which tier, with how many threads. Threads share the
+	// batches of texts. If there are fewer batches than threads, or if there is a ParallelFor,
+	// threads share the matrix products of a batch, too. Activation functions always run on the
+	// default tier.
 	kernel.Exec
 
-	// BatchTokens is how many tokens texts have that are computed together; 0 means 512. A
-	// longer text is computed alone. With more tokens threads find more work, with fewer the
-	// activations stay in the cache: a token of MiniLM takes 9 KiB.
+	// BatchTokens is the most tokens of texts that are computed together; 0 means 512. A longer
+	// text is computed alone. Fewer take less memory: a token of MiniLM takes 9 KiB.
 	BatchTokens int
 }
 
@@ -90,16 +91,8 @@ func (e *Encoder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, 
 	for i := range out {
 		out[i] = all[i*width : (i+1)*width : (i+1)*width]
 	}
-	s := e.free.Get().(*scratch)
-	defer e.free.Put(s)
-	for batch := range batches(ids, e.opts.batchTokens()) {
-		x, err := e.forward(ctx, s, batch, ids, nil)
-		if err != nil {
-			return nil, err
-		}
-		for i, text := range batch {
-			pool(out[text], x[s.starts[i]*width:s.starts[i+1]*width], s.mean)
-		}
+	if err := e.embedAll(ctx, out, ids); err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -114,20 +107,13 @@ func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, e
 	var states [][]float32
 	s := e.free.Get().(*scratch)
 	defer e.free.Put(s)
-	_, err := e.forward(ctx, s, []int{0}, [][]int32{ids}, func(x []float32) {
+	_, err := e.forward(ctx, s, e.opts.Exec, []int{0}, [][]int32{ids}, func(x []float32) {
 		states = append(states, append([]float32(nil), x...))
 	})
 	if err != nil {
 		return nil, err
 	}
 	return states, nil
-}
-
-func (o *Options) batchTokens() int {
-	if o.BatchTokens == 0 {
-		return 512
-	}
-	return o.BatchTokens
 }
 
 func (o *Options) check() error {
