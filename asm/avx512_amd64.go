@@ -84,6 +84,36 @@ func WeightGemmBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b [
 //go:noescape
 func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 
+// WeightGemmQ8_0AVX512 is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
+//
+//go:noescape
+func WeightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// WeightWidenQ8_0AVX512 converts k rows of a packed panel of quantized weights, Q8_0, to float32. lanes is a multiple of 16, k one of 32.
+//
+//go:noescape
+func WeightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
+
+// WeightGemmQ4_0AVX512 is WeightGemm for a packed panel of quantized weights, Q4_0. k is a multiple of 32, and not 0.
+//
+//go:noescape
+func WeightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// WeightWidenQ4_0AVX512 converts k rows of a packed panel of quantized weights, Q4_0, to float32. lanes is a multiple of 16, k one of 32.
+//
+//go:noescape
+func WeightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
+
+// WeightGemmQ4_1AVX512 is WeightGemm for a packed panel of quantized weights, Q4_1. k is a multiple of 32, and not 0.
+//
+//go:noescape
+func WeightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// WeightWidenQ4_1AVX512 converts k rows of a packed panel of quantized weights, Q4_1, to float32. lanes is a multiple of 16, k one of 32.
+//
+//go:noescape
+func WeightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
+
 // AdditiveAVX512 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16.
 //
 //go:noescape

@@ -33739,6 +33739,1495 @@ vector:
 done:
 	RET
 
+// func WeightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·WeightGemmQ8_0NEON(SB), NOSPLIT, $0-113
+	MOVD a_base+32(FP), R6
+	MOVD c_base+0(FP), R7
+	MOVD m+96(FP), R8
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	MOVD ldc+24(FP), R10
+	LSL $2, R10, R10
+	MOVD cs+64(FP), R11
+	LSL $2, R11, R11
+	CBZ R8, done
+
+row:
+	MOVD b_base+72(FP), R12
+	MOVD k+104(FP), R14
+	MOVBU load+112(FP), R16
+	MOVD R6, R13
+
+segment:
+	MOVD $128, R15
+	CMP R15, R14
+	CSEL LT, R14, R15, R15
+	SUB R15, R14, R14
+	MOVD $0, R17
+
+half:
+	MOVD R13, R0
+	ADD R17<<1, R12, R1
+	ADD $96, R12, R2
+	ADD R17, R2, R2
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD R15, R5
+
+block:
+	FMOVQ (R1), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVQ 16(R1), F8
+	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVQ 32(R1), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+	MOVD $0x80808080, R19
+	VDUP R19, V12.S4
+	MOVD $0x4b4b4b4b, R19
+	VDUP R19, V13.S4
+	MOVD $0x4b4b4b80, R19
+	VDUP R19, V14.S4
+	MOVD R2, R3
+	MOVD $16, R4
+
+step:
+	FMOVQ (R3), F15
+	FMOVD 16(R3), F16
+	VEOR V12.B16, V15.B16, V15.B16
+	VEOR V12.B16, V16.B16, V16.B16
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	VZIP1 V13.B16, V15.B16, V17.B16
+	VZIP1 V13.H8, V17.H8, V18.H8
+	WORD $0x4eaed652 // fsub v18.4s, v18.4s, v14.4s
+	WORD $0x6e26de52 // fmul v18.4s, v18.4s, v6.4s
+	WORD $0x4f941240 // fmla v0.4s, v18.4s, v20.s[0]
+	VZIP2 V13.H8, V17.H8, V19.H8
+	WORD $0x4eaed673 // fsub v19.4s, v19.4s, v14.4s
+	WORD $0x6e27de73 // fmul v19.4s, v19.4s, v7.4s
+	WORD $0x4f941261 // fmla v1.4s, v19.4s, v20.s[0]
+	VZIP2 V13.B16, V15.B16, V17.B16
+	VZIP1 V13.H8, V17.H8, V18.H8
+	WORD $0x4eaed652 // fsub v18.4s, v18.4s, v14.4s
+	WORD $0x6e28de52 // fmul v18.4s, v18.4s, v8.4s
+	WORD $0x4f941242 // fmla v2.4s, v18.4s, v20.s[0]
+	VZIP2 V13.H8, V17.H8, V19.H8
+	WORD $0x4eaed673 // fsub v19.4s, v19.4s, v14.4s
+	WORD $0x6e29de73 // fmul v19.4s, v19.4s, v9.4s
+	WORD $0x4f941263 // fmla v3.4s, v19.4s, v20.s[0]
+	VZIP1 V13.B16, V16.B16, V17.B16
+	VZIP1 V13.H8, V17.H8, V18.H8
+	WORD $0x4eaed652 // fsub v18.4s, v18.4s, v14.4s
+	WORD $0x6e2ade52 // fmul v18.4s, v18.4s, v10.4s
+	WORD $0x4f941244 // fmla v4.4s, v18.4s, v20.s[0]
+	VZIP2 V13.H8, V17.H8, V19.H8
+	WORD $0x4eaed673 // fsub v19.4s, v19.4s, v14.4s
+	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
+	WORD $0x4f941265 // fmla v5.4s, v19.4s, v20.s[0]
+	FMOVQ 48(R3), F15
+	FMOVD 64(R3), F16
+	VEOR V12.B16, V15.B16, V15.B16
+	VEOR V12.B16, V16.B16, V16.B16
+	FMOVS (R0), F21
+	ADD R11, R0, R0
+	VZIP1 V13.B16, V15.B16, V17.B16
+	VZIP1 V13.H8, V17.H8, V18.H8
+	WORD $0x4eaed652 // fsub v18.4s, v18.4s, v14.4s
+	WORD $0x6e26de52 // fmul v18.4s, v18.4s, v6.4s
+	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
+	VZIP2 V13.H8, V17.H8, V19.H8
+	WORD $0x4eaed673 // fsub v19.4s, v19.4s, v14.4s
+	WORD $0x6e27de73 // fmul v19.4s, v19.4s, v7.4s
+	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
+	VZIP2 V13.B16, V15.B16, V17.B16
+	VZIP1 V13.H8, V17.H8, V18.H8
+	WORD $0x4eaed652 // fsub v18.4s, v18.4s, v14.4s
+	WORD $0x6e28de52 // fmul v18.4s, v18.4s, v8.4s
+	WORD $0x4f951242 // fmla v2.4s, v18.4s, v21.s[0]
+	VZIP2 V13.H8, V17.H8, V19.H8
+	WORD $0x4eaed673 // fsub v19.4s, v19.4s, v14.4s
+	WORD $0x6e29de73 // fmul v19.4s, v19.4s, v9.4s
+	WORD $0x4f951263 // fmla v3.4s, v19.4s, v21.s[0]
+	VZIP1 V13.B16, V16.B16, V17.B16
+	VZIP1 V13.H8, V17.H8, V18.H8
+	WORD $0x4eaed652 // fsub v18.4s, v18.4s, v14.4s
+	WORD $0x6e2ade52 // fmul v18.4s, v18.4s, v10.4s
+	WORD $0x4f951244 // fmla v4.4s, v18.4s, v21.s[0]
+	VZIP2 V13.H8, V17.H8, V19.H8
+	WORD $0x4eaed673 // fsub v19.4s, v19.4s, v14.4s
+	WORD $0x6e2bde73 // fmul v19.4s, v19.4s, v11.4s
+	WORD $0x4f951265 // fmla v5.4s, v19.4s, v21.s[0]
+	PRFM 2048(R3), PLDL1KEEP
+	PRFM 2112(R3), PLDL1KEEP
+	ADD $96, R3, R3
+	SUBS $1, R4, R4
+	BNE step
+	ADD $1632, R1, R1
+	ADD $1632, R2, R2
+	SUBS $32, R5, R5
+	BNE block
+	ADD R17<<2, R7, R4
+	CBZ R16, store
+	FMOVQ (R4), F6
+	WORD $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
+	FMOVQ 16(R4), F7
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	FMOVQ 32(R4), F8
+	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
+	FMOVQ 48(R4), F9
+	WORD $0x4e29d463 // fadd v3.4s, v3.4s, v9.4s
+	FMOVQ 64(R4), F10
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 80(R4), F11
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+
+store:
+	FMOVQ F0, (R4)
+	FMOVQ F1, 16(R4)
+	FMOVQ F2, 32(R4)
+	FMOVQ F3, 48(R4)
+	FMOVQ F4, 64(R4)
+	FMOVQ F5, 80(R4)
+	ADD $24, R17, R17
+	CMP $48, R17
+	BLT half
+	MOVD R0, R13
+	SUB $48, R1, R12
+	MOVD $1, R16
+	CBNZ R14, segment
+	ADD R9, R6, R6
+	ADD R10, R7, R7
+	SUBS $1, R8, R8
+	BNE row
+
+done:
+	RET
+
+// func WeightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·WeightWidenQ8_0NEON(SB), NOSPLIT, $0-64
+	MOVD dst_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R2
+	MOVD k+56(FP), R3
+	CBZ R3, done
+	LSL $2, R2, R4
+
+block:
+	MOVD $0, R5
+
+lanes:
+	ADD R5<<1, R1, R9
+	ADD R5<<2, R0, R7
+	FMOVQ (R9), F0
+	WORD $0x4e217801 // fcvtl2 v1.4s, v0.8h
+	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVQ 16(R9), F2
+	WORD $0x4e217843 // fcvtl2 v3.4s, v2.8h
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	ADD R2<<1, R1, R6
+	ADD R5, R6, R6
+	MOVD $0x80808080, R10
+	VDUP R10, V4.S4
+	MOVD $0x4b4b4b4b, R10
+	VDUP R10, V5.S4
+	MOVD $0x4b4b4b80, R10
+	VDUP R10, V6.S4
+	MOVD $32, R8
+
+step:
+	FMOVQ (R6), F7
+	ADD R2, R6, R6
+	VEOR V4.B16, V7.B16, V7.B16
+	VZIP1 V5.B16, V7.B16, V8.B16
+	VZIP1 V5.H8, V8.H8, V9.H8
+	WORD $0x4ea6d529 // fsub v9.4s, v9.4s, v6.4s
+	WORD $0x6e20dd29 // fmul v9.4s, v9.4s, v0.4s
+	VZIP2 V5.H8, V8.H8, V10.H8
+	WORD $0x4ea6d54a // fsub v10.4s, v10.4s, v6.4s
+	WORD $0x6e21dd4a // fmul v10.4s, v10.4s, v1.4s
+	VZIP2 V5.B16, V7.B16, V8.B16
+	VZIP1 V5.H8, V8.H8, V11.H8
+	WORD $0x4ea6d56b // fsub v11.4s, v11.4s, v6.4s
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	VZIP2 V5.H8, V8.H8, V12.H8
+	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
+	WORD $0x6e23dd8c // fmul v12.4s, v12.4s, v3.4s
+	FMOVQ F9, (R7)
+	FMOVQ F10, 16(R7)
+	FMOVQ F11, 32(R7)
+	FMOVQ F12, 48(R7)
+	ADD R4, R7, R7
+	SUBS $1, R8, R8
+	BNE step
+	ADD $16, R5, R5
+	CMP R2, R5
+	BLT lanes
+	ADD R4<<5, R0, R0
+	MOVD $34, R8
+	MUL R2, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R3, R3
+	BNE block
+
+done:
+	RET
+
+// func WeightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·WeightGemmQ4_0NEON(SB), NOSPLIT, $0-113
+	MOVD a_base+32(FP), R6
+	MOVD c_base+0(FP), R7
+	MOVD m+96(FP), R8
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	MOVD ldc+24(FP), R10
+	LSL $2, R10, R10
+	MOVD cs+64(FP), R11
+	LSL $2, R11, R11
+	CBZ R8, done
+
+row:
+	MOVD b_base+72(FP), R12
+	MOVD k+104(FP), R14
+	MOVBU load+112(FP), R16
+	MOVD R6, R13
+
+segment:
+	MOVD $128, R15
+	CMP R15, R14
+	CSEL LT, R14, R15, R15
+	SUB R15, R14, R14
+	MOVD $0, R17
+
+half:
+	MOVD R13, R0
+	ADD R17<<1, R12, R1
+	ADD $96, R12, R2
+	ADD R17<<2, R2, R2
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD R15, R5
+
+block:
+	FMOVQ (R1), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVQ 16(R1), F8
+	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVQ 32(R1), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+	MOVD $0xc1000000, R19
+	VDUP R19, V18.S4
+	WORD $0x6e32dccc // fmul v12.4s, v6.4s, v18.4s
+	WORD $0x6e32dced // fmul v13.4s, v7.4s, v18.4s
+	WORD $0x6e32dd0e // fmul v14.4s, v8.4s, v18.4s
+	WORD $0x6e32dd2f // fmul v15.4s, v9.4s, v18.4s
+	WORD $0x6e32dd50 // fmul v16.4s, v10.4s, v18.4s
+	WORD $0x6e32dd71 // fmul v17.4s, v11.4s, v18.4s
+	MOVD $0x0000000f, R19
+	VDUP R19, V18.S4
+	MOVD $0x3d800000, R19
+	VDUP R19, V19.S4
+	MOVD R2, R3
+	MOVD $7, R4
+
+step:
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ (R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 16(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 32(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 48(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 64(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 80(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 192(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 208(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 224(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 240(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 256(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 272(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 384(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 400(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 416(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 432(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 448(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 464(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 576(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 592(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 608(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 624(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 640(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 656(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	PRFM 2048(R3), PLDL1KEEP
+	PRFM 2112(R3), PLDL1KEEP
+	ADD $128, R3, R3
+	VSHL $4, V18.S4, V18.S4
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
+	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	SUBS $1, R4, R4
+	BNE step
+	MOVD $0x4d800000, R4
+	VDUP R4, V19.S4
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
+	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ (R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 16(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 32(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 48(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 64(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 80(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 192(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 208(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 224(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 240(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 256(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 272(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 384(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 400(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 416(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 432(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 448(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 464(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 576(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 592(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 608(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 624(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 640(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 656(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	ADD $864, R1, R1
+	ADD $864, R2, R2
+	SUBS $32, R5, R5
+	BNE block
+	ADD R17<<2, R7, R4
+	CBZ R16, store
+	FMOVQ (R4), F6
+	WORD $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
+	FMOVQ 16(R4), F7
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	FMOVQ 32(R4), F8
+	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
+	FMOVQ 48(R4), F9
+	WORD $0x4e29d463 // fadd v3.4s, v3.4s, v9.4s
+	FMOVQ 64(R4), F10
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 80(R4), F11
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+
+store:
+	FMOVQ F0, (R4)
+	FMOVQ F1, 16(R4)
+	FMOVQ F2, 32(R4)
+	FMOVQ F3, 48(R4)
+	FMOVQ F4, 64(R4)
+	FMOVQ F5, 80(R4)
+	ADD $24, R17, R17
+	CMP $48, R17
+	BLT half
+	MOVD R0, R13
+	SUB $48, R1, R12
+	MOVD $1, R16
+	CBNZ R14, segment
+	ADD R9, R6, R6
+	ADD R10, R7, R7
+	SUBS $1, R8, R8
+	BNE row
+
+done:
+	RET
+
+// func WeightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·WeightWidenQ4_0NEON(SB), NOSPLIT, $0-64
+	MOVD dst_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R2
+	MOVD k+56(FP), R3
+	CBZ R3, done
+	LSL $2, R2, R4
+
+block:
+	MOVD $0, R5
+
+lanes:
+	ADD R5<<1, R1, R9
+	ADD R5<<2, R0, R7
+	FMOVQ (R9), F0
+	WORD $0x4e217801 // fcvtl2 v1.4s, v0.8h
+	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVQ 16(R9), F2
+	WORD $0x4e217843 // fcvtl2 v3.4s, v2.8h
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	ADD R2<<1, R1, R6
+	MOVD $0xc1000000, R10
+	VDUP R10, V8.S4
+	WORD $0x6e28dc04 // fmul v4.4s, v0.4s, v8.4s
+	WORD $0x6e28dc25 // fmul v5.4s, v1.4s, v8.4s
+	WORD $0x6e28dc46 // fmul v6.4s, v2.4s, v8.4s
+	WORD $0x6e28dc67 // fmul v7.4s, v3.4s, v8.4s
+	ADD R5<<2, R6, R6
+	MOVD $0x0000000f, R10
+	VDUP R10, V9.S4
+	MOVD R7, R9
+	FMOVQ (R6), F10
+	FMOVQ 16(R6), F11
+	FMOVQ 32(R6), F12
+	FMOVQ 48(R6), F13
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step0:
+	VAND V9.B16, V10.B16, V18.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V4.B16, V14.B16
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ F14, (R7)
+	VAND V9.B16, V11.B16, V18.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V5.B16, V15.B16
+	VFMLA V1.S4, V18.S4, V15.S4
+	FMOVQ F15, 16(R7)
+	VAND V9.B16, V12.B16, V18.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V6.B16, V16.B16
+	VFMLA V2.S4, V18.S4, V16.S4
+	FMOVQ F16, 32(R7)
+	VAND V9.B16, V13.B16, V18.B16
+	VUSHR $4, V13.S4, V13.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V7.B16, V17.B16
+	VFMLA V3.S4, V18.S4, V17.S4
+	FMOVQ F17, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step0
+	ADD R4, R9, R9
+	MOVD R9, R7
+	FMOVQ (R6), F10
+	FMOVQ 16(R6), F11
+	FMOVQ 32(R6), F12
+	FMOVQ 48(R6), F13
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step1:
+	VAND V9.B16, V10.B16, V18.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V4.B16, V14.B16
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ F14, (R7)
+	VAND V9.B16, V11.B16, V18.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V5.B16, V15.B16
+	VFMLA V1.S4, V18.S4, V15.S4
+	FMOVQ F15, 16(R7)
+	VAND V9.B16, V12.B16, V18.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V6.B16, V16.B16
+	VFMLA V2.S4, V18.S4, V16.S4
+	FMOVQ F16, 32(R7)
+	VAND V9.B16, V13.B16, V18.B16
+	VUSHR $4, V13.S4, V13.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V7.B16, V17.B16
+	VFMLA V3.S4, V18.S4, V17.S4
+	FMOVQ F17, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step1
+	ADD R4, R9, R9
+	MOVD R9, R7
+	FMOVQ (R6), F10
+	FMOVQ 16(R6), F11
+	FMOVQ 32(R6), F12
+	FMOVQ 48(R6), F13
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step2:
+	VAND V9.B16, V10.B16, V18.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V4.B16, V14.B16
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ F14, (R7)
+	VAND V9.B16, V11.B16, V18.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V5.B16, V15.B16
+	VFMLA V1.S4, V18.S4, V15.S4
+	FMOVQ F15, 16(R7)
+	VAND V9.B16, V12.B16, V18.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V6.B16, V16.B16
+	VFMLA V2.S4, V18.S4, V16.S4
+	FMOVQ F16, 32(R7)
+	VAND V9.B16, V13.B16, V18.B16
+	VUSHR $4, V13.S4, V13.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V7.B16, V17.B16
+	VFMLA V3.S4, V18.S4, V17.S4
+	FMOVQ F17, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step2
+	ADD R4, R9, R9
+	MOVD R9, R7
+	FMOVQ (R6), F10
+	FMOVQ 16(R6), F11
+	FMOVQ 32(R6), F12
+	FMOVQ 48(R6), F13
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step3:
+	VAND V9.B16, V10.B16, V18.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V4.B16, V14.B16
+	VFMLA V0.S4, V18.S4, V14.S4
+	FMOVQ F14, (R7)
+	VAND V9.B16, V11.B16, V18.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V5.B16, V15.B16
+	VFMLA V1.S4, V18.S4, V15.S4
+	FMOVQ F15, 16(R7)
+	VAND V9.B16, V12.B16, V18.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V6.B16, V16.B16
+	VFMLA V2.S4, V18.S4, V16.S4
+	FMOVQ F16, 32(R7)
+	VAND V9.B16, V13.B16, V18.B16
+	VUSHR $4, V13.S4, V13.S4
+	WORD $0x4e21da52 // scvtf v18.4s, v18.4s
+	VMOV V7.B16, V17.B16
+	VFMLA V3.S4, V18.S4, V17.S4
+	FMOVQ F17, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step3
+	ADD R4, R9, R9
+	MOVD R9, R7
+	ADD $16, R5, R5
+	CMP R2, R5
+	BLT lanes
+	ADD R4<<5, R0, R0
+	MOVD $18, R8
+	MUL R2, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R3, R3
+	BNE block
+
+done:
+	RET
+
+// func WeightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·WeightGemmQ4_1NEON(SB), NOSPLIT, $0-113
+	MOVD a_base+32(FP), R6
+	MOVD c_base+0(FP), R7
+	MOVD m+96(FP), R8
+	MOVD rs+56(FP), R9
+	LSL $2, R9, R9
+	MOVD ldc+24(FP), R10
+	LSL $2, R10, R10
+	MOVD cs+64(FP), R11
+	LSL $2, R11, R11
+	CBZ R8, done
+
+row:
+	MOVD b_base+72(FP), R12
+	MOVD k+104(FP), R14
+	MOVBU load+112(FP), R16
+	MOVD R6, R13
+
+segment:
+	MOVD $128, R15
+	CMP R15, R14
+	CSEL LT, R14, R15, R15
+	SUB R15, R14, R14
+	MOVD $0, R17
+
+half:
+	MOVD R13, R0
+	ADD R17<<1, R12, R1
+	ADD $192, R12, R2
+	ADD R17<<2, R2, R2
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	MOVD R15, R5
+
+block:
+	FMOVQ (R1), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	FMOVQ 16(R1), F8
+	WORD $0x4e217909 // fcvtl2 v9.4s, v8.8h
+	WORD $0x0e217908 // fcvtl v8.4s, v8.4h
+	FMOVQ 32(R1), F10
+	WORD $0x4e21794b // fcvtl2 v11.4s, v10.8h
+	WORD $0x0e21794a // fcvtl v10.4s, v10.4h
+	FMOVQ 96(R1), F12
+	WORD $0x4e21798d // fcvtl2 v13.4s, v12.8h
+	WORD $0x0e21798c // fcvtl v12.4s, v12.4h
+	FMOVQ 112(R1), F14
+	WORD $0x4e2179cf // fcvtl2 v15.4s, v14.8h
+	WORD $0x0e2179ce // fcvtl v14.4s, v14.4h
+	FMOVQ 128(R1), F16
+	WORD $0x4e217a11 // fcvtl2 v17.4s, v16.8h
+	WORD $0x0e217a10 // fcvtl v16.4s, v16.4h
+	MOVD $0x0000000f, R19
+	VDUP R19, V18.S4
+	MOVD $0x3d800000, R19
+	VDUP R19, V19.S4
+	MOVD R2, R3
+	MOVD $7, R4
+
+step:
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ (R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 16(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 32(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 48(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 64(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 80(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 192(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 208(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 224(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 240(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 256(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 272(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 384(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 400(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 416(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 432(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 448(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 464(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 576(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 592(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 608(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 624(R2), F21
+	VAND V18.B16, V21.B16, V21.B16
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 640(R2), F22
+	VAND V18.B16, V22.B16, V22.B16
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 656(R2), F23
+	VAND V18.B16, V23.B16, V23.B16
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	PRFM 2048(R3), PLDL1KEEP
+	PRFM 2112(R3), PLDL1KEEP
+	ADD $128, R3, R3
+	VSHL $4, V18.S4, V18.S4
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
+	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	SUBS $1, R4, R4
+	BNE step
+	MOVD $0x4d800000, R4
+	VDUP R4, V19.S4
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
+	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ (R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 16(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 32(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 48(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 64(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 80(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 192(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 208(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 224(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 240(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 256(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 272(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 384(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 400(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 416(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 432(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 448(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 464(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	FMOVS (R0), F20
+	ADD R11, R0, R0
+	FMOVQ 576(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V12.B16, V24.B16
+	VFMLA V6.S4, V21.S4, V24.S4
+	WORD $0x4f941300 // fmla v0.4s, v24.4s, v20.s[0]
+	FMOVQ 592(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V13.B16, V25.B16
+	VFMLA V7.S4, V22.S4, V25.S4
+	WORD $0x4f941321 // fmla v1.4s, v25.4s, v20.s[0]
+	FMOVQ 608(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V14.B16, V26.B16
+	VFMLA V8.S4, V23.S4, V26.S4
+	WORD $0x4f941342 // fmla v2.4s, v26.4s, v20.s[0]
+	FMOVQ 624(R2), F21
+	VUSHR $28, V21.S4, V21.S4
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	VMOV V15.B16, V24.B16
+	VFMLA V9.S4, V21.S4, V24.S4
+	WORD $0x4f941303 // fmla v3.4s, v24.4s, v20.s[0]
+	FMOVQ 640(R2), F22
+	VUSHR $28, V22.S4, V22.S4
+	WORD $0x4e21dad6 // scvtf v22.4s, v22.4s
+	VMOV V16.B16, V25.B16
+	VFMLA V10.S4, V22.S4, V25.S4
+	WORD $0x4f941324 // fmla v4.4s, v25.4s, v20.s[0]
+	FMOVQ 656(R2), F23
+	VUSHR $28, V23.S4, V23.S4
+	WORD $0x4e21daf7 // scvtf v23.4s, v23.4s
+	VMOV V17.B16, V26.B16
+	VFMLA V11.S4, V23.S4, V26.S4
+	WORD $0x4f941345 // fmla v5.4s, v26.4s, v20.s[0]
+	ADD $960, R1, R1
+	ADD $960, R2, R2
+	SUBS $32, R5, R5
+	BNE block
+	ADD R17<<2, R7, R4
+	CBZ R16, store
+	FMOVQ (R4), F6
+	WORD $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
+	FMOVQ 16(R4), F7
+	WORD $0x4e27d421 // fadd v1.4s, v1.4s, v7.4s
+	FMOVQ 32(R4), F8
+	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
+	FMOVQ 48(R4), F9
+	WORD $0x4e29d463 // fadd v3.4s, v3.4s, v9.4s
+	FMOVQ 64(R4), F10
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 80(R4), F11
+	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+
+store:
+	FMOVQ F0, (R4)
+	FMOVQ F1, 16(R4)
+	FMOVQ F2, 32(R4)
+	FMOVQ F3, 48(R4)
+	FMOVQ F4, 64(R4)
+	FMOVQ F5, 80(R4)
+	ADD $24, R17, R17
+	CMP $48, R17
+	BLT half
+	MOVD R0, R13
+	SUB $48, R1, R12
+	MOVD $1, R16
+	CBNZ R14, segment
+	ADD R9, R6, R6
+	ADD R10, R7, R7
+	SUBS $1, R8, R8
+	BNE row
+
+done:
+	RET
+
+// func WeightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·WeightWidenQ4_1NEON(SB), NOSPLIT, $0-64
+	MOVD dst_base+0(FP), R0
+	MOVD b_base+24(FP), R1
+	MOVD lanes+48(FP), R2
+	MOVD k+56(FP), R3
+	CBZ R3, done
+	LSL $2, R2, R4
+
+block:
+	MOVD $0, R5
+
+lanes:
+	ADD R5<<1, R1, R9
+	ADD R5<<2, R0, R7
+	FMOVQ (R9), F0
+	WORD $0x4e217801 // fcvtl2 v1.4s, v0.8h
+	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVQ 16(R9), F2
+	WORD $0x4e217843 // fcvtl2 v3.4s, v2.8h
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	ADD R2<<1, R1, R6
+	ADD R2<<1, R6, R6
+	ADD R2<<1, R9, R9
+	FMOVQ (R9), F4
+	WORD $0x4e217885 // fcvtl2 v5.4s, v4.8h
+	WORD $0x0e217884 // fcvtl v4.4s, v4.4h
+	FMOVQ 16(R9), F6
+	WORD $0x4e2178c7 // fcvtl2 v7.4s, v6.8h
+	WORD $0x0e2178c6 // fcvtl v6.4s, v6.4h
+	ADD R5<<2, R6, R6
+	MOVD $0x0000000f, R10
+	VDUP R10, V8.S4
+	MOVD R7, R9
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ 32(R6), F11
+	FMOVQ 48(R6), F12
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step0:
+	VAND V8.B16, V9.B16, V17.B16
+	VUSHR $4, V9.S4, V9.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V4.B16, V13.B16
+	VFMLA V0.S4, V17.S4, V13.S4
+	FMOVQ F13, (R7)
+	VAND V8.B16, V10.B16, V17.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V5.B16, V14.B16
+	VFMLA V1.S4, V17.S4, V14.S4
+	FMOVQ F14, 16(R7)
+	VAND V8.B16, V11.B16, V17.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V6.B16, V15.B16
+	VFMLA V2.S4, V17.S4, V15.S4
+	FMOVQ F15, 32(R7)
+	VAND V8.B16, V12.B16, V17.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V7.B16, V16.B16
+	VFMLA V3.S4, V17.S4, V16.S4
+	FMOVQ F16, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step0
+	ADD R4, R9, R9
+	MOVD R9, R7
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ 32(R6), F11
+	FMOVQ 48(R6), F12
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step1:
+	VAND V8.B16, V9.B16, V17.B16
+	VUSHR $4, V9.S4, V9.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V4.B16, V13.B16
+	VFMLA V0.S4, V17.S4, V13.S4
+	FMOVQ F13, (R7)
+	VAND V8.B16, V10.B16, V17.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V5.B16, V14.B16
+	VFMLA V1.S4, V17.S4, V14.S4
+	FMOVQ F14, 16(R7)
+	VAND V8.B16, V11.B16, V17.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V6.B16, V15.B16
+	VFMLA V2.S4, V17.S4, V15.S4
+	FMOVQ F15, 32(R7)
+	VAND V8.B16, V12.B16, V17.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V7.B16, V16.B16
+	VFMLA V3.S4, V17.S4, V16.S4
+	FMOVQ F16, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step1
+	ADD R4, R9, R9
+	MOVD R9, R7
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ 32(R6), F11
+	FMOVQ 48(R6), F12
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step2:
+	VAND V8.B16, V9.B16, V17.B16
+	VUSHR $4, V9.S4, V9.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V4.B16, V13.B16
+	VFMLA V0.S4, V17.S4, V13.S4
+	FMOVQ F13, (R7)
+	VAND V8.B16, V10.B16, V17.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V5.B16, V14.B16
+	VFMLA V1.S4, V17.S4, V14.S4
+	FMOVQ F14, 16(R7)
+	VAND V8.B16, V11.B16, V17.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V6.B16, V15.B16
+	VFMLA V2.S4, V17.S4, V15.S4
+	FMOVQ F15, 32(R7)
+	VAND V8.B16, V12.B16, V17.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V7.B16, V16.B16
+	VFMLA V3.S4, V17.S4, V16.S4
+	FMOVQ F16, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step2
+	ADD R4, R9, R9
+	MOVD R9, R7
+	FMOVQ (R6), F9
+	FMOVQ 16(R6), F10
+	FMOVQ 32(R6), F11
+	FMOVQ 48(R6), F12
+	ADD R4, R6, R6
+	MOVD $8, R8
+
+step3:
+	VAND V8.B16, V9.B16, V17.B16
+	VUSHR $4, V9.S4, V9.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V4.B16, V13.B16
+	VFMLA V0.S4, V17.S4, V13.S4
+	FMOVQ F13, (R7)
+	VAND V8.B16, V10.B16, V17.B16
+	VUSHR $4, V10.S4, V10.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V5.B16, V14.B16
+	VFMLA V1.S4, V17.S4, V14.S4
+	FMOVQ F14, 16(R7)
+	VAND V8.B16, V11.B16, V17.B16
+	VUSHR $4, V11.S4, V11.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V6.B16, V15.B16
+	VFMLA V2.S4, V17.S4, V15.S4
+	FMOVQ F15, 32(R7)
+	VAND V8.B16, V12.B16, V17.B16
+	VUSHR $4, V12.S4, V12.S4
+	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
+	VMOV V7.B16, V16.B16
+	VFMLA V3.S4, V17.S4, V16.S4
+	FMOVQ F16, 48(R7)
+	ADD R4<<2, R7, R7
+	SUBS $1, R8, R8
+	BNE step3
+	ADD R4, R9, R9
+	MOVD R9, R7
+	ADD $16, R5, R5
+	CMP R2, R5
+	BLT lanes
+	ADD R4<<5, R0, R0
+	MOVD $20, R8
+	MUL R2, R8, R8
+	ADD R8, R1, R1
+	SUBS $32, R3, R3
+	BNE block
+
+done:
+	RET
+
 // func AdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 TEXT ·AdditiveNEON(SB), NOSPLIT, $0-160
 	MOVD $tanhNEON<>(SB), R0

@@ -20,7 +20,7 @@ func RMSNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32
 		x, y := window(src, i*lds, d), window(dst, i*ldd, d)
 		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return FMA(x, x, acc) }), size, eps)
 		for e, w := range weight {
-			y[e] = canonical(float32(float32(x[e]*inv) * w))
+			y[e] = Canonical(float32(float32(x[e]*inv) * w))
 		}
 	}
 }
@@ -40,7 +40,7 @@ func LayerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias [
 		mean := chains(x, func(x, acc float32) float32 { return acc + x }) / size
 		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return FMA(x-mean, x-mean, acc) }), size, eps)
 		for e, w := range weight {
-			y[e] = canonical(FMA(float32((x[e]-mean)*inv), w, bias[e]))
+			y[e] = Canonical(FMA(float32((x[e]-mean)*inv), w, bias[e]))
 		}
 	}
 }
@@ -49,7 +49,7 @@ func LayerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias [
 func Add(dst, x, y []float32) {
 	x, y = window(x, 0, len(dst)), window(y, 0, len(dst))
 	for i := range dst {
-		dst[i] = canonical(x[i] + y[i])
+		dst[i] = Canonical(x[i] + y[i])
 	}
 }
 
@@ -71,8 +71,8 @@ func inverseRoot(sum, size, eps float32) float32 {
 	return 1 / float32(math.Sqrt(float64(sum/size+eps)))
 }
 
-// canonical returns x, or the NaN 0x7fc00000.
-func canonical(x float32) float32 {
+// Canonical returns x, or the NaN 0x7fc00000.
+func Canonical(x float32) float32 {
 	if x != x {
 		return math.Float32frombits(0x7fc00000)
 	}

@@ -52,7 +52,7 @@ func gemmWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb,
 func AddBias(c []float32, ldc, m int, bias []float32) {
 	for i := range m {
 		for x := range window(c, i*ldc, len(bias)) {
-			c[i*ldc+x] = canonical(c[i*ldc+x] + bias[x])
+			c[i*ldc+x] = Canonical(c[i*ldc+x] + bias[x])
 		}
 	}
 }

@@ -41,6 +41,16 @@ func smallCases() (list []testCase) {
 			add(m, 49, k)
 		}
 	}
+	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
+		for _, k := range []int{32, 96, 128, 288} {
+			for m := range 12 {
+				for _, n := range []int{5, 16, 48, 53, 96} {
+					add(m, n, k)
+					list[len(list)-1].format = f
+				}
+			}
+		}
+	}
 	for i, k := range []int{127, 128, 129, 255, 256, 257, 300, 513} { // segments
 		for m := 1; m < 18; m += 1 + i%3 {
 			for _, n := range []int{5, 48, 53} {
@@ -71,6 +81,8 @@ func TestApplyLarge(t *testing.T) {
 		{testCase{m: 1, n: 290, k: 700, dtype: kernel.BFloat16}, 5},
 		{testCase{m: 500, n: 33, k: 140, layout: transposed, kind: testutil.Mantissas}, 5},
 		{testCase{m: 90, n: 500, k: 40, dtype: kernel.Float16, bias: true, kind: testutil.Mantissas}, 5},
+		{testCase{m: 3, n: 48 * 6, k: 1120, format: linear.Q8_0, bias: true}, 5},
+		{testCase{m: 40, n: 290, k: 1600, format: linear.Q4_1, layout: gappedRows, kind: testutil.Mantissas}, 5},
 		{testCase{m: 1, n: 20, k: 6000, dtype: kernel.Float16, kind: testutil.Mantissas}, 1},
 	}
 	if testutil.Quick() {
@@ -86,7 +98,7 @@ func TestApplyLarge(t *testing.T) {
 func (c testCase) checkThreads(t *testing.T, want int) {
 	t.Helper()
 	x, w, bias := c.inputs()
-	l, out := mustNew(t, w.Matrix, bias), c.output()
+	l, out := w.layer(t, bias), c.output()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		o, got := options(tier, 5), 0
 		o.ParallelFor = func(n int, task func(int)) { got = n }
@@ -117,7 +129,7 @@ func TestWidening(t *testing.T) {
 func TestRowsAreIndependent(t *testing.T) {
 	c := testCase{m: 61, n: 83, k: 150, bias: true, kind: testutil.Mantissas, seed: 3}
 	x, w, bias := c.inputs()
-	l := mustNew(t, w.Matrix, bias)
+	l := w.layer(t, bias)
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		want := c.output()
 		if err := l.Apply(want.Matrix, x.Matrix, options(tier, 0)); err != nil {
@@ -143,7 +155,7 @@ func TestAccuracy(t *testing.T) {
 	c := testCase{m: 20, n: 70, k: 768, bias: true, seed: 4}
 	x, w, bias := c.inputs()
 	out := c.output()
-	if err := mustNew(t, w.Matrix, bias).Apply(out.Matrix, x.Matrix, linear.Options{}); err != nil {
+	if err := w.layer(t, bias).Apply(out.Matrix, x.Matrix, linear.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	worst := 0.0
@@ -215,7 +227,7 @@ func TestGuard(t *testing.T) {
 				copy(guarded, bias)
 				bias = guarded
 			}
-			l := mustNew(t, w.Matrix, bias)
+			l := w.layer(t, bias)
 			contracttest.EachTier(t, func(t *testing.T, tier string) {
 				copy(out.numbers, testutil.Filled(len(out.numbers), testutil.Canary))
 				if err := l.Apply(out.Matrix, x.Matrix, options(tier, 1)); err != nil {
@@ -248,7 +260,7 @@ func TestParallelFor(t *testing.T) {
 	contracttest.ForceThreads(t)
 	c := testCase{m: 50, n: 200, k: 400, seed: 6}
 	x, w, bias := c.inputs()
-	l := mustNew(t, w.Matrix, bias)
+	l := w.layer(t, bias)
 	want := c.output()
 	if err := l.Apply(want.Matrix, x.Matrix, options("", 1)); err != nil {
 		t.Fatal(err)
@@ -300,7 +312,7 @@ func TestConcurrent(t *testing.T) {
 	for dtype := range kernel.Int8 {
 		c := testCase{m: 9, n: 100, k: 70, dtype: dtype, bias: true, seed: 8}
 		x, w, bias := c.inputs()
-		want, l := c.contract(&x, &w, bias), mustNew(t, w.Matrix, bias)
+		want, l := c.contract(&x, &w, bias), w.layer(t, bias)
 		for g := range 4 {
 			wg.Go(func() {
 				t := testutil.Goroutine(t)
@@ -351,7 +363,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 		for _, m := range []int{1, 40} {
 			c := testCase{m: m, n: 100, k: 150, dtype: dtype, bias: true}
 			x, w, bias := c.inputs()
-			l, out := mustNew(t, w.Matrix, bias), c.output()
+			l, out := w.layer(t, bias), c.output()
 			for _, e := range []kernel.Exec{{Threads: 1}, {Threads: 2}, {Threads: 2, ParallelFor: serial}} {
 				what := fmt.Sprintf("%v threads=%d parallel-for=%v", c, e.Threads, e.ParallelFor != nil)
 				testutil.CheckNoMallocs(t, what, contracttest.Repeats(30), func() {

@@ -36,7 +36,8 @@ func BenchmarkLinear(b *testing.B) {
 					if l == nil {
 						r := testutil.Rand(1)
 						x, out = c.input(&r, m, k), c.output()
-						l = mustNew(b, c.weights(&r).Matrix, nil)
+						w := c.weights(&r)
+						l = w.layer(b, nil)
 					}
 					for b.Loop() {
 						if err := l.Apply(out.Matrix, x.Matrix, options(tier.Name, 1)); err != nil {

@@ -16,7 +16,8 @@ import (
 // A testCase is a call of Apply with its data.
 type testCase struct {
 	m, n, k int
-	dtype   kernel.DType // of the weights
+	dtype   kernel.DType  // of the weights
+	format  linear.Format // of quantized weights; k is a multiple of 32
 	bias    bool
 	layout  layout
 	kind    testutil.Kind
@@ -39,6 +40,9 @@ func (l layout) String() string {
 }
 
 func (c testCase) String() string {
+	if c.format != 0 {
+		return fmt.Sprintf("m=%d n=%d k=%d %v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.format, c.bias, c.layout, c.kind, c.seed)
+	}
 	return fmt.Sprintf("m=%d n=%d k=%d %v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.dtype, c.bias, c.layout, c.kind, c.seed)
 }
 
@@ -48,6 +52,8 @@ type matrix struct {
 	rows, cols           int
 	rowStride, colStride int
 	numbers              []float32 // what the elements in memory stand for
+	format               linear.Format
+	blocks               []byte // of quantized weights
 }
 
 func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colStride] }
@@ -55,7 +61,7 @@ func (m *matrix) at(i, j int) float32 { return m.numbers[i*m.rowStride+j*m.colSt
 // newMatrix returns a matrix over numbers.
 func newMatrix(numbers []float32, rows, cols, rowStride, colStride int) matrix {
 	view := linear.StridedMatrix(numbers, rows, cols, rowStride, colStride)
-	return matrix{view, rows, cols, rowStride, colStride, numbers}
+	return matrix{Matrix: view, rows: rows, cols: cols, rowStride: rowStride, colStride: colStride, numbers: numbers}
 }
 
 // from returns the n rows of a float32 matrix from row lo on.
@@ -93,6 +99,9 @@ func (c testCase) input(r *testutil.Rand, rows, cols int) matrix {
 
 // weights makes w, rounded to the case's type.
 func (c testCase) weights(r *testutil.Rand) matrix {
+	if c.format != 0 {
+		return quantizedWeights(r, c.format, c.n, c.k, c.kind)
+	}
 	w := c.input(r, c.n, c.k)
 	switch c.dtype {
 	case kernel.Float16:
@@ -170,7 +179,7 @@ func (c testCase) check(t *testing.T, threads ...int) {
 	t.Helper()
 	x, w, bias := c.inputs()
 	want := c.contract(&x, &w, bias)
-	l := mustNew(t, w.Matrix, bias)
+	l := w.layer(t, bias)
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for _, n := range threads {
 			out := c.output()
@@ -184,6 +193,19 @@ func (c testCase) check(t *testing.T, threads ...int) {
 
 func options(tier string, threads int) linear.Options {
 	return linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
+}
+
+// layer packs the matrix.
+func (m *matrix) layer(t testing.TB, bias []float32) *linear.Linear {
+	t.Helper()
+	if m.format == 0 {
+		return mustNew(t, m.Matrix, bias)
+	}
+	l, err := linear.NewQuantized(m.format, m.blocks, m.rows, m.cols, bias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 func mustNew(t testing.TB, w linear.Matrix, bias []float32) *linear.Linear {

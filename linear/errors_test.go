@@ -27,7 +27,7 @@ func TestNewErrors(t *testing.T) {
 		{"overflow", linear.DenseMatrix(data, math.MaxInt, math.MaxInt), nil, "w", "fits an int"},
 		{"too many outputs", linear.StridedMatrix(data, math.MaxInt/2, 3, 0, 0), nil, "w", "at most"},
 		{"too many inputs", linear.StridedMatrix(data, 3, math.MaxInt/2, 0, 0), nil, "w", "at most"},
-		{"short bias", linear.DenseMatrix(data, 4, 4), data[:3], "bias", "4, one per row"},
+		{"short bias", linear.DenseMatrix(data, 4, 4), data[:3], "bias", "4, one per output"},
 		{"empty bias", linear.DenseMatrix(data, 4, 4), []float32{}, "bias", "nil"},
 	} {
 		_, err := linear.New(c.w, c.bias)

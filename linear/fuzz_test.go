@@ -36,7 +36,7 @@ func FuzzLinear(f *testing.F) {
 		}
 		x, w, b := c.inputs()
 		want := c.contract(&x, &w, b)
-		l := mustNew(t, w.Matrix, b)
+		l := w.layer(t, b)
 		cut = min(max(cut, 0), m)
 		contracttest.EachTier(t, func(t *testing.T, tier string) {
 			for _, cut := range []int{0, cut} {

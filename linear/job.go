@@ -23,9 +23,11 @@ type job struct {
 	out, x Matrix
 	tier   *ukernel.Tier
 
+	activation func(dst, src []float32) // of the outputs, or nil
+
 	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
-	widens                 bool // 16-bit weights are widened once for a block of rows
+	widens                 bool // weights are widened once for a block of rows
 	threads                int
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
@@ -86,6 +88,7 @@ func newJob() *job {
 // run computes the call.
 func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.plan(t, opts.Threads)
+	j.activation = opts.Activation.kernel(t)
 	j.shape = j.findShape()
 	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, opts.ParallelFor)
 }
@@ -94,7 +97,7 @@ func (j *job) run(t *ukernel.Tier, opts *Options) {
 func (j *job) plan(t *ukernel.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
-	j.widens = j.linear.dtype != view.Float32 && t.WidenRows > 0 && m > t.WidenRows
+	j.widens = j.linear.widens(t, m)
 	if m <= skinnyRows && !j.widens {
 		j.steps = skinnySteps
 	}
@@ -111,11 +114,31 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	}
 }
 
+// widens reports whether the weights are widened to float32 once for m rows of x, and not in
+// registers for each few of them.
+func (l *Linear) widens(t *ukernel.Tier, m int) bool {
+	switch {
+	case l.format != 0:
+		return m > t.BlockRows
+	case l.dtype != view.Float32:
+		return t.WidenRows > 0 && m > t.WidenRows
+	}
+	return false
+}
+
+// bytes is the size of the weights.
+func (l *Linear) bytes() int {
+	if l.format != 0 {
+		return l.blockBytes(l.n)
+	}
+	return l.n * l.k * l.dtype.Size()
+}
+
 // usefulThreads returns the thread count of the job, the most that it may be the next time,
 // and whether it may vary. option is Options.Threads.
 func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 	weights := float64(j.linear.n) * float64(j.linear.k)
-	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + weights*float64(j.linear.dtype.Size())/threadBytes
+	work := weights*float64(j.out.rows)/float64(threadShares*j.tier.ThreadFMAs) + float64(j.linear.bytes())/threadBytes
 	// Cold, not even the second thread is free: below 2 units of work it makes a call slower.
 	warm := 1 + parallel.WarmGain*work
 	return parallel.Threads(parallel.LimitFor(option, warm), work, warm)
@@ -136,7 +159,7 @@ type shape struct{ wide, edge int }
 
 func (j *job) findShape() (s shape) {
 	l := j.linear
-	if l.dtype != view.Float32 {
+	if l.dtype != view.Float32 || l.format != 0 {
 		s.wide = ukernel.PanelLanes * min(j.steps, l.k)
 	}
 	if l.n%ukernel.PanelStep != 0 {

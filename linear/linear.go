@@ -1,6 +1,7 @@
 // Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a
-// layer once. [Linear.Apply] multiplies the rows of a [Matrix] with them, and
-// [Linear.Project] those of a [kernel.Tensor].
+// layer once, and [NewQuantized] those of 8 or 4 bits. [Linear.Apply] multiplies the rows of
+// a [Matrix] with them, and [Linear.Project] those of a [kernel.Tensor]. [Linear.Rows] looks
+// rows of the weights up.
 //
 // Like attention in package kernel, a result has the same bits on every CPU, with any
 // number of threads, and whatever other rows are in the call.
@@ -22,11 +23,13 @@ import (
 // Linear is a linear layer, out = x·Wᵀ + b. It is immutable: any number of goroutines
 // may use it at once.
 type Linear struct {
-	n, k  int // outputs, inputs
-	dtype view.DType
-	f32   []float32 // packed panels of Float32
-	u16   []uint16  // or of another type
-	bias  []float32 // for all lanes of the panels; without a bias -0, which changes nothing
+	n, k   int // outputs, inputs
+	dtype  view.DType
+	format Format    // of quantized weights, else 0
+	f32    []float32 // packed panels of Float32
+	u16    []uint16  // or of another type
+	blocks []byte    // or of quantized weights
+	bias   []float32 // for all lanes of the panels; without a bias -0, which changes nothing
 }
 
 // New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers
@@ -51,11 +54,17 @@ func New(w Matrix, bias []float32) (*Linear, error) {
 	} else {
 		l.u16 = pack(l, &w, w.u16)
 	}
-	l.bias = make([]float32, l.lanes())
-	for i := copy(l.bias, bias); i < len(l.bias); i++ {
-		l.bias[i] = float32(math.Copysign(0, -1))
-	}
+	l.bias = l.paddedBias(bias)
 	return l, nil
+}
+
+// paddedBias returns the bias for all lanes.
+func (l *Linear) paddedBias(bias []float32) []float32 {
+	b := make([]float32, l.lanes())
+	for i := copy(b, bias); i < len(b); i++ {
+		b[i] = float32(math.Copysign(0, -1))
+	}
+	return b
 }
 
 // checkNew reports the first argument of New that does not fit.
@@ -63,8 +72,8 @@ func checkNew(w *Matrix, bias []float32) *check.Failure {
 	if f := w.check("w"); f != nil {
 		return f
 	}
-	if bias != nil && len(bias) != w.rows {
-		return &check.Failure{Arg: "bias", Got: fmt.Sprintf("%d numbers", len(bias)), Want: fmt.Sprintf("%d, one per row of w, or nil", w.rows)}
+	if f := checkBias(bias, w.rows); f != nil {
+		return f
 	}
 	// A row or column that stands for many, or rows without inputs, take no memory. Only this
 	// limit finds a wrong number of them before the packed weights exhaust memory.
@@ -78,20 +87,22 @@ func checkNew(w *Matrix, bias []float32) *check.Failure {
 	return nil
 }
 
+// checkBias reports a bias that does not fit n outputs.
+func checkBias(bias []float32, n int) *check.Failure {
+	if bias != nil && len(bias) != n {
+		return &check.Failure{Arg: "bias", Got: fmt.Sprintf("%d numbers", len(bias)), Want: fmt.Sprintf("%d, one per output, or nil", n)}
+	}
+	return nil
+}
+
 // mostShared is the most elements of weights of which several share memory.
 const mostShared = 1 << 28
 
 // Shape returns the numbers of outputs and of inputs.
 func (l *Linear) Shape() (n, k int) { return l.n, l.k }
 
-// DType returns the type of the weights.
+// DType returns the type of the weights: that of quantized ones is Float32, see [Linear.Format].
 func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
-
-// Options are the settings of one call of a Linear. None of them changes a bit of the
-// result.
-type Options struct {
-	kernel.Exec
-}
 
 // Apply computes out = x·Wᵀ + b for the rows of x:
 //
@@ -106,7 +117,7 @@ type Options struct {
 //	y    = a[0] + a[1] + ..., from left to right
 //	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
+// and then Options.Activation of that. So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
 // number of threads or the other rows.
 //
 // In the steady state, where calls repeat, a call allocates nothing, see
@@ -121,7 +132,7 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	if f := l.check(&out, &x, opts.Threads); f != nil {
+	if f := l.check(&out, &x, &opts); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
 	if out.rows > 0 && out.cols > 0 {
@@ -139,7 +150,7 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 }
 
 // check reports the first argument of Apply that does not fit.
-func (l *Linear) check(out, x *Matrix, threads int) *check.Failure {
+func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 	names := [...]string{"x", "out"}
 	for i, m := range [...]*Matrix{x, out} {
 		if f := m.check(names[i]); f != nil {
@@ -163,5 +174,8 @@ func (l *Linear) check(out, x *Matrix, threads int) *check.Failure {
 	if out.memory().Overlaps(x.memory()) {
 		return &check.Failure{Arg: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
 	}
-	return check.Threads(threads)
+	if f := opts.Activation.check(); f != nil {
+		return f
+	}
+	return check.Threads(opts.Threads)
 }

@@ -32,7 +32,7 @@ func (s *scratch) task(j *job, i int) {
 			c, ldc := s.sums(j, rows, p)
 			s.multiply(j, rows, p, steps, c, ldc)
 			if steps.hi == j.linear.k {
-				addBias(j, rows, p, c, ldc)
+				finish(j, rows, p, c, ldc)
 			}
 		}
 		if steps.hi == j.linear.k {
@@ -64,16 +64,22 @@ func (s *scratch) multiply(j *job, rows interval, p int, steps interval, c []flo
 
 // panelRows are some rows of a panel.
 type panelRows struct {
-	lanes int
-	dtype view.DType
-	f32   []float32 // of Float32
-	u16   []uint16  // of another type
+	lanes  int
+	dtype  view.DType
+	format Format
+	f32    []float32 // of Float32
+	u16    []uint16  // of another type
+	blocks []byte    // of quantized weights
 }
 
 // panelRows returns some rows of panel p: as they lie, or widened.
 func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 	l := j.linear
-	r := panelRows{lanes: l.panelWidth(p), dtype: l.dtype}
+	r := panelRows{lanes: l.panelWidth(p), dtype: l.dtype, format: l.format}
+	if l.format != 0 {
+		s.blocks(j, &r, l.panelBlocks(p), steps)
+		return r
+	}
 	at, n := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes
 	if l.dtype == view.Float32 {
 		r.f32 = l.f32[at : at+n]
@@ -88,12 +94,37 @@ func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 	return r
 }
 
+// blocks sets r to some rows of a panel of quantized weights, in whole blocks.
+func (s *scratch) blocks(j *job, r *panelRows, panel []byte, steps interval) {
+	size := r.format.blocks().Bytes(r.lanes)
+	r.blocks = panel[steps.lo/ukernel.BlockSteps*size : steps.hi/ukernel.BlockSteps*size]
+	if !j.widens && r.lanes == ukernel.PanelLanes {
+		return // the kernel widens them in registers
+	}
+	w, wide := &j.tier.Weights, s.wide[:steps.len()*r.lanes]
+	switch r.format {
+	case Q8_0:
+		w.WidenQ8_0(wide, r.blocks, r.lanes, steps.len())
+	case Q4_0:
+		w.WidenQ4_0(wide, r.blocks, r.lanes, steps.len())
+	case Q4_1:
+		w.WidenQ4_1(wide, r.blocks, r.lanes, steps.len())
+	}
+	r.format, r.f32 = 0, wide
+}
+
 // multiply adds the product of m rows of A with the k rows of the panel to c, or
 // writes it if load is false.
 func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool) {
 	switch {
 	case r.lanes < ukernel.PanelLanes:
 		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load)
+	case r.format == Q8_0:
+		t.Weights.GemmQ8_0(c, ldc, a, rs, cs, r.blocks, m, k, load)
+	case r.format == Q4_0:
+		t.Weights.GemmQ4_0(c, ldc, a, rs, cs, r.blocks, m, k, load)
+	case r.format == Q4_1:
+		t.Weights.GemmQ4_1(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.dtype == view.Float32:
 		t.Weights.Gemm(c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load)
 	case r.dtype == view.Float16:
@@ -115,14 +146,21 @@ func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs i
 	}
 }
 
-// addBias adds the bias to the rows' columns c of panel p and moves them to out if they
-// are elsewhere.
-func addBias(j *job, rows interval, p int, c []float32, ldc int) {
+// finish is the epilogue of the rows' columns c of panel p: bias and activation. It moves them
+// to out if they are elsewhere.
+func finish(j *job, rows interval, p int, c []float32, ldc int) {
 	first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
 	j.tier.Weights.AddBias(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
-	if n := j.linear.n; first+lanes > n {
+	n := min(lanes, j.linear.n-first)
+	if j.activation != nil {
 		for i := range rows.len() {
-			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n-first], c[i*lanes:])
+			row := c[i*ldc:][:n]
+			j.activation(row, row)
+		}
+	}
+	if n < lanes {
+		for i := range rows.len() {
+			copy(j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:n], c[i*lanes:])
 		}
 	}
 }

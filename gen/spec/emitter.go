@@ -5,6 +5,7 @@ type Emitter interface {
 	Gemm(s TileShape, e Epilogue)
 	WeightGemm(s TileShape, b Element)
 	AddBias()
+	BlockEmitter
 	Additive()
 	Softcap()
 	MaskSpan()
@@ -42,6 +43,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 		e.WeightGemm(weights, b)
 	}
 	e.AddBias()
+	emitBlocks(e)
 	e.Additive()
 	e.Softcap()
 	e.MaskSpan()

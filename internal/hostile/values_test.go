@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 
@@ -63,6 +64,9 @@ func init() {
 		typed("no inputs", func(w *world, _ *linear.Linear) *linear.Linear {
 			return must(linear.New(linear.DenseMatrix([]float32{}, 4, 0), nil))
 		}),
+		typed("quantized", func(w *world, _ *linear.Linear) *linear.Linear {
+			return must(linear.NewQuantized(linear.Q8_0, make([]byte, 5*34), 5, 32, nil))
+		}),
 	}
 	known[reflect.TypeFor[*rope.Rope]()] = []change{constant("nil", (*rope.Rope)(nil)), constant("zero", new(rope.Rope))}
 	known[reflect.TypeFor[*kvcache.Cache]()] = []change{constant("nil", (*kvcache.Cache)(nil)), constant("zero", new(kvcache.Cache))}
@@ -109,6 +113,14 @@ func init() {
 			for i := range t.Scores {
 				t.Scores[i] = float32(math.NaN())
 			}
+		}),
+	}
+	known[reflect.TypeFor[io.Writer]()] = []change{
+		typed("nil", func(*world, io.Writer) io.Writer { return nil }),
+		typed("that fails", func(*world, io.Writer) io.Writer {
+			r, w := io.Pipe()
+			r.Close()
+			return w
 		}),
 	}
 	known[reflect.TypeFor[func(int, func(int))]()] = []change{constant("nil", (func(int, func(int)))(nil))}

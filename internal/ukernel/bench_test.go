@@ -2,6 +2,7 @@ package ukernel
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/fallback"
@@ -68,7 +69,7 @@ func benchmarks(w int) (list []benchmark) {
 	list = append(list, benchFunctions()...)
 	list = append(list, benchNorms()...)
 	list = append(list, benchActivations()...)
-	return append(list, benchWeights()...)
+	return slices.Concat(list, benchWeights(), benchBlocks())
 }
 
 func benchGemm(kernel string, w, m, k int, a operand) benchmark {

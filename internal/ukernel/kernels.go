@@ -1,5 +1,7 @@
 package ukernel
 
+import "github.com/attn-go/attn/fallback"
+
 // WeightKernels are the products with packed panels of a linear layer's weights.
 // A panel has PanelLanes columns of Wᵀ.
 type WeightKernels struct {
@@ -9,6 +11,14 @@ type WeightKernels struct {
 
 	// GemmF16 and GemmBF16 are Gemm with a B that is widened to float32 in registers.
 	GemmF16, GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
+
+	// GemmQ8_0, GemmQ4_0 and GemmQ4_1 are Gemm with a B of quantized weights, in blocks as
+	// package fallback defines them. k is a multiple of BlockSteps, and not 0.
+	GemmQ8_0, GemmQ4_0, GemmQ4_1 func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)
+
+	// WidenQ8_0, WidenQ4_0 and WidenQ4_1 convert k rows of such a B of any number of lanes,
+	// a multiple of PanelStep, to float32 without gaps. k is a multiple of BlockSteps.
+	WidenQ8_0, WidenQ4_0, WidenQ4_1 func(dst []float32, b []byte, lanes, k int)
 
 	// AddBias is the epilogue of m rows of a product, in place:
 	//
@@ -26,6 +36,9 @@ const (
 	PanelLanes = 48
 	PanelStep  = 16
 )
+
+// BlockSteps is the number of inputs in a block of quantized weights.
+const BlockSteps = fallback.BlockSteps
 
 // Functions are functions of the contract over slices. dst may be src.
 type Functions struct {

@@ -57,6 +57,9 @@ type Tuning struct {
 	// WidenRows, if not 0, is the largest number of rows for which 16-bit weights are
 	// widened in registers. For more rows they are widened once, before the product.
 	WidenRows int
+
+	// BlockRows is the same for quantized weights: for more rows they are widened once.
+	BlockRows int
 }
 
 // Tile returns the kernels of the narrowest tile with at least n lanes, or those of

@@ -21,6 +21,7 @@ func archTiers() []Tier {
 				FullRows:    16,
 				ThreadFMAs:  2 << 20,
 				WeightSteps: 384,
+				BlockRows:   8,
 			},
 		},
 		{
@@ -33,6 +34,7 @@ func archTiers() []Tier {
 				FullRows:    8,
 				ThreadFMAs:  2 << 20,
 				WeightSteps: 128,
+				BlockRows:   2,
 			},
 		},
 	}

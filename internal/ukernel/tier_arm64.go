@@ -16,6 +16,7 @@ func archTiers() []Tier {
 			SkinnyRows:  8,
 			ThreadFMAs:  1 << 19,
 			WeightSteps: 128,
+			BlockRows:   1,
 			WidenRows:   2, // llvm-mca: FCVTL halves the speed on Neoverse N1, V1 and V2
 		},
 	}}

@@ -14,6 +14,7 @@ func genericTier() Tier {
 			SkinnyRows:  16,
 			ThreadFMAs:  1 << 15,
 			WeightSteps: 128,
+			BlockRows:   1,
 		},
 	}
 }
@@ -46,10 +47,16 @@ var genericKernels = Kernels{
 	},
 	Convert: genericConverters,
 	Weights: WeightKernels{
-		Gemm:     fallback.WeightGemm,
-		GemmF16:  fallback.WeightGemmF16,
-		GemmBF16: fallback.WeightGemmBF16,
-		AddBias:  fallback.AddBias,
+		Gemm:      fallback.WeightGemm,
+		GemmF16:   fallback.WeightGemmF16,
+		GemmBF16:  fallback.WeightGemmBF16,
+		GemmQ8_0:  fallback.WeightGemmQ8_0,
+		GemmQ4_0:  fallback.WeightGemmQ4_0,
+		GemmQ4_1:  fallback.WeightGemmQ4_1,
+		WidenQ8_0: fallback.WidenQ8_0,
+		WidenQ4_0: fallback.WidenQ4_0,
+		WidenQ4_1: fallback.WidenQ4_1,
+		AddBias:   fallback.AddBias,
 	},
 	Norms:       genericNorms,
 	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},

@@ -20,7 +20,13 @@ var referenceWeights = WeightKernels{
 	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
 		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.BF16), ldb, m, k, InputSegment, load)
 	},
-	AddBias: fallback.AddBias,
+	GemmQ8_0:  referenceGemm(fallback.BlockQ8_0),
+	GemmQ4_0:  referenceGemm(fallback.BlockQ4_0),
+	GemmQ4_1:  referenceGemm(fallback.BlockQ4_1),
+	WidenQ8_0: referenceWiden(fallback.BlockQ8_0),
+	WidenQ4_0: referenceWiden(fallback.BlockQ4_0),
+	WidenQ4_1: referenceWiden(fallback.BlockQ4_1),
+	AddBias:   fallback.AddBias,
 }
 
 func widened(b []uint16, widen func(uint16) float32) []float32 {

@@ -7,17 +7,28 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Every function here converts one block. Products are rounded before they are added, by
-// explicit conversions: the same bits on every machine.
+// The functions convert one block, those of types without blocks any number of elements.
+//
+// Products that are added have at most 22 significant bits: 11 of a scale in binary16, 6 of a
+// scale of a group, 5 of an element. So they are exact, and it would not matter if the
+// compiler fused them with the addition. The explicit conversions say that it must not.
 
 func fromF32(dst []float32, b []byte) {
-	dst[0] = math.Float32frombits(binary.LittleEndian.Uint32(b))
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
 }
 
-func fromF16(dst []float32, b []byte) { dst[0] = half(b) }
+func fromF16(dst []float32, b []byte) {
+	for i := range dst {
+		dst[i] = half(b[2*i:])
+	}
+}
 
 func fromBF16(dst []float32, b []byte) {
-	dst[0] = kernel.BF16(binary.LittleEndian.Uint16(b)).Float32()
+	for i := range dst {
+		dst[i] = kernel.BF16(binary.LittleEndian.Uint16(b[2*i:])).Float32()
+	}
 }
 
 // half returns the binary16 at the start of b.

@@ -21,11 +21,12 @@
 // and one of version 1 are errors. This package itself runs on machines of either byte order.
 // A file must fit the address space, and a dimension an int.
 //
-// These are errors too: a key or a tensor that occurs twice, keys longer than 65,535 bytes,
-// tensor names longer than 64 bytes, more than 4 dimensions, arrays nested deeper than 8, an
-// alignment that is not a power of two from 8 on, bools other than 0 and 1, tensors that
-// overlap, and rows that are no whole number of blocks. Gaps between tensors and bytes after
-// the last one are not. Whether strings are UTF-8 is not checked.
+// These are errors too: a key or a tensor that occurs twice, keys that are empty or longer than
+// 65,535 bytes, names of tensors that are empty or longer than 64 bytes, more than 4
+// dimensions, arrays nested deeper than 8, an alignment that is not a power of two from 8 to
+// 2^30, bools other than 0 and 1, tensors that overlap, and rows that are no whole number of
+// blocks. Gaps between tensors and bytes after the last one are not. Whether strings are UTF-8
+// is not checked.
 //
 // A tensor of any type can be found and described. Tensor.Float32 converts the types that its
 // comment lists.

@@ -50,23 +50,24 @@ type entry struct {
 
 // parseMetadata reads n entries. One of them may set the alignment.
 func (f *File) parseMetadata(r *reader, n int) error {
-	f.keys = map[string]int{}
-	for i := range n {
-		if err := f.parseEntry(r, i); err != nil {
+	f.keys = make(map[string]int, n)
+	f.entries = make([]entry, 0, n)
+	for range n {
+		if err := f.parseEntry(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *File) parseEntry(r *reader, i int) error {
-	r.part = fmt.Sprintf("key of metadata entry %d", i)
+func (f *File) parseEntry(r *reader) error {
+	r.part, r.named = "key of a metadata entry", ""
 	at := r.at
 	key, err := r.name(maxKey)
 	if err != nil {
 		return err
 	}
-	r.part = fmt.Sprintf("metadata %q", key)
+	r.part, r.named = "metadata", key
 	if _, twice := f.keys[key]; twice {
 		return r.fail(at, "one", "a second entry with this key")
 	}

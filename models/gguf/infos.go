@@ -22,8 +22,9 @@ type info struct {
 
 // parseInfos reads the descriptions of n tensors.
 func (f *File) parseInfos(r *reader, n int) ([]info, error) {
-	f.names = map[string]int{}
-	var infos []info
+	f.names = make(map[string]int, n)
+	f.tensors = make([]Tensor, 0, n)
+	infos := make([]info, 0, n)
 	for i := range n {
 		t, in, err := f.parseInfo(r, i)
 		if err != nil {
@@ -37,12 +38,12 @@ func (f *File) parseInfos(r *reader, n int) ([]info, error) {
 }
 
 func (f *File) parseInfo(r *reader, i int) (t Tensor, in info, err error) {
-	r.part = fmt.Sprintf("name of tensor %d", i)
+	r.part, r.named = "name of a tensor", ""
 	at := r.at
 	if t.Name, err = r.name(maxTensorName); err != nil {
 		return t, in, err
 	}
-	r.part = fmt.Sprintf("tensor %q", t.Name)
+	r.part, r.named = "tensor", t.Name
 	if _, twice := f.names[t.Name]; twice {
 		return t, in, r.fail(at, "one", "a second tensor of this name")
 	}
@@ -106,7 +107,7 @@ func (r *reader) size(t Tensor, at int) (int, error) {
 // checks that they lie there and do not overlap.
 func (f *File) place(r *reader, infos []info) error {
 	// A file without tensors may end before the padding.
-	r.part = "padding before the data"
+	r.part, r.named = "padding before the data", ""
 	padding := -r.at & (f.alignment - 1)
 	if len(infos) > 0 && padding > r.left() {
 		return r.fail(r.at, fmt.Sprintf("%d", padding), "%d bytes", r.left())
@@ -118,7 +119,7 @@ func (f *File) place(r *reader, infos []info) error {
 	end := uint64(0) // of the tensors so far, from the start of the data
 	for _, in := range infos {
 		t := &f.tensors[in.tensor]
-		r.part = fmt.Sprintf("tensor %q", t.Name)
+		r.part, r.named = "tensor", t.Name
 		if err := f.check(r, in, end); err != nil {
 			return err
 		}

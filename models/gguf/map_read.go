@@ -2,7 +2,10 @@
 
 package gguf
 
-import "io"
+import (
+	"fmt"
+	"io"
+)
 
 // mapFile reads a file, as this system has no mapping that this package uses. unmap is never
 // nil.
@@ -14,7 +17,7 @@ func mapFile(path string) (data []byte, unmap func() error, err error) {
 	defer f.Close()
 	data = make([]byte, size)
 	if _, err := io.ReadFull(f, data); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return data, func() error { return nil }, nil
 }

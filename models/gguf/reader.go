@@ -9,7 +9,9 @@ import (
 type reader struct {
 	data []byte
 	at   int
-	part string // what is being read, for errors
+
+	// What is being read, for errors: a part of the file, and its name if it has one.
+	part, named string
 }
 
 // left returns the number of bytes that have not been read.
@@ -17,7 +19,11 @@ func (r *reader) left() int { return len(r.data) - r.at }
 
 // fail returns an error about the byte at this offset.
 func (r *reader) fail(at int, want, got string, args ...any) error {
-	return &FormatError{Offset: int64(at), Part: r.part, Got: fmt.Sprintf(got, args...), Want: want}
+	part := r.part
+	if r.named != "" {
+		part = fmt.Sprintf("%s %q", part, r.named)
+	}
+	return &FormatError{Offset: int64(at), Part: part, Got: fmt.Sprintf(got, args...), Want: want}
 }
 
 // take returns the next n bytes. They are part of the file.

@@ -50,6 +50,10 @@ func (t Tensor) Float32() ([]float32, error) {
 		return nil, t.fail(fmt.Sprintf("shape %d and %d bytes of data", t.Shape, len(t.Data)), fmt.Sprintf("%d bytes", size))
 	}
 	dst := make([]float32, n)
+	if l.elements == 1 {
+		l.convert(dst, t.Data)
+		return dst, nil
+	}
 	for i, block := 0, 0; i < n; i, block = i+l.elements, block+l.bytes {
 		l.convert(dst[i:i+l.elements], t.Data[block:block+l.bytes])
 	}

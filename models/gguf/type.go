@@ -40,6 +40,8 @@ const (
 	TQ1_0   Type = 34
 	TQ2_0   Type = 35
 	MXFP4   Type = 39
+	NVFP4   Type = 40
+	Q1_0    Type = 41
 )
 
 // A layout says how a type stores elements: in blocks of so many, which take so many bytes.
@@ -47,7 +49,7 @@ type layout struct {
 	name     string
 	elements int
 	bytes    int
-	convert  func(dst []float32, block []byte) // one block; nil if the type is not supported
+	convert  func(dst []float32, src []byte) // see convert.go; nil if the type is not supported
 }
 
 // layouts has the zero layout where no type is defined.
@@ -84,6 +86,8 @@ var layouts = [...]layout{
 	TQ1_0:   {"TQ1_0", 256, 54, nil},
 	TQ2_0:   {"TQ2_0", 256, 66, nil},
 	MXFP4:   {"MXFP4", 32, 17, nil},
+	NVFP4:   {"NVFP4", 64, 36, nil},
+	Q1_0:    {"Q1_0", 128, 18, nil},
 }
 
 // layout returns the layout of the type, the zero layout if the type is not defined.

@@ -54,8 +54,8 @@ func linearRows(ctx context.Context, c *Config, many, few *[]string) error {
 		if s.isSkinny() {
 			rows = few
 		}
-		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16} {
-			l, err := newLinearLayer(s, dtype)
+		for _, w := range linearWeights {
+			l, err := newLinearLayer(s, w)
 			if err != nil {
 				return err
 			}
@@ -76,29 +76,66 @@ func linearRows(ctx context.Context, c *Config, many, few *[]string) error {
 	return nil
 }
 
+// linearWeights are the types of weights that are measured.
+var linearWeights = []linearType{
+	{"float32", 4, floatLayer},
+	{"float16", 2, halfLayer},
+	{"Q8_0", 34.0 / 32, quantizedLayer(linear.Q8_0, 34)},
+	{"Q4_0", 18.0 / 32, quantizedLayer(linear.Q4_0, 18)},
+	{"Q4_1", 20.0 / 32, quantizedLayer(linear.Q4_1, 20)},
+}
+
+// A linearType is a type of weights, its bytes per weight, and how to make a layer of it.
+type linearType struct {
+	name  string
+	bytes float64
+	layer func(n, k int, bias []float32) (*linear.Linear, error)
+}
+
+func floatLayer(n, k int, bias []float32) (*linear.Linear, error) {
+	return linear.New(linear.DenseMatrix(numbers.Normals(n*k), n, k), bias)
+}
+
+func halfLayer(n, k int, bias []float32) (*linear.Linear, error) {
+	halves := make([]kernel.F16, n*k)
+	for i, x := range numbers.Normals(n * k) {
+		halves[i] = numeric.ToF16(x)
+	}
+	return linear.New(linear.DenseMatrix(halves, n, k), bias)
+}
+
+// quantizedLayer returns a function that makes a layer of blocks with arbitrary integers and
+// small scales.
+func quantizedLayer(f linear.Format, blockBytes int) func(n, k int, bias []float32) (*linear.Linear, error) {
+	return func(n, k int, bias []float32) (*linear.Linear, error) {
+		data := make([]byte, n*k/32*blockBytes)
+		for i := range data {
+			data[i] = byte(i * 167 >> 3)
+		}
+		for i := 0; i < len(data); i += blockBytes {
+			data[i+1] = byte(numeric.ToF16(0x1p-7) >> 8)
+			if f == linear.Q4_1 {
+				data[i+3] = data[i+1]
+			}
+		}
+		return linear.NewQuantized(f, data, n, k, bias)
+	}
+}
+
 // A linearLayer is a linear layer with its input and output.
 type linearLayer struct {
 	linearShape
-	dtype  kernel.DType
-	linear *linear.Linear
-	x, out linear.Matrix
-	bytes  int             // of the weights
-	reader *machine.Reader // of as much memory, for a skinny shape
+	weights string
+	linear  *linear.Linear
+	x, out  linear.Matrix
+	bytes   int             // of the weights
+	reader  *machine.Reader // of as much memory, for a skinny shape
 }
 
-func newLinearLayer(s linearShape, dtype kernel.DType) (*linearLayer, error) {
-	l := &linearLayer{linearShape: s, dtype: dtype, bytes: 4 * s.n * s.k}
-	w, bias := numbers.Normals(s.n*s.k), numbers.Normals(s.n)
-	weights := linear.DenseMatrix(w, s.n, s.k)
-	if dtype == kernel.Float16 {
-		halves := make([]kernel.F16, len(w))
-		for i, x := range w {
-			halves[i] = numeric.ToF16(x)
-		}
-		weights, l.bytes = linear.DenseMatrix(halves, s.n, s.k), 2*s.n*s.k
-	}
+func newLinearLayer(s linearShape, w linearType) (*linearLayer, error) {
+	l := &linearLayer{linearShape: s, weights: w.name, bytes: int(w.bytes * float64(s.n*s.k))}
 	var err error
-	if l.linear, err = linear.New(weights, bias); err != nil {
+	if l.linear, err = w.layer(s.n, s.k, numbers.Normals(s.n)); err != nil {
 		return nil, err
 	}
 	l.x = linear.DenseMatrix(numbers.Normals(s.rows*s.k), s.rows, s.k)
@@ -125,6 +162,6 @@ func (l *linearLayer) measure(ctx context.Context, tier string, threads int, p *
 	if l.isSkinny() {
 		rate = float64(l.bytes) / ns
 	}
-	return fmt.Sprintf("%v\t%v\t%s\t%d\t%s\t%.1f\t%.1f\t%.1f%%", l.linearShape, l.dtype, tier, threads, table.Duration(ns),
+	return fmt.Sprintf("%v\t%s\t%s\t%d\t%s\t%.1f\t%.1f\t%.1f%%", l.linearShape, l.weights, tier, threads, table.Duration(ns),
 		rate, limits, math.Round(1000*rate/limits)/10), nil
 }

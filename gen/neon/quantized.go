@@ -1,0 +1,330 @@
+package neon
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// Products with quantized weights, one row of A after the other, see amd64/quantized.go. The
+// panel is taken segment by segment, and a segment half by half of its lanes: 6 accumulators,
+// 6 scales and 6 minima, and the rest for making weights.
+
+const (
+	halfLanes   = spec.PanelLanes / 2
+	halfVectors = halfLanes / vecLanes
+)
+
+// A blockGemmer emits one product.
+type blockGemmer struct {
+	*neon
+	format spec.BlockFormat
+
+	p, scales, numbers, far a64.GP // in the row of A, in the panel, to prefetch
+	cs, count, left         a64.GP // count: of iterations; left: steps of the segment
+	acc, d, m               []a64.Vec
+}
+
+func (g *neon) WeightGemmQ(q spec.BlockFormat) {
+	g.function(spec.WeightGemmQ(q))
+	t := &blockGemmer{neon: g, format: q, p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), left: g.GP()}
+	a, c, m, rs, ldc := g.slice("a"), g.slice("c"), g.num("m"), g.stride("rs"), g.stride("ldc")
+	t.cs = g.stride("cs")
+	block, start, left, steps, adds, lane := g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
+	t.acc = g.Vecs(halfVectors)
+	loop.AnyTimes(g, m, "row", "done", false, func() {
+		g.Load(g.Base("b"), block)
+		g.Load(g.Param("k"), left)
+		g.Load(g.Param("load"), adds)
+		g.Op("MOVD", a, start)
+		g.Label("segment")
+		g.Op("MOVD", spec.InputSegment, steps)
+		g.Op("CMP", steps, left)
+		g.Op("CSEL", a64.LT, left, steps, steps)
+		g.Op("SUB", steps, left, left)
+		g.Op("MOVD", 0, lane)
+		g.Label("half")
+		t.half(block, lane, start, steps)
+		t.sum(c, lane, adds)
+		g.Op("ADD", halfLanes, lane, lane)
+		g.Op("CMP", spec.PanelLanes, lane)
+		g.Jump("BLT", "half")
+		g.Op("MOVD", t.p, start)
+		g.Op("SUB", 2*halfLanes, t.scales, block)
+		g.Op("MOVD", 1, adds)
+		g.Jump("CBNZ", "segment", left)
+		g.Op("ADD", rs, a, a)
+		g.Op("ADD", ldc, c, c)
+	})
+	g.Return()
+}
+
+// half emits the chains of a segment for the lanes from lane on.
+func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
+	t.Op("MOVD", start, t.p)
+	t.Op("ADD", lane.Shl(1), block, t.scales)
+	t.Op("ADD", spec.PanelLanes*t.format.HeaderBytes(), block, t.numbers)
+	if t.format == spec.Q8_0 {
+		t.Op("ADD", lane, t.numbers, t.numbers)
+	} else {
+		t.Op("ADD", lane.Shl(2), t.numbers, t.numbers)
+	}
+	for _, v := range t.acc {
+		t.zero(v)
+	}
+	t.Op("MOVD", steps, t.left)
+	t.Label("block")
+	t.Scope(func() {
+		t.d = t.halves(0)
+		if t.format == spec.Q8_0 {
+			t.eightBits()
+			return
+		}
+		if t.format == spec.Q4_1 {
+			t.m = t.halves(2 * spec.PanelLanes)
+		} else {
+			t.m = t.Vecs(halfVectors)
+			eight := t.broadcast(math.Float32bits(-8))
+			for v, m := range t.m {
+				t.FMUL(m, t.d[v], eight)
+			}
+			t.Free(eight)
+		}
+		t.fourBits()
+	})
+	size := t.format.BlockBytes(spec.PanelLanes)
+	t.Op("ADD", size, t.scales, t.scales)
+	t.Op("ADD", size, t.numbers, t.numbers)
+	t.Op("SUBS", spec.BlockSteps, t.left, t.left)
+	t.Jump("BNE", "block")
+}
+
+// sum adds the accumulators to C, unless they are the first ones.
+func (t *blockGemmer) sum(c, lane, adds a64.GP) {
+	t.Op("ADD", lane.Shl(2), c, t.count)
+	t.Jump("CBZ", "store", adds)
+	t.Scope(func() {
+		old := t.Vecs(halfVectors)
+		for v, x := range old {
+			t.load(a64.At(t.count, v*vecBytes), x)
+			t.FADD(t.acc[v], t.acc[v], x)
+		}
+	})
+	t.Label("store")
+	for v, x := range t.acc {
+		t.store(x, a64.At(t.count, v*vecBytes))
+	}
+}
+
+// halves loads binary16 of half of the lanes, from a distance after the scales.
+func (t *blockGemmer) halves(after int) []a64.Vec {
+	xs := t.Vecs(halfVectors)
+	for v := 0; v < halfVectors; v += 2 {
+		t.load(a64.At(t.scales, after+v*vecBytes/2), xs[v])
+		t.FCVTL2(xs[v+1], xs[v])
+		t.FCVTL(xs[v], xs[v])
+	}
+	return xs
+}
+
+// step emits a step: weight makes vector v of the weights.
+func (t *blockGemmer) step(x a64.Vec, weight func(v int) a64.Vec) {
+	t.Op("FMOVS", a64.At(t.p, 0), x)
+	t.Op("ADD", t.cs, t.p, t.p)
+	for v, acc := range t.acc {
+		t.FMLALane(acc, weight(v), x.S(0))
+	}
+}
+
+const blockAhead = 2048 // bytes
+
+// prefetch prefetches two lines of what lies blockAhead of far.
+func (t *blockGemmer) prefetch() {
+	for i := range 2 {
+		t.Op("PRFM", a64.At(t.far, blockAhead+i*spec.LineBytes), hint("PLDL1KEEP"))
+	}
+}
+
+// eightBits emits the steps of a block of int8, two per iteration.
+func (t *blockGemmer) eightBits() {
+	const unrolled = 2
+	w := t.newWidener(spec.Int8)
+	bytes, half, tos, xs := t.Vecs(2), t.Vec(), t.Vecs(2), t.Vecs(unrolled)
+	q := t.far
+	t.Op("MOVD", t.numbers, q)
+	t.Op("MOVD", spec.BlockSteps/unrolled, t.count)
+	loop.Times(t.neon, t.count, "step", func() {
+		for i, x := range xs {
+			t.load(a64.At(q, i*spec.PanelLanes), bytes[0])
+			t.Op("FMOVD", a64.At(q, i*spec.PanelLanes+vecBytes), bytes[1])
+			w.prepare(bytes...)
+			t.step(x, func(v int) a64.Vec {
+				return w.widen(bytes[v/4], v%4, half, tos[v%2], t.d[v])
+			})
+		}
+		t.prefetch()
+		t.Op("ADD", unrolled*spec.PanelLanes, q, q)
+	})
+}
+
+// fourBits takes the numbers of 7 positions in a word where they are: masked, number j is
+// q·16^j, and its scale is d·16^-j, exactly. The last one, whose upper bit is a sign, is
+// shifted.
+func (t *blockGemmer) fourBits() {
+	mask, factor, x := t.broadcast(15), t.broadcast(math.Float32bits(0x1p-4)), t.Vec()
+	qs, ws := t.Vecs(3), t.Vecs(3)
+	position := func(number func(q a64.Vec)) {
+		for i := range spec.WordSteps {
+			t.step(x, func(v int) a64.Vec {
+				q, w := qs[v%3], ws[v%3]
+				t.load(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*vecLanes)), q)
+				number(q)
+				t.SCVTF(q, q)
+				t.Op("VMOV", t.m[v].B16(), w.B16())
+				t.Op("VFMLA", t.d[v].S4(), q.S4(), w.S4())
+				return w
+			})
+		}
+	}
+	t.Op("MOVD", t.numbers, t.far)
+	t.Op("MOVD", spec.BlockSteps/spec.WordSteps-1, t.count)
+	loop.Times(t.neon, t.count, "step", func() {
+		position(func(q a64.Vec) { t.Op("VAND", mask.B16(), q.B16(), q.B16()) })
+		t.prefetch()
+		t.Op("ADD", 2*spec.LineBytes, t.far, t.far)
+		t.Op("VSHL", 4, mask.S4(), mask.S4())
+		for _, d := range t.d {
+			t.FMUL(d, d, factor)
+		}
+	})
+	t.Op("MOVD", math.Float32bits(0x1p28), t.count)
+	t.Op("VDUP", t.count, factor.S4())
+	for _, d := range t.d {
+		t.FMUL(d, d, factor)
+	}
+	position(func(q a64.Vec) { t.Op("VUSHR", 28, q.S4(), q.S4()) })
+}
+
+// WeightWidenQ converts block by block, and in a block 16 lanes after the other.
+func (g *neon) WeightWidenQ(q spec.BlockFormat) {
+	g.function(spec.WeightWidenQ(q))
+	dst, block, lanes, k := g.slice("dst"), g.slice("b"), g.num("lanes"), g.num("k")
+	row, lane := g.GP(), g.GP()
+	w := &blockWidener{neon: g, format: q, row: row, lanes: lanes, numbers: g.GP(), to: g.GP(), count: g.GP(), scales: g.GP()}
+	g.JumpIfZero(k, "done")
+	g.Op("LSL", 2, lanes, row)
+	g.Label("block")
+	g.Op("MOVD", 0, lane)
+	g.Label("lanes")
+	g.Op("ADD", lane.Shl(1), block, w.scales)
+	g.Op("ADD", lane.Shl(2), dst, w.to)
+	g.Scope(func() { w.lanes16(block, lane) })
+	g.Op("ADD", 16, lane, lane)
+	g.Op("CMP", lanes, lane)
+	g.Jump("BLT", "lanes")
+	g.Op("ADD", row.Shl(5), dst, dst) // BlockSteps rows
+	g.Op("MOVD", q.BlockBytes(1), w.count)
+	g.Op("MUL", lanes, w.count, w.count)
+	g.Op("ADD", w.count, block, block)
+	g.CountDown(k, spec.BlockSteps, "block")
+	g.Label("done")
+	g.Return()
+}
+
+// A blockWidener converts 16 lanes of a block.
+type blockWidener struct {
+	*neon
+	format                     spec.BlockFormat
+	row, lanes                 a64.GP // row in bytes
+	scales, numbers, to, count a64.GP
+}
+
+func (w *blockWidener) lanes16(block, lane a64.GP) {
+	d := w.halves(w.scales)
+	if w.format == spec.Q8_0 {
+		w.Op("ADD", w.lanes.Shl(1), block, w.numbers)
+		w.Op("ADD", lane, w.numbers, w.numbers)
+		w.eightBits(d)
+		return
+	}
+	w.Op("ADD", w.lanes.Shl(1), block, w.numbers)
+	var m []a64.Vec
+	if w.format == spec.Q4_1 {
+		w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
+		w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
+		m = w.halves(w.scales)
+	} else {
+		m = w.Vecs(4)
+		eight := w.broadcast(math.Float32bits(-8))
+		for v := range m {
+			w.FMUL(m[v], d[v], eight)
+		}
+	}
+	w.Op("ADD", lane.Shl(2), w.numbers, w.numbers)
+	w.fourBits(d, m)
+}
+
+// halves loads 16 binary16.
+func (w *blockWidener) halves(p a64.GP) []a64.Vec {
+	xs := w.Vecs(4)
+	for v := 0; v < 4; v += 2 {
+		w.load(a64.At(p, v*vecBytes/2), xs[v])
+		w.FCVTL2(xs[v+1], xs[v])
+		w.FCVTL(xs[v], xs[v])
+	}
+	return xs
+}
+
+// store stores 16 floats and goes to the next row.
+func (w *blockWidener) store(xs []a64.Vec) {
+	for v, x := range xs {
+		w.store1(x, v)
+	}
+	w.Op("ADD", w.row, w.to, w.to)
+}
+
+func (w *blockWidener) store1(x a64.Vec, v int) { w.neon.store(x, a64.At(w.to, v*vecBytes)) }
+
+func (w *blockWidener) eightBits(d []a64.Vec) {
+	widener, bytes, half, xs := w.newWidener(spec.Int8), w.Vec(), w.Vec(), w.Vecs(4)
+	w.Op("MOVD", spec.BlockSteps, w.count)
+	loop.Times(w.neon, w.count, "step", func() {
+		w.load(a64.At(w.numbers, 0), bytes)
+		w.Op("ADD", w.lanes, w.numbers, w.numbers)
+		widener.prepare(bytes)
+		for v, x := range xs {
+			widener.widen(bytes, v, half, x, d[v])
+		}
+		w.store(xs)
+	})
+}
+
+// fourBits goes through the steps with the same word, which lie 4 rows apart, before it goes to
+// the next word.
+func (w *blockWidener) fourBits(d, m []a64.Vec) {
+	mask, words, xs, q := w.broadcast(15), w.Vecs(4), w.Vecs(4), w.Vec()
+	first := w.scales
+	w.Op("MOVD", w.to, first)
+	for i := range spec.WordSteps {
+		for v, x := range words {
+			w.load(a64.At(w.numbers, v*vecBytes), x)
+		}
+		w.Op("ADD", w.row, w.numbers, w.numbers)
+		w.Op("MOVD", spec.BlockSteps/spec.WordSteps, w.count)
+		loop.Times(w.neon, w.count, []string{"step0", "step1", "step2", "step3"}[i], func() {
+			for v, x := range xs {
+				w.Op("VAND", mask.B16(), words[v].B16(), q.B16())
+				w.Op("VUSHR", 4, words[v].S4(), words[v].S4())
+				w.SCVTF(q, q)
+				w.Op("VMOV", m[v].B16(), x.B16())
+				w.Op("VFMLA", d[v].S4(), q.S4(), x.S4())
+				w.store1(x, v)
+			}
+			w.Op("ADD", w.row.Shl(2), w.to, w.to)
+		})
+		w.Op("ADD", w.row, first, first)
+		w.Op("MOVD", first, w.to)
+	}
+}

@@ -1,0 +1,61 @@
+package spec
+
+import "fmt"
+
+// A BlockFormat is a format of quantized weights, see package fallback.
+type BlockFormat int
+
+const (
+	Q8_0 BlockFormat = iota
+	Q4_0
+	Q4_1
+)
+
+// BlockFormats lists all of them.
+var BlockFormats = []BlockFormat{Q8_0, Q4_0, Q4_1}
+
+// PanelLanes is the width of a packed panel of weights.
+const PanelLanes = 48
+
+const (
+	BlockSteps = 32 // steps of a block
+	WordSteps  = 4  // words of a lane in a block of 4-bit numbers, and the distance of the steps in a word
+)
+
+func (q BlockFormat) String() string { return [...]string{"Q8_0", "Q4_0", "Q4_1"}[q] }
+
+// Bits is the size of a number.
+func (q BlockFormat) Bits() int { return [...]int{8, 4, 4}[q] }
+
+// HeaderBytes is the size of the scales and minima of a lane in a block.
+func (q BlockFormat) HeaderBytes() int { return [...]int{2, 2, 4}[q] }
+
+// BlockBytes is the size of a block of a number of lanes.
+func (q BlockFormat) BlockBytes(lanes int) int {
+	return lanes * (q.HeaderBytes() + BlockSteps*q.Bits()/8)
+}
+
+// WeightGemmQ is the product with a packed panel of quantized weights.
+func WeightGemmQ(q BlockFormat) Function {
+	return Function{WeightTable, fmt.Sprintf("WeightGemm%v", q), "(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)",
+		fmt.Sprintf("is WeightGemm for a packed panel of quantized weights, %v. k is a multiple of %d, and not 0.", q, BlockSteps)}
+}
+
+// WeightWidenQ widens a packed panel of quantized weights.
+func WeightWidenQ(q BlockFormat) Function {
+	return Function{WeightTable, fmt.Sprintf("WeightWiden%v", q), "(dst []float32, b []byte, lanes, k int)",
+		fmt.Sprintf("converts k rows of a packed panel of quantized weights, %v, to float32. lanes is a multiple of 16, k one of %d.", q, BlockSteps)}
+}
+
+// A BlockEmitter emits the kernels for quantized weights.
+type BlockEmitter interface {
+	WeightGemmQ(q BlockFormat)
+	WeightWidenQ(q BlockFormat)
+}
+
+func emitBlocks(e BlockEmitter) {
+	for _, q := range BlockFormats {
+		e.WeightGemmQ(q)
+		e.WeightWidenQ(q)
+	}
+}

@@ -1,0 +1,200 @@
+package ukernel
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/testutil"
+)
+
+type (
+	blockGemm  = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)
+	blockWiden = func(dst []float32, b []byte, lanes, k int)
+)
+
+// referenceGemm is the product with a packed panel of quantized weights, straight from the
+// definition.
+func referenceGemm(f fallback.BlockFormat) blockGemm {
+	return func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+		wide := make([]float32, k*PanelLanes)
+		referenceWiden(f)(wide, b, PanelLanes, k)
+		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, wide, PanelLanes, m, k, InputSegment, load)
+	}
+}
+
+func referenceWiden(f fallback.BlockFormat) blockWiden {
+	return func(dst []float32, b []byte, lanes, k int) {
+		for x := range k {
+			for lane := range lanes {
+				dst[x*lanes+lane] = f.Weight(b[x/BlockSteps*f.Bytes(lanes):], lanes, x%BlockSteps, lane)
+			}
+		}
+	}
+}
+
+// gemmOf and widenOf are the kernels of a format.
+func (k *WeightKernels) gemmOf(f fallback.BlockFormat) *blockGemm {
+	return []*blockGemm{&k.GemmQ8_0, &k.GemmQ4_0, &k.GemmQ4_1}[f]
+}
+
+func (k *WeightKernels) widenOf(f fallback.BlockFormat) *blockWiden {
+	return []*blockWiden{&k.WidenQ8_0, &k.WidenQ4_0, &k.WidenQ4_1}[f]
+}
+
+// A blockCase is a call of a product with a packed panel of quantized weights.
+type blockCase struct {
+	format fallback.BlockFormat
+	load   bool
+	gemmCase
+}
+
+func (c blockCase) String() string { return fmt.Sprintf("load=%v %v", c.load, c.gemmCase) }
+
+func blockCases(f fallback.BlockFormat) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for a := range operands {
+			for _, k := range []int{32, 64, 96, 128, 160, 256, 288} { // one segment to three, whole or not
+				for _, m := range upTo(9, 12) {
+					i := len(list)
+					list = append(list, blockCase{f, i%3 == 0, gemmCase{gemmFromZero, m, k, InputSegment, a, 0, i % 2 * 5, testutil.KindOf(i)}})
+				}
+			}
+		}
+		return list
+	}
+}
+
+func (c blockCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	rs, cs := c.a.strides(c.m, c.k)
+	ldc := PanelLanes + c.gapC
+	a := c.operand(mem, r, rs, cs)
+	out := mem.Matrix("c", c.m, PanelLanes, ldc, testutil.Canary)
+	c.values.Fill(r, out, c.m, PanelLanes, ldc)
+	b := randomBlocks(mem, r, c.format, c.values, PanelLanes, c.k)
+	return func(p *kernelSet) { (*p.Weights.gemmOf(c.format))(out, ldc, a, rs, cs, b, c.m, c.k, c.load) }
+}
+
+// randomBlocks returns a packed panel of random numbers. Its scales and minima are any
+// binary16 if the values are not finite, else below 2.
+func randomBlocks(mem *testutil.Arena, r *testutil.Rand, f fallback.BlockFormat, values testutil.Kind, lanes, k int) []byte {
+	panel := testutil.Slice[byte](mem, "b", k/BlockSteps*f.Bytes(lanes))
+	for i := range panel {
+		panel[i] = byte(r.Uint64() >> 40)
+	}
+	halves := 1
+	if f == fallback.BlockQ4_1 {
+		halves = 2
+	}
+	for block := panel; len(block) > 0; block = block[f.Bytes(lanes):] {
+		for i := range halves * lanes {
+			half := uint16(r.Uint64() >> 40)
+			if values != testutil.NonFinite {
+				half &^= 0x4000
+			}
+			binary.LittleEndian.PutUint16(block[2*i:], half)
+		}
+	}
+	return panel
+}
+
+// A blockWidenCase is a call of the conversion of a packed panel.
+type blockWidenCase struct {
+	format   fallback.BlockFormat
+	lanes, k int
+	values   testutil.Kind
+}
+
+func (c blockWidenCase) String() string {
+	return fmt.Sprintf("lanes=%d k=%d of %v", c.lanes, c.k, c.values)
+}
+
+func blockWidenCases(f fallback.BlockFormat) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for v := range testutil.Kinds {
+			for lanes := PanelStep; lanes <= PanelLanes; lanes += PanelStep {
+				for k := 0; k <= 5*BlockSteps; k += BlockSteps {
+					list = append(list, blockWidenCase{f, lanes, k, v})
+				}
+			}
+		}
+		return list
+	}
+}
+
+func (c blockWidenCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	dst := mem.Vector("dst", c.lanes*c.k, testutil.Canary)
+	b := randomBlocks(mem, r, c.format, c.values, c.lanes, c.k)
+	return func(p *kernelSet) { (*p.Weights.widenOf(c.format))(dst, b, c.lanes, c.k) }
+}
+
+var blockMutants = []mutant{
+	{"Weights.GemmQ8_0", "what c holds does not count", func(p *kernelSet) { ignoreC(&p.Weights.GemmQ8_0) }},
+	{"Weights.GemmQ4_0", "the second segment is left out", func(p *kernelSet) {
+		gemm := p.Weights.GemmQ4_0
+		p.Weights.GemmQ4_0 = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+			gemm(c, ldc, a, rs, cs, b, m, min(k, InputSegment), load)
+		}
+	}},
+	{"Weights.GemmQ4_1", "the last row is not written", func(p *kernelSet) {
+		gemm := p.Weights.GemmQ4_1
+		p.Weights.GemmQ4_1 = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+			gemm(c, ldc, a, rs, cs, b, m-m/2, k, load)
+		}
+	}},
+	{"Weights.WidenQ8_0", "numbers have no sign", func(p *kernelSet) {
+		widen := p.Weights.WidenQ8_0
+		p.Weights.WidenQ8_0 = func(dst []float32, b []byte, lanes, k int) {
+			widen(dst, b, lanes, k)
+			for i := range dst {
+				dst[i] = max(dst[i], -dst[i])
+			}
+		}
+	}},
+	{"Weights.WidenQ4_0", "the last block is that of another panel", func(p *kernelSet) {
+		widen := p.Weights.WidenQ4_0
+		p.Weights.WidenQ4_0 = func(dst []float32, b []byte, lanes, k int) {
+			widen(dst, b, lanes, k)
+			if k > BlockSteps {
+				copy(dst[(k-BlockSteps)*lanes:], dst[:BlockSteps*lanes])
+			}
+		}
+	}},
+	{"Weights.WidenQ4_1", "a minimum is left out", func(p *kernelSet) {
+		widen := p.Weights.WidenQ4_1
+		p.Weights.WidenQ4_1 = func(dst []float32, b []byte, lanes, k int) {
+			widen(dst, b, lanes, k)
+			for x := 0; x < k; x++ {
+				dst[x*lanes] = fallback.BlockQ4_1.Weight(b[x/BlockSteps*fallback.BlockQ4_1.Bytes(lanes):], lanes, x%BlockSteps, lanes-1)
+			}
+		}
+	}},
+}
+
+func ignoreC(gemm *blockGemm) {
+	real := *gemm
+	*gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
+		real(c, ldc, a, rs, cs, b, m, k, false)
+	}
+}
+
+// benchBlocks multiplies one row and four by a packed panel that is in cache, and widens it.
+func benchBlocks() (list []benchmark) {
+	const k = 1536
+	panel := make([]byte, k/BlockSteps*fallback.BlockQ8_0.Bytes(PanelLanes))
+	wide := make([]float32, k*PanelLanes)
+	for f, name := range []string{"Q8_0", "Q4_0", "Q4_1"} {
+		f := fallback.BlockFormat(f)
+		b := panel[:k/BlockSteps*f.Bytes(PanelLanes)]
+		for _, m := range []int{1, 2, 4} {
+			a, c := testutil.Floats(m*k), make([]float32, m*PanelLanes)
+			list = append(list, benchmark{"Weights.Gemm" + name, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*PanelLanes), float64(len(b)), func(p *kernelSet) {
+				(*p.Weights.gemmOf(f))(c, PanelLanes, a, k, 1, b, m, k, false)
+			}})
+		}
+		list = append(list, benchmark{"Weights.Widen" + name, fmt.Sprintf("k=%d", k), 0, float64(len(b)), func(p *kernelSet) {
+			(*p.Weights.widenOf(f))(wide, b, PanelLanes, k)
+		}})
+	}
+	return list
+}

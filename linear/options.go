@@ -1,0 +1,57 @@
+package linear
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Options are the settings of one call of a Linear.
+type Options struct {
+	kernel.Exec // changes no bit of the result
+
+	// Activation is applied to the outputs while they are in cache. The result has the bits
+	// of the function of package activation, which do not tell one NaN from another.
+	Activation Activation
+}
+
+// An Activation is a function of package activation.
+type Activation int
+
+// The activations. The zero value is none.
+const (
+	None Activation = iota
+	SiLU
+	GELU     // with the error function
+	GELUTanh // with tanh
+)
+
+// String returns the activation's name.
+func (a Activation) String() string {
+	if a < None || a > GELUTanh {
+		return fmt.Sprintf("Activation(%d)", int(a))
+	}
+	return [...]string{"None", "SiLU", "GELU", "GELUTanh"}[a]
+}
+
+func (a Activation) check() *check.Failure {
+	if a < None || a > GELUTanh {
+		return &check.Failure{Arg: "Options.Activation", Got: a.String(), Want: "None, SiLU, GELU or GELUTanh"}
+	}
+	return nil
+}
+
+// kernel returns the function over slices, nil for None.
+func (a Activation) kernel(t *ukernel.Tier) func(dst, src []float32) {
+	switch a {
+	case SiLU:
+		return t.Activations.SiLU
+	case GELU:
+		return t.Activations.GELU
+	case GELUTanh:
+		return t.Activations.GELUTanh
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package linear
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Format is a format of quantized weights: integers with a scale d, and perhaps a minimum
+// m, for every 32 neighbouring inputs of an output. They are those of the [GGUF] file format.
+//
+// [GGUF]: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+type Format int
+
+// The formats. A block of 32 weights is d and m as binary16, little-endian, followed by the
+// integers q. Byte i of 16 holds those of weights i, in its lower half, and i+16.
+const (
+	Q8_0 Format = 1 + iota // 34 bytes: d, 32 int8; a weight is d·q
+	Q4_0                   // 18 bytes: d, 16 bytes; a weight is d·q - 8d
+	Q4_1                   // 20 bytes: d, m, 16 bytes; a weight is d·q + m
+)
+
+// String returns the format's name in GGUF files.
+func (f Format) String() string {
+	if f < Q8_0 || f > Q4_1 {
+		return fmt.Sprintf("Format(%d)", int(f))
+	}
+	return [...]string{"Q8_0", "Q4_0", "Q4_1"}[f-Q8_0]
+}
+
+// blocks is the format as the kernels know it.
+func (f Format) blocks() fallback.BlockFormat { return fallback.BlockFormat(f - Q8_0) }
+
+// NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
+// numbers or nil for none. data has the blocks of one output after those of another, K/32 of
+// them each; K is a positive multiple of 32. All is copied, and data is not needed any more.
+//
+// A weight is d·q, or fma(d, q, m), where m is -8d for Q4_0: rounded to float32 once, and
+// exact but for Q4_1. The layer has the bits of [New] on these weights as float32, with any
+// number of rows. It takes as much memory as data. A call with few rows mostly waits for
+// that memory. A call with many rows takes as long as with float32.
+//
+// Bad input is a [*kernel.ArgumentError]. So are weights that do not fit memory or the memory
+// limit of the program (GOMEMLIMIT) once they are packed.
+func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear, error) {
+	if f := checkQuantized(format, data, n, k, bias); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	l := &Linear{n: n, k: k, format: format}
+	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
+	row := l.blockBytes(1)
+	l.eachPanel(func(p int) {
+		first := p * ukernel.PanelLanes
+		format.blocks().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
+	})
+	l.bias = l.paddedBias(bias)
+	return l, nil
+}
+
+// checkQuantized reports the first argument of NewQuantized that does not fit.
+func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check.Failure {
+	if format < Q8_0 || format > Q4_1 {
+		return &check.Failure{Arg: "format", Got: format.String(), Want: "Q8_0, Q4_0 or Q4_1"}
+	}
+	if n < 0 {
+		return &check.Failure{Arg: "n", Got: fmt.Sprint(n), Want: "at least 0"}
+	}
+	if k <= 0 || k%ukernel.BlockSteps != 0 {
+		return &check.Failure{Arg: "k", Got: fmt.Sprint(k), Want: "a positive multiple of 32, the weights of a block"}
+	}
+	if want := ints.MulSat(n, ints.MulSat(k/ukernel.BlockSteps, format.blocks().Bytes(1))); len(data) != want {
+		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
+	}
+	if f := checkBias(bias, n); f != nil {
+		return f
+	}
+	if !hugepages.Fits(ints.AddSat(len(data), ints.MulSat(ukernel.PanelStep, k)), 1) {
+		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: "a size that fits memory and the memory limit of the program"}
+	}
+	return nil
+}
+
+// Format returns the format of quantized weights, or 0 if they are not quantized.
+func (l *Linear) Format() Format { return l.format }
+
+// blockBytes is the size of the blocks of some lanes, for all inputs.
+func (l *Linear) blockBytes(lanes int) int {
+	return l.k / ukernel.BlockSteps * l.format.blocks().Bytes(lanes)
+}
+
+// panelBlocks are the blocks of panel p.
+func (l *Linear) panelBlocks(p int) []byte {
+	return l.blocks[l.blockBytes(p*ukernel.PanelLanes):][:l.blockBytes(l.panelWidth(p))]
+}
+
+// Rows writes rows of the weights to out, as float32:
+//
+//	out [len(rows), K]  float32, overwritten; its rows are contiguous
+//	rows                outputs of the layer, from 0 to N-1
+//
+// That is the look-up of embeddings, from the memory of a layer that shares its weights with
+// them. A NaN is 0x7FC00000.
+//
+// An error is a [*kernel.ArgumentError], and leaves out untouched.
+func (l *Linear) Rows(out Matrix, rows []int32) error {
+	if f := l.checkRows(&out, rows); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	if len(rows) == 0 || l.k == 0 {
+		return nil
+	}
+	if view.Races {
+		out.announce(view.Write)
+	}
+	for i, row := range rows {
+		n := min(max(int(row), 0), l.n-1) // rows may have changed since they were checked
+		l.row(out.f32[i*out.rowStride:][:l.k], n)
+	}
+	return nil
+}
+
+// checkRows reports the first argument of Rows that does not fit.
+func (l *Linear) checkRows(out *Matrix, rows []int32) *check.Failure {
+	if f := out.check("out"); f != nil {
+		return f
+	}
+	switch {
+	case out.dtype != view.Float32:
+		return out.failure("out", "float32")
+	case out.rows != len(rows) || out.cols != l.k:
+		return out.failure("out", "[%d %d], a row for each of rows and the inputs of the layer", len(rows), l.k)
+	case out.cols > 1 && out.colStride != 1:
+		return out.failure("out", "contiguous rows")
+	}
+	if f := out.checkDistinct("out"); f != nil {
+		return f
+	}
+	for i, row := range rows {
+		if row < 0 || int(row) >= l.n {
+			return &check.Failure{Arg: fmt.Sprintf("rows[%d]", i), Got: fmt.Sprint(row), Want: fmt.Sprintf("an output of the layer, 0 to %d", l.n-1)}
+		}
+	}
+	return nil
+}
+
+// row writes the weights of an output.
+func (l *Linear) row(dst []float32, n int) {
+	p, lane := n/ukernel.PanelLanes, n%ukernel.PanelLanes
+	lanes, start := l.panelWidth(p), l.panelStart(p)
+	for k := range dst {
+		var x float32
+		switch {
+		case l.format != 0:
+			blocks := l.format.blocks()
+			size := blocks.Bytes(lanes)
+			x = blocks.Weight(l.panelBlocks(p)[k/ukernel.BlockSteps*size:], lanes, k%ukernel.BlockSteps, lane)
+		case l.dtype == view.Float32:
+			x = l.f32[start+k*lanes+lane]
+		case l.dtype == view.Float16:
+			x = fallback.F16(l.u16[start+k*lanes+lane])
+		default:
+			x = fallback.BF16(l.u16[start+k*lanes+lane])
+		}
+		dst[k] = fallback.Canonical(x)
+	}
+}

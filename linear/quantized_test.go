@@ -1,0 +1,201 @@
+package linear_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+)
+
+// blockSize is the size of a block of 32 weights.
+func blockSize(f linear.Format) int {
+	return map[linear.Format]int{linear.Q8_0: 34, linear.Q4_0: 18, linear.Q4_1: 20}[f]
+}
+
+// quantizedWeights makes random blocks. Their scales and minima are below 2, or any binary16
+// if kind has numbers that are not finite.
+func quantizedWeights(r *testutil.Rand, f linear.Format, n, k int, kind testutil.Kind) matrix {
+	size := blockSize(f)
+	m := newMatrix(make([]float32, n*k), n, k, k, 1)
+	m.format, m.blocks = f, make([]byte, n*k/32*size)
+	for i := range m.blocks {
+		m.blocks[i] = byte(r.Uint64() >> 40)
+	}
+	for b := range n * k / 32 {
+		block := m.blocks[b*size:][:size]
+		if kind != testutil.NonFinite {
+			block[1] &^= 0x40
+			if f == linear.Q4_1 {
+				block[3] &^= 0x40
+			}
+		}
+		dequantize(f, m.numbers[32*b:][:32], block)
+	}
+	return m
+}
+
+// dequantize computes the weights of a block as the documentation of NewQuantized defines
+// them. In float64 the sums are exact.
+func dequantize(f linear.Format, dst []float32, block []byte) {
+	half := func(i int) float64 { return float64(kernel.F16(binary.LittleEndian.Uint16(block[i:])).Float32()) }
+	d := half(0)
+	for i := range dst {
+		switch f {
+		case linear.Q8_0:
+			dst[i] = float32(d * float64(int8(block[2+i])))
+		case linear.Q4_0:
+			dst[i] = float32(float64(d*float64(nibble(block[2:], i))) - 8*d)
+		case linear.Q4_1:
+			dst[i] = float32(float64(d*float64(nibble(block[4:], i))) + half(2))
+		}
+	}
+}
+
+// nibble returns number i of 16 bytes.
+func nibble(bytes []byte, i int) byte {
+	if i < 16 {
+		return bytes[i] & 15
+	}
+	return bytes[i-16] >> 4
+}
+
+// A quantized layer has the bits of one with its weights as float32, which Rows returns.
+func TestRows(t *testing.T) {
+	for i, c := range []testCase{
+		{n: 5, k: 32, format: linear.Q8_0}, {n: 100, k: 288, format: linear.Q4_0}, {n: 48, k: 96, format: linear.Q4_1}, {n: 70, k: 64, format: linear.Q4_1, kind: testutil.NonFinite},
+		{n: 70, k: 31}, {n: 3, k: 50, dtype: kernel.Float16, layout: scattered}, {n: 130, k: 9, dtype: kernel.BFloat16}, {n: 20, k: 3, kind: testutil.NonFinite}, {n: 7, k: 0},
+	} {
+		c.seed = i
+		_, w, _ := c.inputs()
+		l := w.layer(t, nil)
+		var ids []int32
+		for n := c.n - 1; n >= 0; n -= 3 {
+			ids = append(ids, int32(n), int32(n/2))
+		}
+		out := newMatrix(testutil.Filled(len(ids)*(c.k+2), testutil.Canary), len(ids), c.k, c.k+2, 1)
+		if err := l.Rows(out.Matrix, ids); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range ids {
+			for k := range c.k + 2 {
+				got, want := out.numbers[i*(c.k+2)+k], float32(testutil.Canary)
+				if k < c.k {
+					want = w.at(int(n), k)
+				}
+				if !testutil.SameBits(got, want) || got != got && math.Float32bits(got) != 0x7fc00000 {
+					t.Fatalf("%v: row %d, input %d: got %v, want %v", c, n, k, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The blocks of GGUF files, written by hand.
+func TestBlocks(t *testing.T) {
+	half := func(x float32) []byte { return binary.LittleEndian.AppendUint16(nil, uint16(numeric.ToF16(x))) }
+	q8, q40, q41 := half(0.5), half(2), append(half(-1), half(100)...)
+	want := [3][32]float32{}
+	for i := range 32 {
+		q8 = append(q8, byte(int8(4*i-60)))
+		want[0][i] = 0.5 * float32(4*i-60)
+		if i < 16 {
+			b := byte(i | (15-i)<<4)
+			q40, q41 = append(q40, b), append(q41, b)
+			want[1][i], want[1][i+16] = 2*float32(i-8), 2*float32(7-i)
+			want[2][i], want[2][i+16] = 100-float32(i), 85+float32(i)
+		}
+	}
+	for i, data := range [][]byte{q8, q40, q41} {
+		format := linear.Q8_0 + linear.Format(i)
+		l, err := linear.NewQuantized(format, data, 1, 32, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]float32, 32)
+		if err := l.Rows(linear.DenseMatrix(got, 1, 32), []int32{0}); err != nil {
+			t.Fatal(err)
+		}
+		contracttest.SameRow(t, format.String(), got, want[i][:])
+		if l.Format() != format || l.DType() != kernel.Float32 {
+			t.Errorf("%v: says %v, %v", format, l.Format(), l.DType())
+		}
+	}
+}
+
+func TestNewQuantizedErrors(t *testing.T) {
+	data := make([]byte, 340)
+	for _, c := range []struct {
+		what      string
+		format    linear.Format
+		data      []byte
+		n, k      int
+		bias      []float32
+		arg, want string
+	}{
+		{"no format", 0, data, 1, 32, nil, "format", "Q8_0, Q4_0 or Q4_1"},
+		{"unknown format", 4, data, 1, 32, nil, "format", "Q8_0, Q4_0 or Q4_1"},
+		{"negative outputs", linear.Q8_0, data, -1, 32, nil, "n", "at least 0"},
+		{"no inputs", linear.Q8_0, nil, 1, 0, nil, "k", "multiple of 32"},
+		{"negative inputs", linear.Q8_0, nil, 1, -32, nil, "k", "multiple of 32"},
+		{"half a block", linear.Q8_0, data, 1, 48, nil, "k", "multiple of 32"},
+		{"short", linear.Q8_0, data[:339], 5, 64, nil, "data", "340, for [5 64] weights of Q8_0"},
+		{"long", linear.Q4_0, data, 5, 64, nil, "data", "180"},
+		{"overflow", linear.Q4_1, data, math.MaxInt, math.MaxInt &^ 31, nil, "data", "Q4_1"},
+		{"bias", linear.Q8_0, data, 5, 64, make([]float32, 4), "bias", "5, one per output"},
+	} {
+		_, err := linear.NewQuantized(c.format, c.data, c.n, c.k, c.bias)
+		contracttest.CheckArgument(t, c.what, err, c.arg, c.want)
+	}
+}
+
+func TestRowsErrors(t *testing.T) {
+	l := mustNew(t, linear.DenseMatrix(make([]float32, 20), 4, 5), nil)
+	data := testutil.Filled(100, testutil.Canary)
+	for _, c := range []struct {
+		what      string
+		out       linear.Matrix
+		rows      []int32
+		arg, want string
+	}{
+		{"short", linear.DenseMatrix(data[:9], 2, 5), []int32{0, 1}, "out", "10 elements"},
+		{"f16", linear.DenseMatrix(make([]kernel.F16, 10), 2, 5), []int32{0, 1}, "out", "float32"},
+		{"rows", linear.DenseMatrix(data, 3, 5), []int32{0, 1}, "out", "[2 5]"},
+		{"columns", linear.DenseMatrix(data, 2, 4), []int32{0, 1}, "out", "[2 5]"},
+		{"transposed", linear.DenseMatrix(data, 5, 2).T(), []int32{0, 1}, "out", "contiguous rows"},
+		{"broadcast", linear.StridedMatrix(data, 2, 5, 0, 1), []int32{0, 1}, "out", "overlap"},
+		{"negative row", linear.DenseMatrix(data, 2, 5), []int32{0, -1}, "rows[1]", "0 to 3"},
+		{"row beyond", linear.DenseMatrix(data, 2, 5), []int32{4, 0}, "rows[0]", "0 to 3"},
+	} {
+		contracttest.CheckArgument(t, c.what, l.Rows(c.out, c.rows), c.arg, c.want)
+	}
+	for _, x := range data {
+		if x != testutil.Canary {
+			t.Fatal("out was written to")
+		}
+	}
+	if err := l.Rows(linear.DenseMatrix[float32](nil, 0, 5), nil); err != nil {
+		t.Errorf("no rows: %v", err)
+	}
+}
+
+// It does not matter whether quantized weights are widened on the way or before.
+func TestBlockRows(t *testing.T) {
+	contracttest.ForceThreads(t)
+	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
+		for _, rows := range []int{0, 100} {
+			t.Run(fmt.Sprintf("%v/BlockRows=%d", f, rows), func(t *testing.T) {
+				tune(t, func(x *ukernel.Tuning) { x.BlockRows = rows })
+				for _, m := range []int{1, 2, 5, 40} {
+					testCase{m: m, n: 101, k: 416, format: f, bias: true, seed: m}.check(t, 1, 2)
+				}
+			})
+		}
+	}
+}
