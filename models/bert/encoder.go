@@ -26,14 +26,13 @@ type Encoder struct {
 
 // Options are the settings of an Encoder. None of them changes a bit of a result.
 type Options struct {
-	// Exec says how calls are executed: on which tier, with how many threads. Threads share the
-	// batches of texts. If there are fewer batches than threads, or if there is a ParallelFor,
-	// threads share the matrix products of a batch, too. Activation functions always run on the
-	// default tier.
+	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
+	// The activation function always uses the default tier and one thread.
 	kernel.Exec
 
-	// BatchTokens is the most tokens of texts that are computed together; 0 means 512. A longer
-	// text is computed alone. Fewer take less memory: a token of MiniLM takes 9 KiB.
+	// BatchTokens is how many tokens texts have that are computed together; 0 means 512. A
+	// longer text is computed alone. With more tokens threads find more work, with fewer the
+	// activations stay in the cache: a token of MiniLM takes 9 KiB.
 	BatchTokens int
 }
 
@@ -91,8 +90,16 @@ func (e *Encoder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, 
 	for i := range out {
 		out[i] = all[i*width : (i+1)*width : (i+1)*width]
 	}
-	if err := e.embedAll(ctx, out, ids); err != nil {
-		return nil, err
+	s := e.free.Get().(*scratch)
+	defer e.free.Put(s)
+	for batch := range batches(ids, e.opts.batchTokens()) {
+		x, err := e.forward(ctx, s, batch, ids, nil)
+		if err != nil {
+			return nil, err
+		}
+		for i, text := range batch {
+			pool(out[text], x[s.starts[i]*width:s.starts[i+1]*width], s.mean)
+		}
 	}
 	return out, nil
 }
@@ -107,13 +114,20 @@ func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, e
 	var states [][]float32
 	s := e.free.Get().(*scratch)
 	defer e.free.Put(s)
-	_, err := e.forward(ctx, s, e.opts.Exec, []int{0}, [][]int32{ids}, func(x []float32) {
+	_, err := e.forward(ctx, s, []int{0}, [][]int32{ids}, func(x []float32) {
 		states = append(states, append([]float32(nil), x...))
 	})
 	if err != nil {
 		return nil, err
 	}
 	return states, nil
+}
+
+func (o *Options) batchTokens() int {
+	if o.BatchTokens == 0 {
+		return 512
+	}
+	return o.BatchTokens
 }
 
 func (o *Options) check() error {

@@ -42,25 +42,25 @@ func grown[E any](x []E, n int) []E {
 // forward computes the outputs of the last layer for the texts of a batch, [rows, Width] in
 // the memory of s: one text after the other, see s.starts. If each is not nil, it sees the
 // states after the embedding block and after each layer.
-func (m *model) forward(ctx context.Context, s *scratch, exec kernel.Exec, batch []int, ids [][]int32, each func(x []float32)) ([]float32, error) {
-	rows := s.lay(batch, ids, &m.config)
+func (e *Encoder) forward(ctx context.Context, s *scratch, batch []int, ids [][]int32, each func(x []float32)) ([]float32, error) {
+	rows := s.lay(batch, ids, &e.config)
 	for i, text := range batch {
-		m.lookUp(s.x[s.starts[i]*m.config.Width:], ids[text])
+		e.lookUp(s.x[s.starts[i]*e.config.Width:], ids[text])
 	}
-	if err := m.normalise(exec, s.x, m.norm, nil); err != nil {
+	if err := e.normalise(s.x, e.norm, nil); err != nil {
 		return nil, err
 	}
 	if each != nil {
 		each(s.x)
 	}
-	for i := range m.layers {
+	for i := range e.layers {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err := m.attend(exec, &m.layers[i], s, rows); err != nil {
+		if err := e.attend(&e.layers[i], s, rows); err != nil {
 			return nil, err
 		}
-		if err := m.feed(exec, &m.layers[i], s, rows); err != nil {
+		if err := e.feed(&e.layers[i], s, rows); err != nil {
 			return nil, err
 		}
 		if each != nil {
@@ -82,15 +82,15 @@ func (m *model) lookUp(x []float32, ids []int32) {
 }
 
 // attend computes x = norm(x + out(attention(qkv(x)))).
-func (m *model) attend(exec kernel.Exec, l *layer, s *scratch, rows int) error {
-	w, opts := m.config.Width, linear.Options{Exec: exec}
+func (e *Encoder) attend(l *layer, s *scratch, rows int) error {
+	w, opts := e.config.Width, linear.Options{Exec: e.opts.Exec}
 	qkv := s.wide[:rows*3*w]
 	if err := l.qkv.Apply(linear.DenseMatrix(qkv, rows, 3*w), linear.DenseMatrix(s.x, rows, w), opts); err != nil {
 		return err
 	}
-	q, k, v := kernel.PackedQKV(qkv, 1, rows, m.Heads, m.Heads, w/m.Heads)
-	o := kernel.BLHD(s.narrow, 1, rows, m.Heads, w/m.Heads)
-	err := kernel.Attention(o.Ragged(s.starts), q.Ragged(s.starts), k.Ragged(s.starts), v.Ragged(s.starts), kernel.Options{Exec: exec})
+	q, k, v := kernel.PackedQKV(qkv, 1, rows, e.Heads, e.Heads, w/e.Heads)
+	o := kernel.BLHD(s.narrow, 1, rows, e.Heads, w/e.Heads)
+	err := kernel.Attention(o.Ragged(s.starts), q.Ragged(s.starts), k.Ragged(s.starts), v.Ragged(s.starts), kernel.Options{Exec: e.opts.Exec})
 	if err != nil {
 		return err
 	}
@@ -98,33 +98,33 @@ func (m *model) attend(exec kernel.Exec, l *layer, s *scratch, rows int) error {
 	if err := l.out.Apply(linear.DenseMatrix(y, rows, w), linear.DenseMatrix(s.narrow, rows, w), opts); err != nil {
 		return err
 	}
-	return m.normalise(exec, s.x, l.attention, y)
+	return e.normalise(s.x, l.attention, y)
 }
 
 // feed computes x = norm(x + down(activation(up(x)))).
-func (m *model) feed(exec kernel.Exec, l *layer, s *scratch, rows int) error {
-	w, opts := m.config.Width, linear.Options{Exec: exec}
-	inner := s.wide[:rows*m.Inner]
-	if err := l.up.Apply(linear.DenseMatrix(inner, rows, m.Inner), linear.DenseMatrix(s.x, rows, w), opts); err != nil {
+func (e *Encoder) feed(l *layer, s *scratch, rows int) error {
+	w, opts := e.config.Width, linear.Options{Exec: e.opts.Exec}
+	inner := s.wide[:rows*e.Inner]
+	if err := l.up.Apply(linear.DenseMatrix(inner, rows, e.Inner), linear.DenseMatrix(s.x, rows, w), opts); err != nil {
 		return err
 	}
-	if err := m.activation(inner, inner); err != nil {
+	if err := e.activation(inner, inner); err != nil {
 		return err
 	}
-	if err := l.down.Apply(linear.DenseMatrix(s.narrow, rows, w), linear.DenseMatrix(inner, rows, m.Inner), opts); err != nil {
+	if err := l.down.Apply(linear.DenseMatrix(s.narrow, rows, w), linear.DenseMatrix(inner, rows, e.Inner), opts); err != nil {
 		return err
 	}
-	return m.normalise(exec, s.x, l.feedforward, s.narrow)
+	return e.normalise(s.x, l.feedforward, s.narrow)
 }
 
 // normalise computes x = norm(y + x), or norm(x) if y is nil.
-func (m *model) normalise(exec kernel.Exec, x []float32, a affine, y []float32) error {
-	w := m.config.Width
+func (e *Encoder) normalise(x []float32, a affine, y []float32) error {
+	w := e.config.Width
 	tokens := func(data []float32) kernel.Tensor { return kernel.BLHD(data, 1, len(x)/w, 1, w) }
-	opts := norm.Options{Exec: exec}
+	opts := norm.Options{Exec: e.opts.Exec}
 	from := x
 	if y != nil {
 		from, opts.Residual = y, tokens(x)
 	}
-	return norm.Layer(tokens(x), tokens(from), a.weight, a.bias, float32(m.Epsilon), opts)
+	return norm.Layer(tokens(x), tokens(from), a.weight, a.bias, float32(e.Epsilon), opts)
 }
