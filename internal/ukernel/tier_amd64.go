@@ -34,7 +34,7 @@ func archTiers() []Tier {
 				FullRows:    8,
 				ThreadFMAs:  2 << 20,
 				WeightSteps: 128,
-				BlockRows:   2,
+				BlockRows:   12,
 			},
 		},
 	}
