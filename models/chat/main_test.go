@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
-	"github.com/attn-go/attn/models/internal/weights"
 )
 
 // tiny writes a model with random weights and returns its path.
@@ -245,7 +245,7 @@ func TestUsage(t *testing.T) {
 
 // SmolLM2 knows a capital.
 func TestSmolLM2(t *testing.T) {
-	weights.Path(t, weights.SmolLM2)
+	testweights.Path(t, testweights.SmolLM2)
 	if got, _ := text(t, "", "-max", "12", "What is the capital of France?"); got != "The capital of France is Paris.\n" {
 		t.Errorf("%q", got)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/testweights"
 )
 
 func TestSyntaxErrors(t *testing.T) {
@@ -169,7 +169,7 @@ func TestVariables(t *testing.T) {
 
 // The template in the file of SmolLM2 is the one of testdata.
 func TestFromGGUF(t *testing.T) {
-	f, err := gguf.Open(weights.Path(t, weights.SmolLM2))
+	f, err := gguf.Open(testweights.Path(t, testweights.SmolLM2))
 	if err != nil {
 		t.Fatal(err)
 	}

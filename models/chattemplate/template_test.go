@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/models/chattemplate"
-	_ "github.com/attn-go/attn/models/internal/weights" // for the flag -refs
+	_ "github.com/attn-go/attn/models/internal/testweights" // for the flag -refs
 )
 
 var options = chattemplate.Options{BOS: "<s>", EOS: "</s>", Now: func() time.Time { return time.Date(2024, 7, 26, 1, 2, 3, 0, time.UTC) }}

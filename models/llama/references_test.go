@@ -18,7 +18,8 @@ import (
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/references"
+	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -35,7 +36,7 @@ const (
 // smollm2 returns the real model, which is loaded once. Without its file the test is skipped.
 func smollm2(t testing.TB) *Model {
 	t.Helper()
-	path := weights.Path(t, weights.SmolLM2)
+	path := testweights.Path(t, testweights.SmolLM2)
 	loadOnce.Do(func() { loaded, loadError = Load(path, Options{}) })
 	if loadError != nil {
 		t.Fatal(loadError)
@@ -53,12 +54,12 @@ var (
 // with go test -run TestReferences -args -refs DIR those of another folder of the same form.
 func TestReferences(t *testing.T) {
 	folders := []string{testdata}
-	if *weights.Refs != "" {
-		folders = append(folders, *weights.Refs)
+	if dir := references.Folder(""); dir != "" {
+		folders = append(folders, dir)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			if _, err := os.Stat(filepath.Join(folder, "embeddings.json")); err == nil {
+			if references.IsMiniLM(folder) {
 				t.Skipf("%s has references of sentence embeddings, which package bert tests", folder)
 			}
 			r := readReferences(t, folder)
@@ -75,8 +76,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// references are those of a folder.
-type references struct {
+// A refsFolder has the references of a folder.
+type refsFolder struct {
 	inputs  inputs
 	tokens  tokenReferences
 	prompts []promptReference
@@ -140,13 +141,13 @@ type promptReference struct {
 }
 
 // readReferences reads a folder. What it does not know is an error.
-func readReferences(t *testing.T, folder string) *references {
+func readReferences(t *testing.T, folder string) *refsFolder {
 	t.Helper()
 	files, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &references{}
+	r := &refsFolder{}
 	known := map[string]any{"inputs.json": &r.inputs, "tokens.json": &r.tokens, "generate.json": &r.prompts}
 	for _, f := range files {
 		if _, ok := known[f.Name()]; !ok && f.Name() != "tensors.safetensors" && f.Name() != "README.md" && filepath.Ext(f.Name()) != ".py" {
@@ -184,7 +185,7 @@ func decodeFile(t *testing.T, path string, to any) {
 }
 
 // check tests that there is a reference for every input, in its order.
-func (r *references) check(t *testing.T) {
+func (r *refsFolder) check(t *testing.T) {
 	t.Helper()
 	if len(r.prompts) != len(r.inputs.Prompts) || len(r.tokens.Strings) != len(r.inputs.Strings) || len(r.tokens.Decode) != len(r.inputs.Decode) {
 		t.Fatalf("references of %d prompts, %d strings and %d id lists, want %d, %d and %d as the inputs", len(r.prompts), len(r.tokens.Strings), len(r.tokens.Decode),
@@ -208,7 +209,7 @@ func (r *references) check(t *testing.T) {
 }
 
 // names returns the names of the tensors.
-func (r *references) names() []string {
+func (r *refsFolder) names() []string {
 	if r.tensors == nil {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (r *references) names() []string {
 }
 
 // checkNames reports tensors that no test compares.
-func (r *references) checkNames(t *testing.T, layers int) {
+func (r *refsFolder) checkNames(t *testing.T, layers int) {
 	hidden := slices.ContainsFunc(r.inputs.Prompts, func(p promptInput) bool { return p.Hidden })
 	for _, name := range r.names() {
 		kind, of, _ := strings.Cut(name, ".")
@@ -240,10 +241,10 @@ func (r *references) checkNames(t *testing.T, layers int) {
 }
 
 // has tells whether the folder has a tensor.
-func (r *references) has(name string) bool { return slices.Contains(r.names(), name) }
+func (r *refsFolder) has(name string) bool { return slices.Contains(r.names(), name) }
 
 // floats returns a tensor, or nil if the folder does not have it.
-func (r *references) floats(t *testing.T, name string) []float32 {
+func (r *refsFolder) floats(t *testing.T, name string) []float32 {
 	t.Helper()
 	if !r.has(name) {
 		return nil
@@ -256,7 +257,7 @@ func (r *references) floats(t *testing.T, name string) []float32 {
 }
 
 // checkPrompt compares everything but the greedy tokens.
-func (r *references) checkPrompt(t *testing.T, m *Model, p *promptReference) {
+func (r *refsFolder) checkPrompt(t *testing.T, m *Model, p *promptReference) {
 	s := session(t, m, 1, len(p.IDs))
 	seen := map[string][]float32{}
 	in := r.inputs.Prompts[slices.IndexFunc(r.prompts, func(q promptReference) bool { return q.Name == p.Name })]
@@ -309,7 +310,7 @@ func compare(t *testing.T, what string, got, want []float32, tolerance float64) 
 }
 
 // checkHidden compares the last rows of intermediate results.
-func (r *references) checkHidden(t *testing.T, m *Model, seen map[string][]float32) {
+func (r *refsFolder) checkHidden(t *testing.T, m *Model, seen map[string][]float32) {
 	c, compared := m.Config(), 0
 	queries, keys := c.Heads*c.HeadSize, c.KVHeads*c.HeadSize
 	last := func(name string, width, from, n int) []float32 {
@@ -356,7 +357,7 @@ func (r *references) checkHidden(t *testing.T, m *Model, seen map[string][]float
 }
 
 // checkPerplexity compares what the model says of every token of the prompt.
-func (r *references) checkPerplexity(t *testing.T, m *Model, p *promptReference) {
+func (r *refsFolder) checkPerplexity(t *testing.T, m *Model, p *promptReference) {
 	gap, logprob := r.floats(t, "gap."+p.Name), r.floats(t, "logprob."+p.Name)
 	var argmax []int64
 	if name := "argmax." + p.Name; r.has(name) {
@@ -422,7 +423,7 @@ func logProbability(logits []float32, id int32) float64 {
 }
 
 // checkGreedy compares what the model continues all prompts with, side by side.
-func (r *references) checkGreedy(t *testing.T, m *Model) {
+func (r *refsFolder) checkGreedy(t *testing.T, m *Model) {
 	var prompts [][]int32
 	most := 0
 	for _, p := range r.prompts {
@@ -465,8 +466,8 @@ func (r *references) checkGreedy(t *testing.T, m *Model) {
 }
 
 // checkWeights compares rows of weights: weight.TENSOR.ROW.
-func (r *references) checkWeights(t *testing.T) {
-	f, err := gguf.Open(weights.Path(t, weights.SmolLM2))
+func (r *refsFolder) checkWeights(t *testing.T) {
+	f, err := gguf.Open(testweights.Path(t, testweights.SmolLM2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -492,7 +493,7 @@ func (r *references) checkWeights(t *testing.T) {
 }
 
 // checkTokens compares the ids of texts and the texts of ids.
-func (r *references) checkTokens(t *testing.T, m *Model) {
+func (r *refsFolder) checkTokens(t *testing.T, m *Model) {
 	tokenizer, err := m.Tokenizer()
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/gguf"
+	_ "github.com/attn-go/attn/models/internal/testweights" // the flag -refs
 	"github.com/attn-go/attn/models/internal/tinyllama"
-	_ "github.com/attn-go/attn/models/internal/weights" // the flag -refs
 )
 
 // The sizes of the tiny model.

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/references"
+	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/tokenizer/bpe"
 )
 
 func load(t testing.TB) *bpe.Tokenizer {
 	t.Helper()
-	f, err := gguf.Open(weights.Path(t, weights.SmolLM2))
+	f, err := gguf.Open(testweights.Path(t, testweights.SmolLM2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,12 +45,13 @@ type tokens struct {
 func TestReferences(t *testing.T) {
 	tok := load(t)
 	checkTokens(t, tok, filepath.Join("..", "..", "testdata", "smollm2", "tokens.json"))
-	if *weights.Refs == "" {
+	dir := references.Folder("")
+	if dir == "" {
 		return
 	}
-	path := filepath.Join(*weights.Refs, "tokens.json")
+	path := filepath.Join(dir, "tokens.json")
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("NOT RUN: the ids of %s: there is no tokens.json", *weights.Refs)
+		t.Skipf("NOT RUN: the ids of %s: there is no tokens.json", dir)
 	}
 	checkTokens(t, tok, path)
 }

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/gguf"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/tokenizer/bpe"
 )
 
 // config returns the vocabulary of the model with another rule.
 func config(t *testing.T, pre string) bpe.Config {
 	t.Helper()
-	f, err := gguf.Open(weights.Path(t, weights.SmolLM2))
+	f, err := gguf.Open(testweights.Path(t, testweights.SmolLM2))
 	if err != nil {
 		t.Fatal(err)
 	}

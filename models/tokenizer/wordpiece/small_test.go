@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/tokenizer/wordpiece"
 )
 
@@ -77,7 +77,7 @@ func TestLimit(t *testing.T) {
 
 // Both files of a folder give the same tokenizer.
 func TestVocabTxt(t *testing.T) {
-	from := weights.Path(t, weights.MiniLM)
+	from := testweights.Path(t, testweights.MiniLM)
 	dir := t.TempDir()
 	for _, name := range [...]string{"vocab.txt", "tokenizer_config.json"} {
 		data, err := os.ReadFile(filepath.Join(from, name))

@@ -3,6 +3,7 @@ package added_test
 import (
 	"testing"
 
+	_ "github.com/attn-go/attn/models/internal/testweights" // the flag -refs
 	"github.com/attn-go/attn/models/tokenizer/internal/added"
 )
 
