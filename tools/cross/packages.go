@@ -90,6 +90,21 @@ var known = []testedPackage{
 		skip: "Alloc|Concurrent|LookAhead|WorkspaceDoesNotGrow",
 	},
 	{
+		path: "models/gguf", // numbers of either byte order, sizes of either width
+		must: []string{"TestConvert", "TestTruncated"}, only: []string{"s390x", "386"},
+		run: "TestConvert|TestValues|TestTensors|TestTruncated|TestHugeNumbers",
+	},
+	{
+		path: "models/bert", // TestGolden needs the real weights
+		must: []string{"TestSmall"}, only: []string{"arm64"},
+		run: "TestGolden|TestSmall",
+	},
+	{
+		path: "models/llama",
+		must: []string{"TestGolden", "TestReadings"}, only: []string{"arm64"},
+		run: "TestGolden$|TestReadings",
+	},
+	{
 		path: "examples/gobytes",
 		must: []string{"TestLogits", "TestSameBits"}, only: []string{"arm64"},
 		skip: "TestGreedy",
