@@ -39,7 +39,8 @@ func (f Format) blocks() fallback.BlockFormat { return fallback.BlockFormat(f - 
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
-// them each; K is a positive multiple of 32. All is copied, and data is not needed any more.
+// them each; K is a positive multiple of 32. All is copied, on as many goroutines as
+// GOMAXPROCS allows, and data is not needed any more.
 //
 // A weight is d·q, or fma(d, q, m), where m is -8d for Q4_0: rounded to float32 once, and
 // exact but for Q4_1. The layer has the bits of [New] on these weights as float32, with any
@@ -114,9 +115,6 @@ func (l *Linear) Rows(out Matrix, rows []int32) error {
 	}
 	if len(rows) == 0 || l.k == 0 {
 		return nil
-	}
-	if view.Races {
-		out.announce(view.Write)
 	}
 	for i, row := range rows {
 		n := min(max(int(row), 0), l.n-1) // rows may have changed since they were checked
