@@ -186,12 +186,12 @@ func TestRowsErrors(t *testing.T) {
 }
 
 // It does not matter whether quantized weights are widened on the way or before.
-func TestBlockRows(t *testing.T) {
+func TestQuantizedRows(t *testing.T) {
 	contracttest.ForceThreads(t)
 	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
 		for _, rows := range []int{0, 100} {
-			t.Run(fmt.Sprintf("%v/BlockRows=%d", f, rows), func(t *testing.T) {
-				tune(t, func(x *ukernel.Tuning) { x.BlockRows = rows })
+			t.Run(fmt.Sprintf("%v/QuantizedRows=%d", f, rows), func(t *testing.T) {
+				tune(t, func(x *ukernel.Tuning) { x.QuantizedRows = rows })
 				for _, m := range []int{1, 2, 5, 40} {
 					testCase{m: m, n: 101, k: 416, format: f, bias: true, seed: m}.check(t, 1, 2)
 				}

@@ -56,7 +56,7 @@ func (g *gen) WeightGemmQ(q spec.BlockFormat) {
 	g.Return()
 }
 
-// vectors is the number of vectors in a row of a panel.
+// panelVectors is the number of vectors in a row of a panel.
 func (g *gen) panelVectors() int { return spec.PanelLanes / g.lanes() }
 
 // tile emits the loop over tiles of some rows.
