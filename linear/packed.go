@@ -57,7 +57,7 @@ func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 		p.flush(packedBuffer)
 	}
 	p.flush(0)
-	if p.err == nil && len(l.blocks) > 0 {
+	if len(l.blocks) > 0 {
 		p.buf = l.blocks
 		p.flush(0)
 	}
@@ -174,11 +174,11 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	}
 	typ, n, k := u.Uint32(data[12:]), u.Uint64(data[16:]), u.Uint64(data[24:])
 	l := new(Linear)
-	switch {
+	switch format := Q8_0 + Format(typ) - packedFormats; {
 	case typ < uint32(view.Int8):
 		l.dtype = view.DType(typ)
-	case typ >= packedFormats && typ <= packedFormats+uint32(Q4_1-Q8_0):
-		l.format = Q8_0 + Format(typ-packedFormats)
+	case format.isValid():
+		l.format = format
 	default:
 		return nil, packedFailure("weights of type %d", typ)
 	}
@@ -186,9 +186,9 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)
 	}
 	l.n, l.k = int(n), int(k)
-	// The smallest type takes more than half a byte per weight.
+	// A weight takes at most 4 bytes. If so many do not overflow, PackedSize does not.
 	most := ints.MulSat(ints.MulSat(l.lanes(), l.k), 4)
-	if ints.MulSat(l.n, l.k)/2 > len(data) || l.n > len(data) || most == math.MaxInt || l.PackedSize() != len(data) {
+	if most == math.MaxInt || l.PackedSize() != len(data) {
 		return nil, packedFailure("%d bytes for %d outputs and %d inputs", len(data), n, k)
 	}
 	return l, nil

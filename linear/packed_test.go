@@ -132,9 +132,14 @@ func TestFromPackedErrors(t *testing.T) {
 		{"an unknown type", edited(data, func(h []byte) { h[12] = 3 }), "type 3"},
 		{"an unknown format", edited(data, func(h []byte) { h[12] = 19 }), "type 19"},
 		{"half a block", edited(data, func(h []byte) { put.PutUint64(h[24:], 48) }), "48 inputs"},
-		{"no inputs", edited(data, func(h []byte) { put.PutUint64(h[24:], 0) }), "0 inputs"},
-		{"sizes that overflow", edited(data, func(h []byte) { put.PutUint64(h[16:], math.MaxUint64) }), "outputs"},
-		{"a product that overflows", edited(data, func(h []byte) { put.PutUint64(h[16:], 1<<32); put.PutUint64(h[24:], 1<<33) }), "outputs"},
+		// These have the lengths that the headers stand for, but for overflows.
+		{"no inputs", edited(data[:64+4*32], func(h []byte) { put.PutUint64(h[24:], 0) }), "0 inputs"},
+		{"as many outputs as -1", edited(data[:64], func(h []byte) { put.PutUint64(h[16:], math.MaxUint64) }), "outputs"},
+		{"a product that overflows", edited(data[:64+4*64], func(h []byte) {
+			h[12] = 0
+			put.PutUint64(h[16:], 64)
+			put.PutUint64(h[24:], 1<<56) // 2^64 bytes
+		}), "outputs"},
 	} {
 		_, err := linear.FromPacked(c.data)
 		var arg *kernel.ArgumentError

@@ -28,11 +28,13 @@ const (
 
 // String returns the format's name in GGUF files.
 func (f Format) String() string {
-	if f < Q8_0 || f > Q4_1 {
+	if !f.isValid() {
 		return fmt.Sprintf("Format(%d)", int(f))
 	}
 	return [...]string{"Q8_0", "Q4_0", "Q4_1"}[f-Q8_0]
 }
+
+func (f Format) isValid() bool { return f >= Q8_0 && f <= Q4_1 }
 
 // layout is the format as the kernels know it.
 func (f Format) layout() fallback.BlockFormat { return fallback.BlockFormat(f - Q8_0) }
@@ -66,7 +68,7 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear
 
 // checkQuantized reports the first argument of NewQuantized that does not fit.
 func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check.Failure {
-	if format < Q8_0 || format > Q4_1 {
+	if !format.isValid() {
 		return &check.Failure{Arg: "format", Got: format.String(), Want: "Q8_0, Q4_0 or Q4_1"}
 	}
 	if n < 0 {

@@ -155,6 +155,14 @@ func TestNewQuantizedErrors(t *testing.T) {
 	}
 }
 
+// Weights that are larger than the memory limit of the program are refused before they are read.
+func TestNewQuantizedMemoryLimit(t *testing.T) {
+	const n, k = 1 << 20, 32
+	data := make([]byte, n*34)
+	_, err := allocatedBy(func() error { _, err := linear.NewQuantized(linear.Q8_0, data, n, k, nil); return err })
+	contracttest.CheckArgument(t, "weights of 34 MB", err, "data", "the memory limit")
+}
+
 func TestRowsErrors(t *testing.T) {
 	l := mustNew(t, linear.DenseMatrix(make([]float32, 20), 4, 5), nil)
 	data := testutil.Filled(100, testutil.Canary)
