@@ -20,9 +20,10 @@ type isa interface {
 	skinnyParts() int // number of parts in which they are loaded
 
 	// blockTiles are the tiles of products with quantized weights: at most 4 rows, the most
-	// first, and 1 last; the vectors divide a packed panel. fourBits emits the steps of a
-	// block of 4-bit numbers.
+	// first, and 1 last; the vectors divide a packed panel.
 	blockTiles() []spec.TileShape
+
+	// fourBits emits the steps of a block of 4-bit numbers; name begins its labels.
 	fourBits(t *blockGemmer, name string)
 
 	// evex reports whether EVEX instructions and registers 16-31 may be used.

@@ -61,7 +61,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "linear",
-		must: []string{"TestApply", "TestGuard", "TestWidening", "TestBlockRows", "TestRows", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
+		must: []string{"TestApply", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
 		skip: "Alloc|Concurrent|Large|ParallelFor",
 	},
 	{
