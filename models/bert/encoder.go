@@ -1,0 +1,152 @@
+// Package bert computes embeddings of sentences with BERT encoders, such as all-MiniLM-L6-v2.
+// [Load] reads a model from a folder as Hugging Face has it. [Encoder.Embed] turns texts into
+// unit vectors, whose scalar product is the cosine of two texts.
+//
+// An embedding has the same bits on every CPU, with any number of threads, and whatever other
+// texts are in the call. The texts of a batch follow one another without padding.
+package bert
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/tokenizer/wordpiece"
+)
+
+// An Encoder is a model that is loaded. It is immutable: any number of goroutines may use it
+// at once.
+type Encoder struct {
+	*model
+	tokenizer *wordpiece.Tokenizer
+	opts      Options
+	free      *sync.Pool // of *scratch
+}
+
+// Options are the settings of an Encoder. None of them changes a bit of a result.
+type Options struct {
+	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
+	// The activation function always uses the default tier and one thread.
+	kernel.Exec
+
+	// BatchTokens is how many tokens texts have that are computed together; 0 means 512. A
+	// longer text is computed alone. With more tokens threads find more work, with fewer the
+	// activations stay in the cache: a token of MiniLM takes 9 KiB.
+	BatchTokens int
+}
+
+// With returns an Encoder with other settings that shares the weights.
+func (e *Encoder) With(opts Options) *Encoder {
+	f := *e
+	f.opts = opts
+	return &f
+}
+
+// Width returns the number of elements of an embedding.
+func (e *Encoder) Width() int { return e.config.Width }
+
+// MaxTokens returns the number of tokens to which a text is cut, [CLS] and [SEP] included.
+func (e *Encoder) MaxTokens() int { return e.maxTokens }
+
+// Embed returns the embeddings of texts: the means of the outputs of the model for all tokens
+// of a text, [CLS] and [SEP] included, divided by their L2 norms. Texts of more than
+// [Encoder.MaxTokens] are cut. Without texts the result is empty. Bytes that are not UTF-8
+// are left out.
+//
+// If ctx ends, its error is returned soon, without any embedding. Other errors are those of
+// Options: a [*kernel.ArgumentError] or a [*kernel.TierError].
+func (e *Encoder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	ids := make([][]int32, len(texts))
+	for i, text := range texts {
+		if i%64 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		ids[i] = e.Tokens(text)
+	}
+	return e.EmbedTokens(ctx, ids)
+}
+
+// Tokens returns the ids of a text, [CLS] and [SEP] included, cut to [Encoder.MaxTokens].
+func (e *Encoder) Tokens(text string) []int32 { return e.tokenizer.Encode(text, e.maxTokens) }
+
+// EmbedTokens is [Encoder.Embed] for texts that are tokens already. Their ids are those of the
+// vocabulary, and a text has at least one of them and at most as many as the model has
+// positions, which may be more than MaxTokens. Otherwise the error is a
+// [*kernel.ArgumentError].
+func (e *Encoder) EmbedTokens(ctx context.Context, ids [][]int32) ([][]float32, error) {
+	if err := e.opts.check(); err != nil {
+		return nil, err
+	}
+	for i, text := range ids {
+		if bad := e.checkTokens(text); bad != nil {
+			bad.Arg = fmt.Sprintf("ids[%d]", i) + bad.Arg
+			return nil, bad
+		}
+	}
+	width := e.config.Width
+	all := make([]float32, len(ids)*width)
+	out := make([][]float32, len(ids))
+	for i := range out {
+		out[i] = all[i*width : (i+1)*width : (i+1)*width]
+	}
+	s := e.free.Get().(*scratch)
+	defer e.free.Put(s)
+	for batch := range batches(ids, e.opts.batchTokens()) {
+		x, err := e.forward(ctx, s, batch, ids, nil)
+		if err != nil {
+			return nil, err
+		}
+		for i, text := range batch {
+			pool(out[text], x[s.starts[i]*width:s.starts[i+1]*width], s.mean)
+		}
+	}
+	return out, nil
+}
+
+// HiddenStates returns what the model computes for one text: the output of the embedding block
+// and then that of each layer, [tokens, Width]. The errors are those of EmbedTokens.
+func (e *Encoder) HiddenStates(ctx context.Context, ids []int32) ([][]float32, error) {
+	if bad := e.checkTokens(ids); bad != nil {
+		bad.Arg = "ids" + bad.Arg
+		return nil, bad
+	}
+	var states [][]float32
+	s := e.free.Get().(*scratch)
+	defer e.free.Put(s)
+	_, err := e.forward(ctx, s, []int{0}, [][]int32{ids}, func(x []float32) {
+		states = append(states, append([]float32(nil), x...))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return states, nil
+}
+
+func (o *Options) batchTokens() int {
+	if o.BatchTokens == 0 {
+		return 512
+	}
+	return o.BatchTokens
+}
+
+func (o *Options) check() error {
+	if o.BatchTokens < 0 {
+		return &kernel.ArgumentError{Arg: "Options.BatchTokens", Got: fmt.Sprint(o.BatchTokens), Want: "0 or more"}
+	}
+	return nil
+}
+
+// checkTokens reports what is wrong with the tokens of a text. Its Arg is what follows the name
+// of the text.
+func (e *Encoder) checkTokens(ids []int32) *kernel.ArgumentError {
+	if len(ids) < 1 || len(ids) > e.Positions {
+		return &kernel.ArgumentError{Got: fmt.Sprintf("%d tokens", len(ids)), Want: fmt.Sprintf("1 to %d", e.Positions)}
+	}
+	for i, id := range ids {
+		if id < 0 || int(id) >= e.Vocab {
+			return &kernel.ArgumentError{Arg: fmt.Sprintf("[%d]", i), Got: fmt.Sprint(id), Want: fmt.Sprintf("0 to %d", e.Vocab-1)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,16 @@
+package bert
+
+import "fmt"
+
+// A ModelError says what part of a model's files does not fit. Find it with [errors.As].
+type ModelError struct {
+	Path string // of the file
+	Name string // of the tensor, with the file's prefix, or the key
+	Got  string // what the file has: a type and shape, a value, or "nothing"
+	Want string // what was expected
+}
+
+// Error returns "bert: PATH: NAME: got GOT, want WANT".
+func (e *ModelError) Error() string {
+	return fmt.Sprintf("bert: %s: %s: got %s, want %s", e.Path, e.Name, e.Got, e.Want)
+}

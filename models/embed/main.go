@@ -1,0 +1,164 @@
+// Command embed turns texts into sentence embeddings, or ranks the lines of files by their
+// meaning. By default the model is all-MiniLM-L6-v2, which make models fetches.
+//
+//	go run ./models/embed 'The cat sits.' 'A dog runs.'         # vectors as JSON lines
+//	go run ./models/embed -f notes.txt -o notes.npy             # one row for each line
+//	go run ./models/embed -query 'close a file twice' os/*.go   # semantic grep
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/internal/program"
+	"github.com/attn-go/attn/models/internal/weights"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	program.Exit("embed", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// config is a parsed command line.
+type config struct {
+	model    string
+	texts    []string // from the command line
+	files    []string // of lines; "-" is standard input
+	out      string   // "" is standard output
+	query    string
+	isQuery  bool
+	top      int
+	settings bert.Options
+}
+
+const usage = `usage: embed [flags] [TEXT...]               vectors of the texts
+       embed [flags] -f FILE [-f FILE...]    vectors of the lines of files
+       embed [flags]                         vectors of the lines of standard input
+       embed [flags] -query TEXT [FILE...]   the lines that are nearest to TEXT in meaning
+
+Vectors have the length 1, so that the scalar product of two is the cosine of their texts. They go
+to standard output as JSON lines: {"file", "line", "text", "embedding"}. With -query the output is
+the cosine, file, line number and text of the best lines; blank lines do not count.
+
+The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words.
+Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
+
+After an interrupt (^C) what is done is written, and the status is 1.
+
+`
+
+// parse parses the command line. If it asks for help, help gets it.
+func parse(args []string, help io.Writer) (*config, error) {
+	c := &config{}
+	fs := flag.NewFlagSet("embed", flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usage)
+		fs.PrintDefaults()
+	}
+	fs.StringVar(&c.model, "model", "", "`folder` of a BERT model as Hugging Face has it (default all-MiniLM-L6-v2, where make models puts it)")
+	fs.Func("f", "`file` of texts, one a line; - is standard input; may be repeated", func(s string) error {
+		c.files = append(c.files, s)
+		return nil
+	})
+	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
+		".npy [texts, width] or .safetensors (tensor embeddings)")
+	fs.Func("query", "rank lines by their nearness to `text`", func(s string) error {
+		c.query, c.isQuery = s, true
+		return nil
+	})
+	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
+	fs.IntVar(&c.settings.Threads, "threads", 0, "most threads to use; 0 means all")
+	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
+	if err := program.Parse(fs, args, help); err != nil {
+		return nil, err
+	}
+	if c.texts = fs.Args(); c.isQuery {
+		c.files, c.texts = append(c.files, c.texts...), nil
+	}
+	if len(c.texts) == 0 && len(c.files) == 0 {
+		c.files = []string{"-"}
+	}
+	return c, c.check()
+}
+
+// check reports settings that do not fit each other.
+func (c *config) check() error {
+	switch {
+	case c.isQuery && c.out != "":
+		return program.Usage(errors.New("-o is for vectors, which -query does not give"))
+	case len(c.texts) > 0 && len(c.files) > 0:
+		return program.Usage(fmt.Errorf("both texts (%q) and files (-f %s): want one of them", c.texts[0], c.files[0]))
+	case c.top < 1:
+		return program.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
+	case c.settings.Threads < 0:
+		return program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
+	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
+		return program.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
+	}
+	return nil
+}
+
+// run runs the command. What it makes goes to out, and everything else to report.
+func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Writer) error {
+	c, err := parse(args, out)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e, err := c.load()
+	if err != nil {
+		return err
+	}
+	in, err := c.open(ctx, stdin)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	s := &stream{encoder: e, in: in, skipBlank: c.isQuery, bar: newProgress(report, in.bytes, c.showsBar(out))}
+	if c.isQuery {
+		err = s.rank(ctx, c.query, c.top, out)
+	} else {
+		err = s.write(ctx, c.out, out, report)
+	}
+	s.summary(report)
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted: not all texts are done")
+	}
+	return err
+}
+
+// showsBar returns whether a progress bar makes sense: for files, unless vectors appear on the
+// same terminal.
+func (c *config) showsBar(out io.Writer) bool {
+	return len(c.files) > 0 && (c.isQuery || c.out != "" || !program.IsTerminal(out))
+}
+
+// load loads the model.
+func (c *config) load() (*bert.Encoder, error) {
+	dir := c.model
+	if dir == "" {
+		folder, err := weights.Folder()
+		if err != nil {
+			return nil, fmt.Errorf("there is no folder for models: %w; name one by -model", err)
+		}
+		dir = filepath.Join(folder, weights.MiniLM)
+		if _, err := os.Stat(dir); err != nil {
+			return nil, fmt.Errorf("there is no model in %s: make models fetches it, or name the folder of another one by -model", dir)
+		}
+	}
+	e, err := bert.Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return e.With(c.settings), nil
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/internal/program"
+	"github.com/attn-go/attn/models/internal/weights"
+)
+
+// runWith runs the command with the real model.
+func runWith(t *testing.T, stdin string, args ...string) (out, report string) {
+	t.Helper()
+	var o, r bytes.Buffer
+	args = append([]string{"-model", weights.Path(t, weights.MiniLM)}, args...)
+	if err := run(t.Context(), args, strings.NewReader(stdin), &o, &r); err != nil {
+		t.Fatal(err)
+	}
+	return o.String(), r.String()
+}
+
+type record struct {
+	File      string
+	Line      int
+	Text      string
+	Embedding []float32
+}
+
+func records(t *testing.T, out string) (all []record) {
+	t.Helper()
+	for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
+		var r record
+		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
+			t.Fatalf("%q: %v", s.Text(), err)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// embeddings returns what package bert computes.
+func embeddings(t *testing.T, texts ...string) [][]float32 {
+	t.Helper()
+	e, err := bert.Load(weights.Path(t, weights.MiniLM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors, err := e.Embed(t.Context(), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vectors
+}
+
+func writeFile(t *testing.T, name, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestJSONLines embeds texts from all sources.
+func TestJSONLines(t *testing.T) {
+	path := writeFile(t, "lines.txt", "one\r\n\n<caf\xe9>")
+	want := embeddings(t, "one", "", "<caf>")
+	for _, c := range []struct {
+		args        []string
+		stdin, file string
+		texts       []string
+	}{
+		{[]string{"one", "", "<caf>"}, "unread", "", []string{"one", "", "<caf>"}},
+		{nil, "one\n\n<caf>\n", "", []string{"one", "", "<caf>"}},
+		{[]string{"-f", path, "-threads", "1", "-tier", "generic"}, "unread", path, []string{"one", "", "<caf\ufffd>"}},
+		{[]string{"-f", "-"}, "one\n\n<caf>", "", []string{"one", "", "<caf>"}},
+	} {
+		out, report := runWith(t, c.stdin, c.args...)
+		if !strings.Contains(report, "3 texts in ") {
+			t.Errorf("%q: the report is %q", c.args, report)
+		}
+		got := records(t, out)
+		if len(got) != 3 {
+			t.Fatalf("%q: %d lines, want 3", c.args, len(got))
+		}
+		for i, r := range got {
+			if r.File != c.file || r.Line != i+1 || r.Text != c.texts[i] || !slices.Equal(r.Embedding, want[i]) {
+				t.Errorf("%q: got %s:%d %q with other numbers or than %s:%d %q", c.args, r.File, r.Line, r.Text, c.file, i+1, c.texts[i])
+			}
+		}
+	}
+}
+
+// TestFiles writes vectors in all formats, more of them than a chunk has.
+func TestFiles(t *testing.T) {
+	texts := make([]string, chunkLines+3)
+	for i := range texts {
+		texts[i] = strings.Repeat("a", i%7)
+	}
+	var want []float32
+	for _, v := range embeddings(t, texts...) {
+		want = append(want, v...)
+	}
+	for _, format := range []string{"jsonl", "npy", "safetensors"} {
+		path := writeFile(t, "vectors."+format, "an older and longer file"+strings.Repeat(".", 1<<20))
+		out, report := runWith(t, strings.Join(texts, "\n")+"\n", "-o", path)
+		if out != "" || !strings.Contains(report, "wrote "+path+": 131 vectors of 384 numbers\n") {
+			t.Errorf("%s: output %q, report %q", format, out, report)
+		}
+		if got := readVectors(t, path); !slices.Equal(got, want) {
+			t.Errorf("%s: other numbers", format)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+			t.Errorf("left %q", left)
+		}
+	}
+}
+
+// readVectors reads the numbers of a file that holds vectors of 384.
+func readVectors(t *testing.T, path string) (all []float32) {
+	t.Helper()
+	switch filepath.Ext(path) {
+	case ".jsonl":
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records(t, string(data)) {
+			all = append(all, r.Embedding...)
+		}
+	case ".npy":
+		all = readNPY(t, path)
+	case ".safetensors":
+		f, err := safetensors.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if all, err = f.Float32("embeddings"); err != nil {
+			t.Fatal(err)
+		}
+		if info, _ := f.Info("embeddings"); !slices.Equal(info.Shape, []int{len(all) / 384, 384}) {
+			t.Errorf("%s: shape %v", path, info.Shape)
+		}
+	}
+	return all
+}
+
+// TestNoTexts expects valid files of no vectors.
+func TestNoTexts(t *testing.T) {
+	for _, format := range []string{"jsonl", "npy", "safetensors"} {
+		path := filepath.Join(t.TempDir(), "empty."+format)
+		runWith(t, "", "-o", path)
+		if got := readVectors(t, path); len(got) != 0 {
+			t.Errorf("%s: %d numbers, want none", format, len(got))
+		}
+	}
+}
+
+// TestQuery ranks lines of files and of standard input.
+func TestQuery(t *testing.T) {
+	path := writeFile(t, "animals.txt", "The stock market fell.\n\n  A kitten is sleeping.\nBread needs flour.\n")
+	out, report := runWith(t, "A cat takes a nap.\n\nThe cat is asleep.\n", "-query", "The cat is asleep.", "-top", "3", path, "-")
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	want := []string{"stdin:3: The cat is asleep.", "stdin:1: A cat takes a nap.", path + ":3: A kitten is sleeping."}
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], " 1.0000  ") || !strings.Contains(report, "5 texts in ") {
+		t.Fatalf("got %q and %q", out, report)
+	}
+	for i, line := range lines {
+		if _, got, _ := strings.Cut(strings.TrimSpace(line), "  "); got != want[i] {
+			t.Errorf("rank %d: got %q, want %q", i+1, got, want[i])
+		}
+	}
+}
+
+// An interrupter interrupts the program when something is written to it.
+type interrupter struct {
+	bytes.Buffer
+	interrupt func()
+}
+
+func (w *interrupter) Write(p []byte) (int, error) {
+	w.interrupt()
+	return w.Buffer.Write(p)
+}
+
+// endless is a standard input that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return copy(p, "a\n"), nil }
+
+// TestInterrupt expects complete lines, and an error.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &interrupter{interrupt: cancel}
+	var report bytes.Buffer
+	err := run(ctx, []string{"-model", weights.Path(t, weights.MiniLM)}, endless{}, out, &report)
+	if err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("got %v, want an error that says interrupted", err)
+	}
+	if got := records(t, out.String()); len(got) == 0 || !strings.HasSuffix(out.String(), "}\n") || !strings.Contains(report.String(), "texts/s") {
+		t.Errorf("%d records; the report is %q", len(got), report.String())
+	}
+}
+
+// TestInterruptFile expects files with the vectors that were done.
+func TestInterruptFile(t *testing.T) {
+	want := embeddings(t, "a")[0]
+	e, err := bert.Load(weights.Path(t, weights.MiniLM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"jsonl", "npy", "safetensors"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		in, err := (&config{files: []string{"-"}}).open(ctx, endless{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "vectors."+format)
+		var report bytes.Buffer
+		s := &stream{encoder: e, in: &input{lines: make(chan line)}, bar: &progress{}}
+		go func() { // two chunks of a line, then an interrupt
+			s.in.lines <- <-in.lines
+			s.in.lines <- <-in.lines
+			cancel()
+		}()
+		if err := s.write(ctx, path, io.Discard, &report); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want %v", format, err, context.Canceled)
+		}
+		got := readVectors(t, path)
+		if len(got) < 384 || !slices.Equal(got[:384], want) || !strings.Contains(report.String(), "wrote "+path) {
+			t.Errorf("%s: %d numbers; the report is %q", format, len(got), report.String())
+		}
+	}
+}
+
+// TestErrors expects errors that say what is wrong with a command line or a file.
+func TestErrors(t *testing.T) {
+	folder := t.TempDir()
+	for _, c := range []struct {
+		args  []string
+		want  string
+		usage bool
+	}{
+		{[]string{"-frob"}, "frob", true},
+		{[]string{"-query", "x", "-o", "y.npy"}, "-o", true},
+		{[]string{"-f", "x", "text"}, `both texts ("text") and files`, true},
+		{[]string{"-top", "0"}, "-top is 0", true},
+		{[]string{"-threads", "-1"}, "-threads is -1", true},
+		{[]string{"-o", "x.csv"}, ".jsonl, .npy or .safetensors", true},
+		{[]string{"-model", folder, "x"}, filepath.Join(folder, "config.json"), false},
+	} {
+		err := run(t.Context(), c.args, strings.NewReader(""), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, new(program.UsageError)) != c.usage {
+			t.Errorf("%q: got %v, want an error with %q", c.args, err, c.want)
+		}
+	}
+	t.Setenv("ATTN_MODELS", folder)
+	if err := run(t.Context(), []string{"x"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "make models") {
+		t.Errorf("no model: got %v", err)
+	}
+}
+
+// TestFileErrors expects errors that name a file.
+func TestFileErrors(t *testing.T) {
+	model, folder := weights.Path(t, weights.MiniLM), t.TempDir()
+	for _, args := range [][]string{
+		{"-f", filepath.Join(folder, "none")},
+		{"-f", folder},
+		{"-query", "x", filepath.Join(folder, "none")},
+		{"-o", filepath.Join(folder, "none", "x.npy"), "x"},
+	} {
+		err := run(t.Context(), append([]string{"-model", model}, args...), strings.NewReader(""), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), folder) {
+			t.Errorf("%q: got %v, want an error that names %s", args, err, folder)
+		}
+	}
+}
+
+// TestHelp expects the help on standard output, and no error.
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-h"}, nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), "-query text") {
+		t.Errorf("got %v and %q", err, out.String())
+	}
+}

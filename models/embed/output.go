@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// A sink takes embeddings chunk by chunk. close completes what was written: it may be called
+// after any chunk.
+type sink interface {
+	put(lines []line, vectors [][]float32) error
+	close() error
+}
+
+// formats make sinks by the ending of the file's name. The writer is also an io.Seeker.
+var formats = map[string]func(w io.WriteSeeker, width int) sink{
+	".jsonl": func(w io.WriteSeeker, _ int) sink { return newJSONLines(w) },
+	".npy":   func(w io.WriteSeeker, width int) sink { return &tensorFile{w: w, width: width, header: npyHeader} },
+	".safetensors": func(w io.WriteSeeker, width int) sink {
+		return &tensorFile{w: w, width: width, header: safetensorsHeader}
+	},
+}
+
+// write writes the embeddings to a file, or to out if name is empty. A file appears when it
+// is complete.
+func (s *stream) write(ctx context.Context, name string, out, report io.Writer) error {
+	if name == "" {
+		return s.fill(ctx, newJSONLines(out))
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails if all went well
+	err = s.fill(ctx, formats[filepath.Ext(name)](f, s.encoder.Width()))
+	if closed := errors.Join(f.Chmod(0o644), f.Close()); closed != nil {
+		return errors.Join(err, closed)
+	}
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	if renamed := os.Rename(f.Name(), name); renamed != nil {
+		return errors.Join(err, renamed)
+	}
+	fmt.Fprintf(report, "wrote %s: %d vectors of %d numbers\n", name, s.texts, s.encoder.Width())
+	return err
+}
+
+// fill writes all embeddings to a sink. After an interrupt the sink is complete, too.
+func (s *stream) fill(ctx context.Context, to sink) error {
+	err := s.each(ctx, to.put)
+	return errors.Join(err, to.close())
+}
+
+// jsonLines writes a JSON object a line.
+type jsonLines struct {
+	w *bufio.Writer
+	e *json.Encoder
+}
+
+func newJSONLines(w io.Writer) *jsonLines {
+	j := &jsonLines{w: bufio.NewWriter(w)}
+	j.e = json.NewEncoder(j.w)
+	j.e.SetEscapeHTML(false)
+	return j
+}
+
+// put also flushes, so that a reader of a pipe need not wait.
+func (j *jsonLines) put(lines []line, vectors [][]float32) error {
+	type record struct {
+		File      string    `json:"file,omitempty"`
+		Line      int       `json:"line"`
+		Text      string    `json:"text"`
+		Embedding []float32 `json:"embedding"`
+	}
+	for i, l := range lines {
+		if err := j.e.Encode(record{l.file, l.number, l.text, vectors[i]}); err != nil {
+			return err
+		}
+	}
+	return j.w.Flush()
+}
+
+func (j *jsonLines) close() error { return nil }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// A hit is a line with its cosine to the query.
+type hit struct {
+	score float64
+	line  line
+}
+
+// rank writes the top lines that are nearest to the query, best first. Of equal lines the one
+// that was read first comes first. After an interrupt they are those of the lines so far.
+func (s *stream) rank(ctx context.Context, query string, top int, out io.Writer) error {
+	q, err := s.encoder.Embed(ctx, []string{query})
+	if err != nil {
+		return err
+	}
+	var best []hit
+	err = s.each(ctx, func(lines []line, vectors [][]float32) error {
+		for i, l := range lines {
+			best = append(best, hit{dot(q[0], vectors[i]), l})
+		}
+		slices.SortStableFunc(best, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+		best = best[:min(top, len(best))]
+		return nil
+	})
+	for _, h := range best {
+		if _, failed := fmt.Fprintf(out, "%7.4f  %s: %s\n", h.score, h.line.where(), strings.TrimSpace(h.line.text)); failed != nil {
+			return errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// dot returns the scalar product, in float64, where the product of two float32 is exact.
+func dot(x, y []float32) float64 {
+	sum := 0.0
+	for i := range x {
+		sum += float64(float64(x[i]) * float64(y[i]))
+	}
+	return sum
+}

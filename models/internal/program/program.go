@@ -1,0 +1,58 @@
+// Package program has what the commands of this module share.
+package program
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// A UsageError says what is wrong with a command line.
+type UsageError struct{ error }
+
+// Unwrap returns the error without the mark.
+func (e UsageError) Unwrap() error { return e.error }
+
+// Usage returns err as a [UsageError].
+func Usage(err error) error { return UsageError{err} }
+
+// Parse parses a command line. If it asks for help, help gets it, and the error is
+// [flag.ErrHelp]. Other errors are a [UsageError].
+func Parse(fs *flag.FlagSet, args []string, help io.Writer) error {
+	fs.SetOutput(io.Discard)
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fs.SetOutput(help)
+		fs.Usage()
+		return err
+	case err != nil:
+		return Usage(err)
+	}
+	return nil
+}
+
+// Exit reports err as an error of the command called name and ends the program: with
+// status 2 for a [UsageError] and status 1 for any other error. It returns if err is nil
+// or [flag.ErrHelp].
+func Exit(name string, err error) {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.As(err, new(UsageError)):
+		fmt.Fprintf(os.Stderr, "%s: %v\nRun %[1]s -h for help.\n", name, err)
+		os.Exit(2)
+	default:
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// IsTerminal returns whether w shows what is written to a person.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
