@@ -83,6 +83,7 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C kernel -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME)
 	go test -C linear -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
+	go test -C linear -run '^$$' -fuzz FuzzFromPacked -fuzztime $(FUZZTIME)
 	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
 	go test -C internal/safetensors -run '^$$' -fuzz FuzzNew -fuzztime $(FUZZTIME)
 	go test -C models/gguf -run '^$$' -fuzz FuzzNew -fuzztime $(FUZZTIME)

@@ -104,10 +104,10 @@ func (f BlockFormat) gemm(c []float32, ldc int, a []float32, rs, cs int, b []byt
 // format has one, then 32 bytes, or 16 of which byte i holds the numbers i (the lower half)
 // and i+16. The other lanes become 0.
 func (f BlockFormat) Pack(panel, rows []byte, lanes, k int) {
-	from, to := f.Bytes(1), f.Bytes(lanes)
-	for row := range len(rows) / (k / BlockSteps * from) {
-		for block := range k / BlockSteps {
-			f.packBlock(panel[block*to:][:to], rows[(row*(k/BlockSteps)+block)*from:][:from], lanes, row)
+	from, to, blocks := f.Bytes(1), f.Bytes(lanes), k/BlockSteps
+	for block := range blocks {
+		for row := range len(rows) / (blocks * from) {
+			f.packBlock(panel[block*to:][:to], rows[(row*blocks+block)*from:][:from], lanes, row)
 		}
 	}
 }
@@ -124,12 +124,9 @@ func (f BlockFormat) packBlock(to, from []byte, lanes, lane int) {
 		}
 		return
 	}
-	for g := range 4 {
-		var word uint32
-		for j := range 8 {
-			step := 4*j + g
-			word |= uint32(from[step%16]>>(step/16*4)&15) << (4 * j)
-		}
+	for g := range 4 { // the lower halves are steps g, g+4, g+8 and g+12, the upper ones those after 16
+		b0, b1, b2, b3 := uint32(from[g]), uint32(from[g+4]), uint32(from[g+8]), uint32(from[g+12])
+		word := b0&15 | b1&15<<4 | b2&15<<8 | b3&15<<12 | b0>>4<<16 | b1>>4<<20 | b2>>4<<24 | b3>>4<<28
 		binary.LittleEndian.PutUint32(to[4*(g*lanes+lane):], word)
 	}
 }

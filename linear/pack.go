@@ -1,6 +1,10 @@
 package linear
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -30,22 +34,72 @@ func (l *Linear) panelWidth(p int) int {
 // panelStart returns the index at which panel p starts.
 func (l *Linear) panelStart(p int) int { return p * ukernel.PanelLanes * l.k }
 
-// pack returns the panels of the weights w, which lie in data. It goes through some
-// inputs at a time, so that what it writes stays in cache until it is complete.
+// pack returns the panels of the weights w, which lie in data.
 func pack[E any](l *Linear, w *Matrix, data []E) []E {
-	const inputs = 64
 	packed := hugepages.Make[E](l.lanes() * l.k)
-	for p := range l.panels() {
+	l.eachPanel(func(p int) {
 		first, lanes := p*ukernel.PanelLanes, l.panelWidth(p)
 		panel := packed[l.panelStart(p):][:lanes*l.k]
-		for k := 0; k < l.k; k += inputs {
-			for lane := range min(lanes, l.n-first) {
-				from := (first+lane)*w.rowStride + k*w.colStride
-				for x := range min(inputs, l.k-k) {
-					panel[(k+x)*lanes+lane] = data[from+x*w.colStride]
-				}
+		rows := min(lanes, l.n-first)
+		if l.k == 0 || rows == 0 {
+			return
+		}
+		data := data[first*w.rowStride:]
+		if w.rowStride == 1 {
+			for k := range l.k {
+				copy(panel[k*lanes:][:rows], data[k*w.colStride:])
+			}
+			return
+		}
+		transpose(panel, lanes, data, w, rows, l.k)
+	})
+	return packed
+}
+
+// transpose writes k columns of some rows into the lanes of a panel. It takes some columns at a
+// time, so that what it writes stays in L1 until it is complete, and of these four rows at a
+// time, if their elements have no gaps.
+func transpose[E any](panel []E, lanes int, data []E, w *Matrix, rows, k int) {
+	const inputs = 64
+	for lo := 0; lo < k; lo += inputs {
+		n, lane := min(inputs, k-lo), 0
+		row := func(i int) []E { return data[(lane+i)*w.rowStride+lo*w.colStride:] }
+		for ; w.colStride == 1 && lane+4 <= rows; lane += 4 {
+			a, b, c, d := row(0)[:n], row(1)[:n], row(2)[:n], row(3)[:n]
+			for x := range n {
+				to := panel[(lo+x)*lanes+lane:][:4]
+				to[0], to[1], to[2], to[3] = a[x], b[x], c[x], d[x]
+			}
+		}
+		for ; lane < rows; lane++ {
+			from := row(0)
+			for x := range n {
+				panel[(lo+x)*lanes+lane] = from[x*w.colStride]
 			}
 		}
 	}
-	return packed
+}
+
+// serialBytes is the size of weights that one goroutine packs in less time than it takes to
+// start others.
+const serialBytes = 1 << 18
+
+// eachPanel calls f for every panel, on as many goroutines as GOMAXPROCS allows.
+func (l *Linear) eachPanel(f func(p int)) {
+	if l.bytes() <= serialBytes {
+		for p := range l.panels() {
+			f(p)
+		}
+		return
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), l.panels()) {
+		group.Go(func() {
+			for p := next.Add(1) - 1; p < int64(l.panels()); p = next.Add(1) - 1 {
+				f(int(p))
+			}
+		})
+	}
+	group.Wait()
 }

@@ -55,10 +55,10 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear
 	l := &Linear{n: n, k: k, format: format}
 	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
 	row := l.blockBytes(1)
-	for p := range l.panels() {
+	l.eachPanel(func(p int) {
 		first := p * ukernel.PanelLanes
 		format.blocks().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
-	}
+	})
 	l.bias = l.paddedBias(bias)
 	return l, nil
 }

@@ -3,6 +3,7 @@ package hostile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"runtime/debug"
@@ -122,6 +123,7 @@ func undocumented(err error) string {
 		if capacity.Need <= capacity.Free || capacity.Free < 0 {
 			return "an error about room that there is"
 		}
+	case errors.Is(err, io.ErrClosedPipe): // a caller's own
 	default:
 		return fmt.Sprintf("an undocumented error, a %T", err)
 	}

@@ -1,7 +1,9 @@
 package hostile
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"math"
 	"time"
 
@@ -193,12 +195,21 @@ var table = []entry{
 	{name: "kvcache.Sequence.Start", f: (*kvcache.Sequence).Start, args: aSequence()},
 	{name: "kvcache.CapacityError.Error", f: (*kvcache.CapacityError).Error, args: list(&kvcache.CapacityError{Need: 2})},
 
+	{name: "kernel.OfBits", f: kernel.OfBits[kernel.F16], args: list(make([]uint16, 5))},
+	{name: "kernel.OfBytes", f: kernel.OfBytes[float32], args: list(make([]byte, 8))},
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5)}
 	}},
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5)}
 	}},
+	{name: "linear.FromPacked", f: linear.FromPacked, args: func(w *world) []any {
+		var b bytes.Buffer
+		must(w.linear(5, 3).WriteTo(&b))
+		return []any{b.Bytes()}
+	}},
+	{name: "linear.Linear.WriteTo", f: (*linear.Linear).WriteTo, args: func(w *world) []any { return []any{w.linear(5, 3), io.Discard} }},
+	{name: "linear.Linear.PackedSize", f: (*linear.Linear).PackedSize, args: func(w *world) []any { return []any{w.linear(5, 3)} }},
 	{name: "linear.Activation.String", f: linear.Activation.String, args: list(linear.GELU)},
 	{name: "linear.Format.String", f: linear.Format.String, args: list(linear.Q8_0)},
 	{name: "linear.Linear.Format", f: (*linear.Linear).Format, args: func(w *world) []any { return []any{w.linear(5, 3)} }},

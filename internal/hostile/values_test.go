@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"reflect"
 
@@ -112,6 +113,14 @@ func init() {
 			for i := range t.Scores {
 				t.Scores[i] = float32(math.NaN())
 			}
+		}),
+	}
+	known[reflect.TypeFor[io.Writer]()] = []change{
+		typed("nil", func(*world, io.Writer) io.Writer { return nil }),
+		typed("that fails", func(*world, io.Writer) io.Writer {
+			r, w := io.Pipe()
+			r.Close()
+			return w
 		}),
 	}
 	known[reflect.TypeFor[func(int, func(int))]()] = []change{constant("nil", (func(int, func(int)))(nil))}

@@ -1,0 +1,208 @@
+package linear
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// The packed form of a layer as bytes, all numbers little-endian:
+//
+//	 0  the 8 bytes "attnlin\x00"
+//	 8  uint32  version, 1: panels of 48 lanes, the last one as narrow as steps of 16 allow
+//	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 Q8_0, 17 Q4_0, 18 Q4_1
+//	16  uint64  outputs N
+//	24  uint64  inputs K
+//	32  zeros
+//	60  uint32  CRC-32 (IEEE) of the first 60 bytes
+//	64  bias, a float32 for every lane, then zeros up to a multiple of 64
+//	    the panels
+const (
+	packedMagic     = "attnlin\x00"
+	packedVersion   = 1
+	packedAlignment = 64 // of the parts, and the size of the header
+	packedFormats   = 16 // the type of weights in the first Format
+)
+
+// WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
+// that keeps it in a file need not pack the weights each time that it starts.
+// Errors are those of w; one that is nil is a [*kernel.ArgumentError].
+func (l *Linear) WriteTo(w io.Writer) (int64, error) {
+	if w == nil {
+		return 0, (*kernel.ArgumentError)(&check.Failure{Arg: "w", Got: "nil", Want: "a writer"})
+	}
+	p := &packedWriter{w: w, buf: l.header()}
+	for _, x := range l.bias {
+		p.uint32(math.Float32bits(x))
+	}
+	for p.size()%packedAlignment != 0 {
+		p.uint32(0)
+	}
+	for _, x := range l.f32 {
+		p.uint32(math.Float32bits(x))
+	}
+	for _, x := range l.u16 {
+		p.buf = binary.LittleEndian.AppendUint16(p.buf, x)
+		p.flush(packedBuffer)
+	}
+	p.flush(0)
+	if p.err == nil && len(l.blocks) > 0 {
+		p.buf = l.blocks
+		p.flush(0)
+	}
+	return p.written, p.err
+}
+
+// PackedSize returns the number of bytes that WriteTo writes.
+func (l *Linear) PackedSize() int { return l.panelsAt() + l.panelBytes() }
+
+// panelsAt is where the panels begin.
+func (l *Linear) panelsAt() int {
+	bias := ints.CeilDiv(4*l.lanes(), packedAlignment) * packedAlignment
+	return packedAlignment + bias
+}
+
+// panelBytes is the size of the panels.
+func (l *Linear) panelBytes() int {
+	if l.format != 0 {
+		return l.blockBytes(l.lanes())
+	}
+	return l.lanes() * l.k * l.dtype.Size()
+}
+
+func (l *Linear) header() []byte {
+	h := append(make([]byte, 0, packedBuffer+packedAlignment), packedMagic...)
+	h = binary.LittleEndian.AppendUint32(h, packedVersion)
+	typ := uint32(l.dtype)
+	if l.format != 0 {
+		typ = packedFormats + uint32(l.format-Q8_0)
+	}
+	h = binary.LittleEndian.AppendUint32(h, typ)
+	h = binary.LittleEndian.AppendUint64(h, uint64(l.n))
+	h = binary.LittleEndian.AppendUint64(h, uint64(l.k))
+	h = append(h, make([]byte, packedAlignment-4-len(h))...)
+	return binary.LittleEndian.AppendUint32(h, crc32.ChecksumIEEE(h))
+}
+
+// A packedWriter writes numbers through a buffer.
+type packedWriter struct {
+	w       io.Writer
+	buf     []byte
+	written int64
+	err     error
+}
+
+const packedBuffer = 1 << 16
+
+func (p *packedWriter) size() int64 { return p.written + int64(len(p.buf)) }
+
+func (p *packedWriter) uint32(x uint32) {
+	p.buf = binary.LittleEndian.AppendUint32(p.buf, x)
+	p.flush(packedBuffer)
+}
+
+// flush writes the buffer if it has at least so many bytes.
+func (p *packedWriter) flush(least int) {
+	if len(p.buf) < least {
+		return
+	}
+	if p.err == nil {
+		var n int
+		n, p.err = p.w.Write(p.buf)
+		p.written += int64(n)
+	}
+	p.buf = p.buf[:0]
+}
+
+// FromPacked returns the layer whose packed form, see [Linear.WriteTo], is data, such as a
+// file that is mapped. The layer uses it in place: data must neither change nor be unmapped as
+// long as the layer is used. Only on a big-endian machine, or if data does not begin at a
+// multiple of 4 bytes, float weights are copied.
+//
+// The header of data is checked, the weights are not: changed weights give other results and
+// do no other harm. Data that is no packed form, of another version or another length, is a
+// [*kernel.ArgumentError].
+func FromPacked(data []byte) (*Linear, error) {
+	l, f := parsePacked(data)
+	if f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	bias, panels := data[packedAlignment:][:4*l.lanes()], data[l.panelsAt():]
+	if !hugepages.Fits(len(data), 1) {
+		return nil, (*kernel.ArgumentError)(packedFailure("a layer that does not fit memory or the memory limit of the program"))
+	}
+	l.bias = numbers(bias, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+	switch {
+	case l.format != 0:
+		l.blocks = panels
+	case l.dtype == view.Float32:
+		l.f32 = numbers(panels, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+	default:
+		l.u16 = halves(numbers(panels, func(b []byte) kernel.F16 { return kernel.F16(binary.LittleEndian.Uint16(b)) }))
+	}
+	return l, nil
+}
+
+// parsePacked returns the layer that the header describes, without its numbers.
+func parsePacked(data []byte) (*Linear, *check.Failure) {
+	switch {
+	case len(data) < packedAlignment:
+		return nil, packedFailure("%d bytes", len(data))
+	case string(data[:len(packedMagic)]) != packedMagic:
+		return nil, packedFailure("bytes that begin with %q", data[:len(packedMagic)])
+	case crc32.ChecksumIEEE(data[:packedAlignment-4]) != binary.LittleEndian.Uint32(data[packedAlignment-4:]):
+		return nil, packedFailure("a header whose checksum is wrong")
+	}
+	u := binary.LittleEndian
+	if v := u.Uint32(data[8:]); v != packedVersion {
+		return nil, packedFailure("version %d", v)
+	}
+	typ, n, k := u.Uint32(data[12:]), u.Uint64(data[16:]), u.Uint64(data[24:])
+	l := new(Linear)
+	switch {
+	case typ < uint32(view.Int8):
+		l.dtype = view.DType(typ)
+	case typ >= packedFormats && typ <= packedFormats+uint32(Q4_1-Q8_0):
+		l.format = Q8_0 + Format(typ-packedFormats)
+	default:
+		return nil, packedFailure("weights of type %d", typ)
+	}
+	if n > math.MaxInt/64 || k > math.MaxInt/64 || l.format != 0 && (k == 0 || k%ukernel.BlockSteps != 0) {
+		return nil, packedFailure("%d outputs and %d inputs", n, k)
+	}
+	l.n, l.k = int(n), int(k)
+	// The smallest type takes more than half a byte per weight.
+	most := ints.MulSat(ints.MulSat(l.lanes(), l.k), 4)
+	if ints.MulSat(l.n, l.k)/2 > len(data) || l.n > len(data) || most == math.MaxInt || l.PackedSize() != len(data) {
+		return nil, packedFailure("%d bytes for %d outputs and %d inputs", len(data), n, k)
+	}
+	return l, nil
+}
+
+func packedFailure(got string, args ...any) *check.Failure {
+	return &check.Failure{Arg: "data", Got: fmt.Sprintf(got, args...), Want: fmt.Sprintf("what Linear.WriteTo writes, version %d", packedVersion)}
+}
+
+// numbers returns the numbers in data: in place if they lie there as in memory, else copied
+// by number.
+func numbers[E kernel.Float](data []byte, number func(b []byte) E) []E {
+	if x, err := kernel.OfBytes[E](data); err == nil {
+		return x
+	}
+	size := int(unsafe.Sizeof(*new(E)))
+	x := hugepages.Make[E](len(data) / size)
+	for i := range x {
+		x[i] = number(data[i*size:])
+	}
+	return x
+}
