@@ -13,9 +13,9 @@ import (
 	"github.com/philippgille/chromem-go"
 )
 
-// largest is the length in bytes up to which paragraphs are joined to a passage: MiniLM reads
-// no more than 256 tokens, which are about 1000 bytes.
-const largest = 1000
+// largest is the length in bytes that a passage has at most, if its lines are not longer.
+// MiniLM reads no more than 256 tokens, which are about 1000 bytes of English.
+const largest = 800
 
 // extensions are those of files that are searched.
 var extensions = []string{".md", ".txt", ".rst", ".go"}
@@ -44,14 +44,15 @@ func passages(folder fs.FS) ([]chromem.Document, error) {
 	return all, err
 }
 
-// split cuts a text into passages: paragraphs, of which short ones are joined. The id of a
-// passage is its place and a hash of its text. So a passage that has changed has another id.
+// split cuts a text into passages: paragraphs, of which short ones are joined and long ones
+// cut between lines. The id of a passage is its place and a hash of its text. So a passage
+// that has changed has another id.
 func split(path, text string) []chromem.Document {
 	var all []chromem.Document
-	var passage []string
-	line, start, size := 1, 1, 0
+	var passage strings.Builder
+	start := 0
 	flush := func() {
-		if content := strings.TrimSpace(strings.Join(passage, "\n")); content != "" {
+		if content := strings.TrimSpace(passage.String()); content != "" {
 			hash := sha256.Sum256([]byte(content))
 			all = append(all, chromem.Document{
 				ID:       fmt.Sprintf("%s:%d:%x", path, start, hash[:8]),
@@ -59,19 +60,26 @@ func split(path, text string) []chromem.Document {
 				Metadata: map[string]string{"path": path, "line": strconv.Itoa(start)},
 			})
 		}
-		passage, size = nil, 0
+		passage.Reset()
 	}
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		if size > 0 && size+len(paragraph) > largest {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		blank := strings.TrimSpace(line) == ""
+		paragraph := 0 // the length of the one that begins here
+		for j := i; j < len(lines) && !blank && strings.TrimSpace(lines[j]) != ""; j++ {
+			paragraph += len(lines[j])
+		}
+		first := i == 0 || strings.TrimSpace(lines[i-1]) == ""
+		if passage.Len()+len(line) > largest || first && passage.Len()+paragraph > largest {
 			flush()
 		}
-		if strings.TrimSpace(paragraph) != "" {
-			if len(passage) == 0 {
-				start = line + strings.Count(paragraph, "\n") - strings.Count(strings.TrimLeft(paragraph, "\n"), "\n")
+		if passage.Len() == 0 {
+			if blank {
+				continue
 			}
-			passage, size = append(passage, paragraph), size+len(paragraph)
+			start = i + 1
 		}
-		line += strings.Count(paragraph, "\n") + 2
+		passage.WriteString(line)
 	}
 	flush()
 	return all

@@ -89,16 +89,17 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPassages: short paragraphs are joined, long ones stand alone, lines are counted, and
-// hidden folders and binary files are left out.
+// TestPassages: short paragraphs are joined, long ones stand alone or are cut, lines are
+// counted, and hidden folders and binary files are left out.
 func TestPassages(t *testing.T) {
-	long := strings.Repeat("x", largest)
+	long, half := strings.Repeat("x", largest), strings.Repeat("y", largest/2+1)
 	all, err := passages(fstest.MapFS{
 		"a.md":       {Data: []byte("one\n\ntwo\nlines\n\n\n\n" + long + "\n\n\nthree\n")},
 		"b/c.go":     {Data: []byte("package c\n")},
 		"b/d.txt":    {Data: []byte("\xff\xfe")},
 		"b/e.png":    {Data: []byte("text")},
 		".git/f.txt": {Data: []byte("text")},
+		"cut.md":     {Data: []byte("z\n\n" + half + "\n" + half)},
 		"empty.md":   {Data: []byte("\n\n\n")},
 	})
 	if err != nil {
@@ -108,7 +109,10 @@ func TestPassages(t *testing.T) {
 	for _, p := range all {
 		got = append(got, p.Metadata["path"]+":"+p.Metadata["line"]+" "+p.Content)
 	}
-	want := []string{"a.md:1 one\ntwo\nlines", "a.md:8 " + long, "a.md:11 three", "b/c.go:1 package c"}
+	want := []string{
+		"a.md:1 one\n\ntwo\nlines", "a.md:8 " + long, "a.md:11 three", "b/c.go:1 package c",
+		"cut.md:1 z", "cut.md:3 " + half, "cut.md:4 " + half,
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("passages %.40q, want %.40q", got, want)
 	}
