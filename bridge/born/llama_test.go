@@ -136,7 +136,7 @@ func TestGreedy(t *testing.T) {
 	}
 	for name, empty := range variants(t, kernel.Exec{}) {
 		for _, want := range texts {
-			want.Appended = want.Appended[:map[string]int{"born": 8, "attention": 24, "both": 240}[name]] // as fast as each is
+			want.Appended = want.Appended[:map[string]int{"born": 4, "attention": 12, "both": 240}[name]] // as fast as each is
 			r, got := empty(), ""
 			for next := []byte(want.Prompt); len(got) < len(want.Appended); {
 				next = []byte{bytemodel.Greedy(read(t, r, next))}

@@ -65,17 +65,17 @@ func TestSmolLM2(t *testing.T) {
 		}
 		return d
 	}
-	pack := func() {
-		if err := b.PackLlama(m); err != nil {
-			t.Fatal(err)
-		}
+	if err := b.PackLlama(m); err != nil {
+		t.Fatal(err)
 	}
-	pack()
 	if d := difference(last(m, b, want.IDs)); d < 1 {
 		t.Errorf("logits of the model as Born loads it differ by %g: README.md says that it is read wrong", d)
 	}
 	repair(m)
-	pack()
+	layers := LlamaLayers(m)
+	if err := b.Pack(layers[:len(layers)-1]...); err != nil { // the head is not repaired
+		t.Fatal(err)
+	}
 
 	cache := llama.NewModelCache(m.Config, 128, b)
 	logits := forwardIDs(m, cache, want.IDs, 0)
