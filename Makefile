@@ -87,6 +87,9 @@ fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
 	go test -C internal/safetensors -run '^$$' -fuzz FuzzNew -fuzztime $(FUZZTIME)
 	go test -C models/gguf -run '^$$' -fuzz FuzzNew -fuzztime $(FUZZTIME)
+	go test -C models/tokenizer/wordpiece -run '^$$' -fuzz FuzzEncode -fuzztime $(FUZZTIME)
+	go test -C models/tokenizer/bpe -run '^$$' -fuzz FuzzEncode -fuzztime $(FUZZTIME)
+	go test -C models/chattemplate -run '^$$' -fuzz FuzzTemplate -fuzztime $(FUZZTIME)
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
 	go run ./tools/soak $(ARGS)

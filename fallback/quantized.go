@@ -102,7 +102,7 @@ func (f BlockFormat) gemm(c []float32, ldc int, a []float32, rs, cs int, b []byt
 // Pack writes the blocks of some rows into those of a packed panel. rows has one row of
 // k/BlockSteps blocks for each of the first lanes, as GGUF files have them: d, then m if the
 // format has one, then 32 bytes, or 16 of which byte i holds the numbers i (the lower half)
-// and i+16. The other lanes become 0.
+// and i+16. The other lanes stay as they are.
 func (f BlockFormat) Pack(panel, rows []byte, lanes, k int) {
 	from, to, blocks := f.Bytes(1), f.Bytes(lanes), k/BlockSteps
 	for block := range blocks {

@@ -22,12 +22,15 @@ func OfBits[E F16 | BF16](bits []uint16) []E {
 //
 // The error is an [*ArgumentError] if the size of E does not divide the number of bytes or
 // the address of the first one, or if this machine is big-endian and E has more than a byte.
+// No bytes are no numbers, on every machine.
 func OfBytes[E Element](data []byte) ([]E, error) {
 	size := int(unsafe.Sizeof(*new(E)))
 	p := unsafe.SliceData(data)
 	switch {
 	case len(data)%size != 0:
 		return nil, bytesError(size, "%d bytes", len(data))
+	case len(data) == 0:
+		return nil, nil // wherever it begins
 	case uintptr(unsafe.Pointer(p))%uintptr(size) != 0:
 		return nil, bytesError(size, "an address of %d more than a multiple of %d", uintptr(unsafe.Pointer(p))%uintptr(size), size)
 	case size > 1 && !littleEndian:

@@ -46,7 +46,9 @@ func TestOfBytes(t *testing.T) {
 		if err != nil || len(h) != 1 || h[0] != 0 {
 			t.Errorf("got %v, %v", h, err)
 		}
-		if empty, err := kernel.OfBytes[float32](nil); err != nil || len(empty) != 0 {
+	}
+	for _, nothing := range [][]byte{nil, {}, data[1:1]} {
+		if empty, err := kernel.OfBytes[float32](nothing); err != nil || len(empty) != 0 {
 			t.Errorf("of nothing: %v, %v", empty, err)
 		}
 	}

@@ -184,7 +184,14 @@
 //	y    = a[0] + a[1] + a[2] + ..., from left to right; +0 if K is 0
 //	out[m][n] = y + b[n], or y if there is no bias
 //
-// An output that is NaN is 7fc00000.
+// An output that is NaN is 7fc00000. An activation, if there is one, follows.
+//
+// Quantized weights have a scale d for every 32 inputs of an output, and Q4_1 has a minimum m,
+// both binary16. With the integer q, -128 to 127 in Q8_0 and 0 to 15 in the others, a weight is
+//
+//	Q8_0:  w = d·q             exactly
+//	Q4_0:  w = fma(d, q, -8d)  exactly; a zero is +0
+//	Q4_1:  w = fma(d, q, m)    rounded to binary32; the product is exact
 //
 // norm.RMS and norm.Layer normalise a row x of D numbers, with weights w and biases b:
 //

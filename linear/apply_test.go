@@ -213,12 +213,16 @@ func TestGuard(t *testing.T) {
 			want := c.contract(&x, &w, bias)
 			out := want
 			guard(a, "x", &x)
-			switch c.dtype {
-			case kernel.Float32:
+			switch {
+			case c.format != 0:
+				blocks := testutil.Slice[byte](a, "w", len(w.blocks))
+				copy(blocks, w.blocks)
+				w.blocks = blocks
+			case c.dtype == kernel.Float32:
 				guard(a, "w", &w)
-			case kernel.Float16:
+			case c.dtype == kernel.Float16:
 				guardHalves(a, &w, numeric.ToF16)
-			case kernel.BFloat16:
+			case c.dtype == kernel.BFloat16:
 				guardHalves(a, &w, numeric.ToBF16)
 			}
 			guard(a, "out", &out)
@@ -309,8 +313,7 @@ func TestParallelFor(t *testing.T) {
 func TestConcurrent(t *testing.T) {
 	contracttest.ForceThreads(t)
 	var wg sync.WaitGroup
-	for dtype := range kernel.Int8 {
-		c := testCase{m: 9, n: 100, k: 70, dtype: dtype, bias: true, seed: 8}
+	for _, c := range eachType(testCase{m: 9, n: 100, k: 96, bias: true, seed: 8}) {
 		x, w, bias := c.inputs()
 		want, l := c.contract(&x, &w, bias), w.layer(t, bias)
 		for g := range 4 {
@@ -359,15 +362,20 @@ func TestApplyAllocatesNothing(t *testing.T) {
 			task(i)
 		}
 	}
-	for dtype := range kernel.Int8 {
-		for _, m := range []int{1, 40} {
-			c := testCase{m: m, n: 100, k: 150, dtype: dtype, bias: true}
+	for _, m := range []int{1, 40} {
+		for _, c := range eachType(testCase{m: m, n: 100, k: 160, bias: true}) {
 			x, w, bias := c.inputs()
 			l, out := w.layer(t, bias), c.output()
+			wide, ids := linear.DenseMatrix(make([]float32, 2*c.k), 2, c.k), []int32{int32(c.n) - 1, 0}
+			testutil.CheckNoMallocs(t, "Rows of "+c.String(), contracttest.Repeats(30), func() {
+				if err := l.Rows(wide, ids); err != nil {
+					t.Fatal(err)
+				}
+			})
 			for _, e := range []kernel.Exec{{Threads: 1}, {Threads: 2}, {Threads: 2, ParallelFor: serial}} {
 				what := fmt.Sprintf("%v threads=%d parallel-for=%v", c, e.Threads, e.ParallelFor != nil)
 				testutil.CheckNoMallocs(t, what, contracttest.Repeats(30), func() {
-					if err := l.Apply(out.Matrix, x.Matrix, linear.Options{Exec: e}); err != nil {
+					if err := l.Apply(out.Matrix, x.Matrix, linear.Options{Exec: e, Activation: linear.GELU}); err != nil {
 						t.Fatal(err)
 					}
 				})

@@ -24,6 +24,18 @@ type testCase struct {
 	seed    int
 }
 
+// eachType returns a case with weights of every type and every format.
+func eachType(c testCase) (list []testCase) {
+	for c.dtype = range kernel.Int8 {
+		list = append(list, c)
+	}
+	c.dtype = kernel.Float32
+	for c.format = linear.Q8_0; c.format <= linear.Q4_1; c.format++ {
+		list = append(list, c)
+	}
+	return list
+}
+
 // A layout says how the matrices of a case lie in memory.
 type layout int
 

@@ -1,6 +1,7 @@
 package linear_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -29,6 +30,61 @@ func ExampleLinear() {
 	fmt.Println(out, err)
 
 	// Output: [101 204 105 211] <nil>
+}
+
+// Two outputs of 32 inputs with weights of 8 bits, as a GGUF file has them. Rows looks the
+// weights of an output up, as models do with embeddings.
+func ExampleNewQuantized() {
+	const outputs, inputs = 2, 32
+	var data []byte
+	for n := range outputs {
+		data = append(data, 0x00, 0x38) // the scale 0.5, as binary16
+		for k := range inputs {
+			data = append(data, byte(int8(10*n-k)))
+		}
+	}
+	layer, err := linear.NewQuantized(linear.Q8_0, data, outputs, inputs, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := make([]float32, inputs)
+	x[1], x[3] = 1, 100
+	out, row := make([]float32, outputs), make([]float32, inputs)
+	err = layer.Apply(linear.DenseMatrix(out, 1, outputs), linear.DenseMatrix(x, 1, inputs), linear.Options{})
+	fmt.Println(out, err)
+	err = layer.Rows(linear.DenseMatrix(row, 1, inputs), []int32{1})
+	fmt.Println(row[:4], err)
+
+	// Output:
+	// [-150.5 354.5] <nil>
+	// [5 4.5 4 3.5] <nil>
+}
+
+// A packed layer in a file need not be packed again. A program that maps the file into memory
+// does not even read it until the layer is used.
+func ExampleFromPacked() {
+	layer, err := linear.New(linear.DenseMatrix([]float32{1, 2, 3, 4, 5, 6}, 2, 3), []float32{100, 200})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var file bytes.Buffer
+	if _, err := layer.WriteTo(&file); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	again, err := linear.FromPacked(file.Bytes())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out := make([]float32, 2)
+	err = again.Apply(linear.DenseMatrix(out, 1, 2), linear.DenseMatrix([]float32{1, 0, 0}, 1, 3), linear.Options{})
+	fmt.Println(out, err)
+
+	// Output: [101 204] <nil>
 }
 
 // The tokens of a model are [B, L, K]. The layer writes N = heads·D numbers for each

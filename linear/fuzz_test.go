@@ -21,11 +21,18 @@ func FuzzLinear(f *testing.F) {
 	f.Add(5, 33, 1, 1030, byte(1), byte(0), byte(2), true, 1, 1)
 	f.Add(6, -1, 3, 4, byte(0), byte(0), byte(0), false, 1, 0)
 	f.Add(7, 1, 3, 4, byte(0), byte(0), byte(0), false, -1, 0)
+	f.Add(8, 3, 53, 130, byte(3), byte(1), byte(0), true, 2, 1)
+	f.Add(9, 9, 48, 32, byte(4), byte(0), byte(4), false, 1, 0)
+	f.Add(10, 1, 20, 1500, byte(5), byte(2), byte(1), true, 1, 0)
 	contracttest.ForceThreads(f)
 	f.Fuzz(func(t *testing.T, seed, m, n, k int, dtype, layoutNumber, kind byte, bias bool, threads, cut int) {
 		c := testCase{
-			m: m, n: n, k: k, dtype: kernel.DType(dtype % 3), bias: bias,
-			layout: layout(layoutNumber) % layouts, kind: testutil.Kind(kind) % testutil.Kinds, seed: seed,
+			m: m, n: n, k: k, bias: bias, layout: layout(layoutNumber) % layouts, kind: testutil.Kind(kind) % testutil.Kinds, seed: seed,
+		}
+		if dtype %= 6; dtype < 3 {
+			c.dtype = kernel.DType(dtype)
+		} else if k >= 0 {
+			c.format, c.k = linear.Q8_0+linear.Format(dtype-3), k/32*32+32
 		}
 		switch {
 		case max(m, n, k) > 2000 || min(m, n, k) < -2000 || max(1, m)*max(1, n)*max(1, k) > 4<<20 || threads > 64:

@@ -119,7 +119,7 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 func (l *Linear) widens(t *ukernel.Tier, m int) bool {
 	switch {
 	case l.format != 0:
-		return m > t.BlockRows
+		return m > t.QuantizedRows
 	case l.dtype != view.Float32:
 		return t.WidenRows > 0 && m > t.WidenRows
 	}

@@ -32,15 +32,16 @@ func TestShare(t *testing.T) {
 }
 
 // Kernels get whole segments of the contract, but for the last one: a sum of parts of a
-// segment would have other bits.
+// segment would have other bits. To widen as many steps takes one call, which must be short.
 func TestStepsAreSegments(t *testing.T) {
+	steps := map[string]int{"skinnySteps": skinnySteps}
 	for i := range ukernel.Tiers {
-		if tier := &ukernel.Tiers[i]; tier.WeightSteps%ukernel.InputSegment != 0 || tier.WeightSteps == 0 {
-			t.Errorf("%s: WeightSteps %d is no multiple of %d", tier.Name, tier.WeightSteps, ukernel.InputSegment)
-		}
+		steps["WeightSteps of "+ukernel.Tiers[i].Name] = ukernel.Tiers[i].WeightSteps
 	}
-	if skinnySteps%ukernel.InputSegment != 0 {
-		t.Errorf("skinnySteps %d is no multiple of %d", skinnySteps, ukernel.InputSegment)
+	for what, n := range steps {
+		if n == 0 || n%ukernel.InputSegment != 0 || !ukernel.IsOneCall(ukernel.PanelLanes, n) {
+			t.Errorf("%s: %d is no multiple of %d, or too many for one call", what, n, ukernel.InputSegment)
+		}
 	}
 }
 
@@ -63,6 +64,39 @@ func TestPlan(t *testing.T) {
 				most := panels * ints.CeilDiv(m, minRows) // tasks
 				if tasks := j.rowBlocks * j.panelGroups; j.threads != min(limit, tasks) || limit > 1 && tasks < min(limit, most) {
 					t.Errorf("[%d %d] limit=%d: %d threads for %d tasks", m, n, limit, j.threads, tasks)
+				}
+			}
+		}
+	}
+}
+
+// Few rows multiply with quantized weights as they lie. For more rows they are widened before.
+func TestQuantizedKernels(t *testing.T) {
+	const n, k = 48, 64
+	for i := range ukernel.Tiers {
+		tier := ukernel.Tiers[i]
+		if tier.QuantizedRows < 1 {
+			t.Errorf("%s: not even for one row", tier.Name)
+		}
+		products, widenings := 0, 0
+		gemm := func([]float32, int, []float32, int, int, []byte, int, int, bool) { products++ }
+		widen := func([]float32, []byte, int, int) { widenings++ }
+		w := &tier.Weights
+		*w = ukernel.Tiers[len(ukernel.Tiers)-1].Weights // generic: it runs on every CPU
+		w.GemmQ8_0, w.GemmQ4_0, w.GemmQ4_1 = gemm, gemm, gemm
+		w.WidenQ8_0, w.WidenQ4_0, w.WidenQ4_1 = widen, widen, widen
+		for f := Q8_0; f.isValid(); f++ {
+			l, err := NewQuantized(f, make([]byte, n*k/32*f.layout().Bytes(1)), n, k, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range []int{1, tier.QuantizedRows, tier.QuantizedRows + 1} {
+				products, widenings = 0, 0
+				j := newJob()
+				j.linear, j.out, j.x = l, DenseMatrix(make([]float32, m*n), m, n), DenseMatrix(make([]float32, m*k), m, k)
+				j.run(&tier, &Options{})
+				if few := m <= tier.QuantizedRows; (products > 0) != few || (widenings > 0) == few {
+					t.Errorf("%s, %v, %d rows: %d products and %d widenings", tier.Name, f, m, products, widenings)
 				}
 			}
 		}

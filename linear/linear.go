@@ -1,7 +1,8 @@
 // Package linear computes linear layers, out = x·Wᵀ + b. [New] packs the weights of a
-// layer once, and [NewQuantized] those of 8 or 4 bits. [Linear.Apply] multiplies the rows of
-// a [Matrix] with them, and [Linear.Project] those of a [kernel.Tensor]. [Linear.Rows] looks
-// rows of the weights up.
+// layer once, and [NewQuantized] those of 8 or 4 bits. [Linear.WriteTo] writes the packed
+// layer, and [FromPacked] uses it where it lies, as in a mapped file. [Linear.Apply]
+// multiplies the rows of a [Matrix] with the weights, and [Linear.Project] those of a
+// [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.
 //
 // Like attention in package kernel, a result has the same bits on every CPU, with any
 // number of threads, and whatever other rows are in the call.
@@ -30,11 +31,12 @@ type Linear struct {
 	u16    []uint16  // or of another type
 	blocks []byte    // or of quantized weights
 	bias   []float32 // for all lanes of the panels; without a bias -0, which changes nothing
+	mapped bool      // they lie in memory of the program, see FromPacked
 }
 
 // New packs the weights w, [N, K] for N outputs and K inputs, and the bias, N numbers
-// or nil for none. Both are copied. Weights that lie as [K, N] are passed as their
-// [Matrix.T].
+// or nil for none. Both are copied, on as many goroutines as GOMAXPROCS allows. Weights that
+// lie as [K, N] are passed as their [Matrix.T].
 //
 // The weights keep their type. Weights of 16 bits are widened, exactly, when they are
 // used. A call with many rows takes as long as with float32. A call with few rows, which
@@ -117,8 +119,8 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 //	y    = a[0] + a[1] + ..., from left to right
 //	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// and then Options.Activation of that. So its bits depend only on row m of x, row n of w and b[n]: not on the tier, the
-// number of threads or the other rows.
+// and then Options.Activation of that. So its bits depend only on row m of x, row n of w and
+// b[n]: not on the tier, the number of threads or the other rows.
 //
 // In the steady state, where calls repeat, a call allocates nothing, see
 // [kernel.ReleaseMemory]. It may be made from many goroutines at once.
@@ -139,6 +141,7 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 		if view.Races {
 			x.announce(view.Read)
 			out.announce(view.Write)
+			l.announce()
 		}
 		j := jobs.Get()
 		j.linear, j.out, j.x = l, out, x
@@ -147,6 +150,16 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 		jobs.Put(j)
 	}
 	return nil
+}
+
+// announce tells the race detector that all weights are read, if the program can change them.
+func (l *Linear) announce() {
+	if l.mapped {
+		view.Announce(view.Read, l.bias)
+		view.Announce(view.Read, l.f32)
+		view.Announce(view.Read, l.u16)
+		view.Announce(view.Read, l.blocks)
+	}
 }
 
 // check reports the first argument of Apply that does not fit.

@@ -36,7 +36,8 @@ const (
 
 // WriteTo writes the packed form of the layer, PackedSize bytes, for [FromPacked]. A program
 // that keeps it in a file need not pack the weights each time that it starts.
-// Errors are those of w; one that is nil is a [*kernel.ArgumentError].
+// It returns the number of bytes that w took. Errors are those of w, and [io.ErrShortWrite]
+// if w takes less and returns none; a nil w is a [*kernel.ArgumentError].
 func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 	if w == nil {
 		return 0, (*kernel.ArgumentError)(&check.Failure{Arg: "w", Got: "nil", Want: "a writer"})
@@ -45,7 +46,7 @@ func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 	for _, x := range l.bias {
 		p.uint32(math.Float32bits(x))
 	}
-	for p.size()%packedAlignment != 0 {
+	for range l.panelsAt()/4 - packedAlignment/4 - len(l.bias) {
 		p.uint32(0)
 	}
 	for _, x := range l.f32 {
@@ -56,7 +57,7 @@ func (l *Linear) WriteTo(w io.Writer) (int64, error) {
 		p.flush(packedBuffer)
 	}
 	p.flush(0)
-	if p.err == nil && len(l.blocks) > 0 {
+	if len(l.blocks) > 0 {
 		p.buf = l.blocks
 		p.flush(0)
 	}
@@ -104,8 +105,6 @@ type packedWriter struct {
 
 const packedBuffer = 1 << 16
 
-func (p *packedWriter) size() int64 { return p.written + int64(len(p.buf)) }
-
 func (p *packedWriter) uint32(x uint32) {
 	p.buf = binary.LittleEndian.AppendUint32(p.buf, x)
 	p.flush(packedBuffer)
@@ -118,7 +117,9 @@ func (p *packedWriter) flush(least int) {
 	}
 	if p.err == nil {
 		var n int
-		n, p.err = p.w.Write(p.buf)
+		if n, p.err = p.w.Write(p.buf); n < len(p.buf) && p.err == nil {
+			p.err = io.ErrShortWrite
+		}
 		p.written += int64(n)
 	}
 	p.buf = p.buf[:0]
@@ -127,29 +128,33 @@ func (p *packedWriter) flush(least int) {
 // FromPacked returns the layer whose packed form, see [Linear.WriteTo], is data, such as a
 // file that is mapped. The layer uses it in place: data must neither change nor be unmapped as
 // long as the layer is used. Only on a big-endian machine, or if data does not begin at a
-// multiple of 4 bytes, float weights are copied.
+// multiple of 4 bytes, weights that are not quantized are copied.
 //
 // The header of data is checked, the weights are not: changed weights give other results and
 // do no other harm. Data that is no packed form, of another version or another length, is a
-// [*kernel.ArgumentError].
+// [*kernel.ArgumentError]. So are weights that must be copied and do not fit memory or the
+// memory limit of the program (GOMEMLIMIT).
 func FromPacked(data []byte) (*Linear, error) {
 	l, f := parsePacked(data)
 	if f != nil {
 		return nil, (*kernel.ArgumentError)(f)
 	}
 	bias, panels := data[packedAlignment:][:4*l.lanes()], data[l.panelsAt():]
-	if !hugepages.Fits(len(data), 1) {
-		return nil, (*kernel.ArgumentError)(packedFailure("a layer that does not fit memory or the memory limit of the program"))
-	}
-	l.bias = numbers(bias, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-	switch {
+	float := func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
+	half := func(b []byte) kernel.F16 { return kernel.F16(binary.LittleEndian.Uint16(b)) }
+	fits := true
+	switch l.bias = numbers(bias, float, &fits); {
 	case l.format != 0:
 		l.blocks = panels
 	case l.dtype == view.Float32:
-		l.f32 = numbers(panels, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
+		l.f32 = numbers(panels, float, &fits)
 	default:
-		l.u16 = halves(numbers(panels, func(b []byte) kernel.F16 { return kernel.F16(binary.LittleEndian.Uint16(b)) }))
+		l.u16 = halves(numbers(panels, half, &fits))
 	}
+	if !fits {
+		return nil, (*kernel.ArgumentError)(&check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes, which must be copied", len(data)), Want: "a size that fits memory and the memory limit of the program"})
+	}
+
 	return l, nil
 }
 
@@ -169,11 +174,11 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	}
 	typ, n, k := u.Uint32(data[12:]), u.Uint64(data[16:]), u.Uint64(data[24:])
 	l := new(Linear)
-	switch {
+	switch format := Q8_0 + Format(typ) - packedFormats; {
 	case typ < uint32(view.Int8):
 		l.dtype = view.DType(typ)
-	case typ >= packedFormats && typ <= packedFormats+uint32(Q4_1-Q8_0):
-		l.format = Q8_0 + Format(typ-packedFormats)
+	case format.isValid():
+		l.format = format
 	default:
 		return nil, packedFailure("weights of type %d", typ)
 	}
@@ -181,9 +186,9 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 		return nil, packedFailure("%d outputs and %d inputs", n, k)
 	}
 	l.n, l.k = int(n), int(k)
-	// The smallest type takes more than half a byte per weight.
+	// A weight takes at most 4 bytes. If so many do not overflow, PackedSize does not.
 	most := ints.MulSat(ints.MulSat(l.lanes(), l.k), 4)
-	if ints.MulSat(l.n, l.k)/2 > len(data) || l.n > len(data) || most == math.MaxInt || l.PackedSize() != len(data) {
+	if most == math.MaxInt || l.PackedSize() != len(data) {
 		return nil, packedFailure("%d bytes for %d outputs and %d inputs", len(data), n, k)
 	}
 	return l, nil
@@ -194,10 +199,14 @@ func packedFailure(got string, args ...any) *check.Failure {
 }
 
 // numbers returns the numbers in data: in place if they lie there as in memory, else copied
-// by number.
-func numbers[E kernel.Float](data []byte, number func(b []byte) E) []E {
+// by number. If the copy does not fit memory, it makes fits false.
+func numbers[E kernel.Float](data []byte, number func(b []byte) E, fits *bool) []E {
 	if x, err := kernel.OfBytes[E](data); err == nil {
 		return x
+	}
+	if !hugepages.Fits(len(data), 1) {
+		*fits = false
+		return nil
 	}
 	size := int(unsafe.Sizeof(*new(E)))
 	x := hugepages.Make[E](len(data) / size)

@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"io"
 	"math"
+	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -62,23 +65,43 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// A layer that is mapped takes no memory of its own.
+// A layer that is mapped takes no memory of its own, and may be larger than the memory limit of
+// the program. One that must be copied may not.
 func TestPackedInPlace(t *testing.T) {
-	for _, c := range []testCase{{n: 300, k: 256}, {n: 300, k: 256, format: linear.Q4_1}} {
-		_, w, _ := c.inputs()
-		data := packed(t, w.layer(t, nil))
-		allocated := testing.Benchmark(func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := linear.FromPacked(data); err != nil {
-					b.Fatal(err)
-				}
+	if testutil.Quick() {
+		t.Skip("NOT RUN: layers of 20 MB")
+	}
+	floats := mustNew(t, linear.StridedMatrix([]float32{1}, 5000, 1024, 0, 0), nil)
+	blocks, err := linear.NewQuantized(linear.Q4_1, make([]byte, 5000*8192/32*20), 5000, 8192, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	littleEndian := binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+	for _, l := range []*linear.Linear{floats, blocks} {
+		for shift := range 2 {
+			data := append(make([]byte, 64), packed(t, l)...)[64-shift:]
+			copy(data, data[shift:])
+			data = data[:len(data)-shift]
+			copies := l.Format() == 0 && (shift > 0 || !littleEndian)
+			allocated, err := allocatedBy(func() error { _, err := linear.FromPacked(data); return err })
+			switch {
+			case copies:
+				contracttest.CheckArgument(t, "a copy", err, "data", "the memory limit")
+			case err != nil || allocated > 1<<16: // the bias may be copied
+				t.Errorf("%v, moved by %d: %v, %d bytes were allocated for %d", l.Format(), shift, err, allocated, len(data))
 			}
-		}).AllocedBytesPerOp()
-		if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && allocated > 1024 {
-			t.Errorf("%v: %d bytes were allocated for a layer of %d", c, allocated, len(data))
 		}
 	}
+}
+
+// allocatedBy returns how many bytes a call allocates, under a memory limit of 16 MB.
+func allocatedBy(call func() error) (uint64, error) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(16 << 20))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := call()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc, err
 }
 
 // edited returns data with a change of the header, and a checksum that fits it.
@@ -109,9 +132,14 @@ func TestFromPackedErrors(t *testing.T) {
 		{"an unknown type", edited(data, func(h []byte) { h[12] = 3 }), "type 3"},
 		{"an unknown format", edited(data, func(h []byte) { h[12] = 19 }), "type 19"},
 		{"half a block", edited(data, func(h []byte) { put.PutUint64(h[24:], 48) }), "48 inputs"},
-		{"no inputs", edited(data, func(h []byte) { put.PutUint64(h[24:], 0) }), "0 inputs"},
-		{"sizes that overflow", edited(data, func(h []byte) { put.PutUint64(h[16:], math.MaxUint64) }), "outputs"},
-		{"a product that overflows", edited(data, func(h []byte) { put.PutUint64(h[16:], 1<<32); put.PutUint64(h[24:], 1<<33) }), "outputs"},
+		// These have the lengths that the headers stand for, but for overflows.
+		{"no inputs", edited(data[:64+4*32], func(h []byte) { put.PutUint64(h[24:], 0) }), "0 inputs"},
+		{"as many outputs as -1", edited(data[:64], func(h []byte) { put.PutUint64(h[16:], math.MaxUint64) }), "outputs"},
+		{"a product that overflows", edited(data[:64+4*64], func(h []byte) {
+			h[12] = 0
+			put.PutUint64(h[16:], 64)
+			put.PutUint64(h[24:], 1<<56) // 2^64 bytes
+		}), "outputs"},
 	} {
 		_, err := linear.FromPacked(c.data)
 		var arg *kernel.ArgumentError
@@ -160,7 +188,19 @@ func TestWriteToErrors(t *testing.T) {
 			t.Errorf("a writer that takes %d bytes: got %d, %v", most, n, err)
 		}
 	}
+	wide := mustNew(t, linear.DenseMatrix([]float32(nil), 20000, 0), nil) // the bias is longer than a buffer
+	if n, err := wide.WriteTo(&limitedWriter{left: 1}); n != 1 || !errors.Is(err, errFull) {
+		t.Errorf("a writer that takes a byte of the bias: got %d, %v", n, err)
+	}
+	if n, err := l.WriteTo(lazyWriter{}); n != 1 || !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("a writer that takes a byte and reports no error: got %d, %v", n, err)
+	}
 }
+
+// A lazyWriter takes the first byte of what it should write, and says nothing about the others.
+type lazyWriter struct{}
+
+func (lazyWriter) Write(p []byte) (int, error) { return 1, nil }
 
 var errFull = errors.New("full")
 

@@ -28,18 +28,21 @@ const (
 
 // String returns the format's name in GGUF files.
 func (f Format) String() string {
-	if f < Q8_0 || f > Q4_1 {
+	if !f.isValid() {
 		return fmt.Sprintf("Format(%d)", int(f))
 	}
 	return [...]string{"Q8_0", "Q4_0", "Q4_1"}[f-Q8_0]
 }
 
-// blocks is the format as the kernels know it.
-func (f Format) blocks() fallback.BlockFormat { return fallback.BlockFormat(f - Q8_0) }
+func (f Format) isValid() bool { return f >= Q8_0 && f <= Q4_1 }
+
+// layout is the format as the kernels know it.
+func (f Format) layout() fallback.BlockFormat { return fallback.BlockFormat(f - Q8_0) }
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
-// them each; K is a positive multiple of 32. All is copied, and data is not needed any more.
+// them each; K is a positive multiple of 32. All is copied, on as many goroutines as
+// GOMAXPROCS allows, and data is not needed any more.
 //
 // A weight is d·q, or fma(d, q, m), where m is -8d for Q4_0: rounded to float32 once, and
 // exact but for Q4_1. The layer has the bits of [New] on these weights as float32, with any
@@ -57,7 +60,7 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear
 	row := l.blockBytes(1)
 	l.eachPanel(func(p int) {
 		first := p * ukernel.PanelLanes
-		format.blocks().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
+		format.layout().Pack(l.panelBlocks(p), data[first*row:min(first+ukernel.PanelLanes, n)*row], l.panelWidth(p), k)
 	})
 	l.bias = l.paddedBias(bias)
 	return l, nil
@@ -65,7 +68,7 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear
 
 // checkQuantized reports the first argument of NewQuantized that does not fit.
 func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check.Failure {
-	if format < Q8_0 || format > Q4_1 {
+	if !format.isValid() {
 		return &check.Failure{Arg: "format", Got: format.String(), Want: "Q8_0, Q4_0 or Q4_1"}
 	}
 	if n < 0 {
@@ -74,7 +77,7 @@ func checkQuantized(format Format, data []byte, n, k int, bias []float32) *check
 	if k <= 0 || k%ukernel.BlockSteps != 0 {
 		return &check.Failure{Arg: "k", Got: fmt.Sprint(k), Want: "a positive multiple of 32, the weights of a block"}
 	}
-	if want := ints.MulSat(n, ints.MulSat(k/ukernel.BlockSteps, format.blocks().Bytes(1))); len(data) != want {
+	if want := ints.MulSat(n, ints.MulSat(k/ukernel.BlockSteps, format.layout().Bytes(1))); len(data) != want {
 		return &check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes", len(data)), Want: fmt.Sprintf("%d, for [%d %d] weights of %v", want, n, k, format)}
 	}
 	if f := checkBias(bias, n); f != nil {
@@ -91,7 +94,7 @@ func (l *Linear) Format() Format { return l.format }
 
 // blockBytes is the size of the blocks of some lanes, for all inputs.
 func (l *Linear) blockBytes(lanes int) int {
-	return l.k / ukernel.BlockSteps * l.format.blocks().Bytes(lanes)
+	return l.k / ukernel.BlockSteps * l.format.layout().Bytes(lanes)
 }
 
 // panelBlocks are the blocks of panel p.
@@ -114,9 +117,6 @@ func (l *Linear) Rows(out Matrix, rows []int32) error {
 	}
 	if len(rows) == 0 || l.k == 0 {
 		return nil
-	}
-	if view.Races {
-		out.announce(view.Write)
 	}
 	for i, row := range rows {
 		n := min(max(int(row), 0), l.n-1) // rows may have changed since they were checked
@@ -157,9 +157,9 @@ func (l *Linear) row(dst []float32, n int) {
 		var x float32
 		switch {
 		case l.format != 0:
-			blocks := l.format.blocks()
-			size := blocks.Bytes(lanes)
-			x = blocks.Weight(l.panelBlocks(p)[k/ukernel.BlockSteps*size:], lanes, k%ukernel.BlockSteps, lane)
+			layout := l.format.layout()
+			size := layout.Bytes(lanes)
+			x = layout.Weight(l.panelBlocks(p)[k/ukernel.BlockSteps*size:], lanes, k%ukernel.BlockSteps, lane)
 		case l.dtype == view.Float32:
 			x = l.f32[start+k*lanes+lane]
 		case l.dtype == view.Float16:

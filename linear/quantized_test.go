@@ -155,6 +155,14 @@ func TestNewQuantizedErrors(t *testing.T) {
 	}
 }
 
+// Weights that are larger than the memory limit of the program are refused before they are read.
+func TestNewQuantizedMemoryLimit(t *testing.T) {
+	const n, k = 1 << 20, 32
+	data := make([]byte, n*34)
+	_, err := allocatedBy(func() error { _, err := linear.NewQuantized(linear.Q8_0, data, n, k, nil); return err })
+	contracttest.CheckArgument(t, "weights of 34 MB", err, "data", "the memory limit")
+}
+
 func TestRowsErrors(t *testing.T) {
 	l := mustNew(t, linear.DenseMatrix(make([]float32, 20), 4, 5), nil)
 	data := testutil.Filled(100, testutil.Canary)
@@ -186,12 +194,12 @@ func TestRowsErrors(t *testing.T) {
 }
 
 // It does not matter whether quantized weights are widened on the way or before.
-func TestBlockRows(t *testing.T) {
+func TestQuantizedRows(t *testing.T) {
 	contracttest.ForceThreads(t)
 	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
 		for _, rows := range []int{0, 100} {
-			t.Run(fmt.Sprintf("%v/BlockRows=%d", f, rows), func(t *testing.T) {
-				tune(t, func(x *ukernel.Tuning) { x.BlockRows = rows })
+			t.Run(fmt.Sprintf("%v/QuantizedRows=%d", f, rows), func(t *testing.T) {
+				tune(t, func(x *ukernel.Tuning) { x.QuantizedRows = rows })
 				for _, m := range []int{1, 2, 5, 40} {
 					testCase{m: m, n: 101, k: 416, format: f, bias: true, seed: m}.check(t, 1, 2)
 				}

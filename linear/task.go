@@ -77,7 +77,7 @@ func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 	l := j.linear
 	r := panelRows{lanes: l.panelWidth(p), dtype: l.dtype, format: l.format}
 	if l.format != 0 {
-		s.blocks(j, &r, l.panelBlocks(p), steps)
+		s.blockRows(j, &r, l.panelBlocks(p), steps)
 		return r
 	}
 	at, n := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes
@@ -94,9 +94,10 @@ func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 	return r
 }
 
-// blocks sets r to some rows of a panel of quantized weights, in whole blocks.
-func (s *scratch) blocks(j *job, r *panelRows, panel []byte, steps interval) {
-	size := r.format.blocks().Bytes(r.lanes)
+// blockRows sets r to some rows of a panel of quantized weights, in whole blocks: as they lie,
+// or widened.
+func (s *scratch) blockRows(j *job, r *panelRows, panel []byte, steps interval) {
+	size := r.format.layout().Bytes(r.lanes)
 	r.blocks = panel[steps.lo/ukernel.BlockSteps*size : steps.hi/ukernel.BlockSteps*size]
 	if !j.widens && r.lanes == ukernel.PanelLanes {
 		return // the kernel widens them in registers

@@ -26,8 +26,10 @@ func (avx2) tiles() []spec.TileShape {
 // weightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole.
 func (avx2) weightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2} }
 
-// blockRows: a single row has 6 accumulators, and 6 registers are scales.
-func (avx2) blockRows() []int { return []int{1} }
+// blockTiles have 6 to 8 accumulators; as many registers as they have vectors are scales.
+func (avx2) blockTiles() []spec.TileShape {
+	return []spec.TileShape{{Vectors: 2, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 6, Rows: 1}}
+}
 
 // skinnyRows: with the two vectors of a tile's 16 keys, 4 rows take 8 accumulators, which
 // leaves registers for a transpose.

@@ -26,8 +26,10 @@ func (avx512) tiles() []spec.TileShape {
 // weightTile is the same as one of tiles.
 func (avx512) weightTile() spec.TileShape { return spec.TileShape{Vectors: 3, Rows: 8} }
 
-// blockRows leave registers for the scales, the minima and what makes the weights.
-func (avx512) blockRows() []int { return []int{4, 2, 1} }
+// blockTiles leave registers for the scales and for what makes the weights.
+func (avx512) blockTiles() []spec.TileShape {
+	return []spec.TileShape{{Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}}
+}
 
 // skinnyRows are as many as a query tile of 8 lanes has.
 func (avx512) skinnyRows() int  { return 8 }

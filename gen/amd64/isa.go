@@ -19,9 +19,11 @@ type isa interface {
 	skinnyWords() int // words of 32 bits of a key in a step of SkinnyQK
 	skinnyParts() int // number of parts in which they are loaded
 
-	// blockRows are the rows of tiles of products with quantized weights, in descending
-	// order, at most 4. fourBits emits the steps of a block of 4-bit numbers.
-	blockRows() []int
+	// blockTiles are the tiles of products with quantized weights: at most 4 rows, the most
+	// first, and 1 last; the vectors divide a packed panel.
+	blockTiles() []spec.TileShape
+
+	// fourBits emits the steps of a block of 4-bit numbers; name begins its labels.
 	fourBits(t *blockGemmer, name string)
 
 	// evex reports whether EVEX instructions and registers 16-31 may be used.

@@ -22,105 +22,144 @@ import (
 // to 20% (Q4_1) faster for one row, but products of many rows would need a second kind of
 // Gemm with a scaled addition to C every 32 steps.
 //
-// General registers: a, c, rows left; p, cs, block, steps left and those of the segment,
-// whether C is added; within a block a pointer, one to prefetch from, and a count.
+// A tile has some rows of A and some vectors of a panel. More rows use a weight more often, with
+// fewer vectors, as there are only so many registers. If the vectors are not those of the whole
+// panel, a segment is gone through again for the others: it is in L1 then.
+//
+// General registers: c, cs, rs and 3·rs; the start of the segment in A and in the panel; the
+// current places in A, of the scales and of the numbers, and to prefetch from; the steps left
+// of the segment. What changes less often is in memory, in the place of arguments.
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
 	*gen
-	format spec.BlockFormat
+	format  spec.BlockFormat
+	vectors int // of a tile
 
-	a, c, m  reg.GPVirtual // row of A, row of C, rows left
-	p, block reg.GPVirtual // in the row of A, in the panel
-	cs       reg.GPVirtual // in bytes
-	row      []reg.GPVirtual
-	ldc, rs  operand.Mem // in bytes
+	c, cs, rs, rs3           reg.GPVirtual // row of C; distances in bytes
+	start, block             reg.GPVirtual // of the segment
+	p, scales, numbers, left reg.GPVirtual // within the segment
 
-	acc    [][]reg.VecVirtual // of a tile, by row and vector
-	d      []reg.VecVirtual   // the scales
-	minima operand.Mem        // on the stack
+	a, m   operand.Mem // row of A, rows left
+	rest   operand.Mem // steps after the segment
+	steps  operand.Mem // of the segment
+	adds   operand.Mem // not 0 if the sum of the segment is added to C
+	lane   operand.Mem // first lane of the tile
+	count  operand.Mem // of iterations
+	ldc    operand.Mem // in bytes
+	minima operand.Mem // of the tile, on the stack
+
+	acc [][]reg.VecVirtual // by row and vector
+	d   []reg.VecVirtual   // the scales
 }
 
 func (g *gen) WeightGemmQ(q spec.BlockFormat) {
 	g.function(spec.WeightGemmQ(q))
-	t := &blockGemmer{gen: g, format: q, ldc: g.argument("ldc"), rs: g.argument("rs")}
+	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
+	t := &blockGemmer{gen: g, format: q, a: g.memory(a.Base()), m: g.argument("m"), ldc: g.argument("ldc"),
+		rest: g.memory(a.Len()), steps: g.memory(a.Cap()), adds: g.memory(b.Len()), lane: g.memory(b.Cap()), count: g.memory(c.Cap())}
 	if q != spec.Q8_0 {
 		t.minima = g.frame(4 * spec.PanelLanes)
 	}
 	g.SHLQ(operand.Imm(2), t.ldc)
-	g.SHLQ(operand.Imm(2), t.rs)
-	t.a, t.c, t.m, t.cs = g.slice("a"), g.slice("c"), g.num("m"), g.stride("cs")
-	for _, rows := range g.blockRows() {
-		t.tile(rows)
+	t.c, t.cs, t.rs, t.rs3 = g.slice("c"), g.stride("cs"), g.stride("rs"), g.GP64()
+	g.LEAQ(indexed(t.rs, t.rs, 2), t.rs3)
+	for _, s := range g.blockTiles() {
+		t.tile(s)
 	}
 	g.Return()
 }
 
-// vectors is the number of vectors in a row of a panel.
-func (g *gen) panelVectors() int { return spec.PanelLanes / g.lanes() }
-
-// tile emits the loop over tiles of some rows.
-func (t *blockGemmer) tile(rows int) {
-	name := func(part string) string { return fmt.Sprintf("rows%d%s", rows, part) }
+// tile emits the loop over tiles of a shape.
+func (t *blockGemmer) tile(s spec.TileShape) {
+	name := func(part string) string { return fmt.Sprintf("rows%d%s", s.Rows, part) }
 	label := func(part string) operand.LabelRef { return operand.LabelRef(name(part)) }
-	t.Commentf("Tiles of %d rows.", rows)
+	t.vectors = s.Vectors
+	t.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
 	t.Label(name(""))
-	t.CMPQ(t.m, operand.U32(rows))
+	t.CMPQ(t.m, operand.I32(s.Rows))
 	t.JL(label("done"))
-	t.rowOffsets(rows)
-	t.p, t.block = t.GP64(), t.slice("b")
-	t.MOVQ(t.a, t.p)
-	left, adds := t.num("k"), t.Load(t.Param("load"), t.GP8()).(reg.GPVirtual)
+	t.block, t.start = t.slice("b"), t.GP64()
+	t.MOVQ(t.a, t.start)
+	t.move(t.argument("k"), t.rest)
+	adds := t.GP64()
+	t.MOVBQZX(t.argument("load"), adds)
+	t.MOVQ(adds, t.adds)
 
 	t.Label(name("segment"))
-	steps := t.GP64()
-	t.MOVQ(operand.U32(spec.InputSegment), steps)
-	t.CMPQ(left, steps)
-	t.CMOVQLT(left, steps)
-	t.SUBQ(steps, left)
-	t.acc = make([][]reg.VecVirtual, rows)
-	for i := range t.acc {
-		t.acc[i] = t.Vecs(t.panelVectors())
-		for _, v := range t.acc[i] {
-			t.zero(t.Context, v)
-		}
-	}
+	t.nextSegment()
+	t.MOVQ(operand.U32(0), t.lane)
+	t.Label(name("pass"))
+	t.startPass(s)
 	t.Label(name("block"))
-	t.scales()
+	t.loadScales()
 	if t.format == spec.Q8_0 {
 		t.eightBits(name("step"))
 	} else {
 		t.fourBits(t, name("step"))
 	}
-	t.ADDQ(operand.U32(t.format.BlockBytes(spec.PanelLanes)), t.block)
-	t.SUBQ(operand.U32(spec.BlockSteps), steps)
+	size := t.format.BlockBytes(spec.PanelLanes)
+	t.ADDQ(operand.U32(size), t.scales)
+	t.ADDQ(operand.U32(size), t.numbers)
+	t.SUBQ(operand.U32(spec.BlockSteps), t.left)
 	t.JNZ(label("block"))
 
-	t.TESTB(adds, adds)
-	t.JZ(label("store"))
+	t.CMPQ(t.adds, operand.Imm(0))
+	t.JE(label("store"))
 	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.VADDPS(m, v, v) })
 	t.Label(name("store"))
 	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.VMOVUPS(v, m) })
-	t.MOVB(operand.U8(1), adds)
-	t.TESTQ(left, left)
-	t.JNZ(label("segment"))
-	for range rows {
+	if lanes := s.Vectors * t.lanes(); lanes < spec.PanelLanes {
+		t.ADDQ(operand.U32(lanes), t.lane)
+		t.CMPQ(t.lane, operand.U32(spec.PanelLanes))
+		t.JL(label("pass"))
+	}
+	t.Comment("Go on to the next segment, or the next rows.")
+	t.MOVQ(t.p, t.start)
+	t.LEAQ(at(t.scales, -2*(spec.PanelLanes-s.Vectors*t.lanes())), t.block)
+	t.MOVQ(operand.U32(1), t.adds)
+	t.CMPQ(t.rest, operand.Imm(0))
+	t.JNE(label("segment"))
+	for range s.Rows {
 		t.ADDQ(t.rs, t.a)
 		t.ADDQ(t.ldc, t.c)
 	}
-	t.SUBQ(operand.U32(rows), t.m)
+	t.SUBQ(operand.U32(s.Rows), t.m)
 	t.JMP(label(""))
 	t.Label(name("done"))
 }
 
-// rowOffsets computes the distances of the rows of a tile from the first one: at most 4 rows.
-func (t *blockGemmer) rowOffsets(rows int) {
-	t.row = make([]reg.GPVirtual, rows)
-	for i := 1; i < rows; i++ {
-		t.row[i] = t.GP64()
-		t.MOVQ(t.rs, t.row[i])
-		if i > 1 {
-			t.ADDQ(t.row[i-1], t.row[i])
+// nextSegment takes the steps of a segment from the rest.
+func (t *blockGemmer) nextSegment() {
+	steps, rest := t.GP64(), t.GP64()
+	t.MOVQ(operand.U32(spec.InputSegment), steps)
+	t.MOVQ(t.rest, rest)
+	t.CMPQ(rest, steps)
+	t.CMOVQLT(rest, steps)
+	t.SUBQ(steps, rest)
+	t.MOVQ(rest, t.rest)
+	t.MOVQ(steps, t.steps)
+}
+
+// startPass goes to the start of the segment for the lanes from lane on.
+func (t *blockGemmer) startPass(s spec.TileShape) {
+	t.p, t.scales, t.numbers, t.left = t.GP64(), t.GP64(), t.GP64(), t.GP64()
+	t.MOVQ(t.start, t.p)
+	t.MOVQ(t.lane, t.left)
+	t.LEAQ(indexed(t.block, t.left, 2), t.scales)
+	perLane := uint8(4) // bytes
+	if t.format == spec.Q8_0 {
+		perLane = 1
+	}
+	numbers := indexed(t.block, t.left, perLane)
+	numbers.Disp = t.format.HeaderBytes() * spec.PanelLanes
+	t.LEAQ(numbers, t.numbers)
+	t.MOVQ(t.steps, t.left)
+	t.acc = make([][]reg.VecVirtual, s.Rows)
+	for i := range t.acc {
+		t.acc[i] = t.Vecs(s.Vectors)
+		for _, v := range t.acc[i] {
+			t.zero(t.Context, v)
 		}
 	}
 }
@@ -128,7 +167,8 @@ func (t *blockGemmer) rowOffsets(rows int) {
 // eachOfC calls f for every accumulator and its place in C.
 func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
 	c := t.GP64()
-	t.MOVQ(t.c, c)
+	t.MOVQ(t.lane, c)
+	t.LEAQ(indexed(t.c, c, 4), c)
 	for i, row := range t.acc {
 		if i > 0 {
 			t.ADDQ(t.ldc, c)
@@ -139,17 +179,17 @@ func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
 	}
 }
 
-// scales loads the scales of a block, and stores the minima as float32.
-func (t *blockGemmer) scales() {
-	t.d = t.Vecs(t.panelVectors())
+// loadScales loads the scales of a block, and stores the minima as float32.
+func (t *blockGemmer) loadScales() {
+	t.d = t.Vecs(t.vectors)
 	for v, d := range t.d {
-		t.VCVTPH2PS(at(t.block, v*t.bytes()/2), d)
+		t.VCVTPH2PS(at(t.scales, v*t.bytes()/2), d)
 		if t.format == spec.Q8_0 {
 			continue
 		}
 		m := t.vec()
 		if t.format == spec.Q4_1 {
-			t.VCVTPH2PS(at(t.block, 2*spec.PanelLanes+v*t.bytes()/2), m)
+			t.VCVTPH2PS(at(t.scales, 2*spec.PanelLanes+v*t.bytes()/2), m)
 		} else {
 			t.VMULPS(t.constant(math.Float32bits(-8)), d, m)
 		}
@@ -160,18 +200,12 @@ func (t *blockGemmer) scales() {
 // minimum is the memory of a vector of minima.
 func (t *blockGemmer) minimum(v int) operand.Mem { return t.minima.Offset(v * t.bytes()) }
 
-// numbers is the offset of the numbers in a block.
-func (t *blockGemmer) numbers() int { return t.format.HeaderBytes() * spec.PanelLanes }
-
 // step emits a step: weight makes a vector of weights.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
+	rows := []operand.Mem{at(t.p, 0), indexed(t.p, t.rs, 1), indexed(t.p, t.rs, 2), indexed(t.p, t.rs3, 1)}
 	xs := t.Vecs(len(t.acc))
 	for i, x := range xs {
-		if i == 0 {
-			t.VBROADCASTSS(at(t.p, 0), x)
-		} else {
-			t.VBROADCASTSS(indexed(t.p, t.row[i], 1), x)
-		}
+		t.VBROADCASTSS(rows[i], x)
 	}
 	t.ADDQ(t.cs, t.p)
 	for v := range t.d {
@@ -182,17 +216,25 @@ func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 	}
 }
 
+// times emits a loop, with the count of iterations in memory.
+func (t *blockGemmer) times(n int, name string, body func()) {
+	t.MOVQ(operand.U32(n), t.count)
+	t.AlignLoop()
+	t.Label(name)
+	body()
+	t.DECQ(t.count)
+	t.JNZ(operand.LabelRef(name))
+}
+
 // blockAhead is the distance of prefetches in bytes.
 const blockAhead = 4096
 
 // eightBits emits the steps of a block of int8, four per iteration.
 func (t *blockGemmer) eightBits(name string) {
 	const unrolled = 4
-	q, count := t.GP64(), t.GP64()
-	t.LEAQ(at(t.block, t.numbers()), q)
-	t.MOVQ(operand.U32(spec.BlockSteps/unrolled), count)
-	t.AlignLoop()
-	loop.Times(t.gen, count, name, func() {
+	q := t.GP64()
+	t.MOVQ(t.numbers, q)
+	t.times(spec.BlockSteps/unrolled, name, func() {
 		for i := range unrolled {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.vec()
@@ -211,17 +253,16 @@ func (t *blockGemmer) eightBits(name string) {
 
 // word is the memory of vector v of the words of step i of a position.
 func (t *blockGemmer) word(i, v int) operand.Mem {
-	return at(t.block, t.numbers()+4*(i*spec.PanelLanes+v*t.lanes()))
+	return at(t.numbers, 4*(i*spec.PanelLanes+v*t.lanes()))
 }
 
 // fourBits takes the numbers of 8 positions in a word where they are: masked, number j is
 // q·16^j, and its scale is d·16^-j, exactly. That saves a shift for each vector of weights.
 // The last one, whose upper bit is a sign, is shifted.
 func (avx2) fourBits(t *blockGemmer, name string) {
-	mask, far, count := t.vec(), t.GP64(), t.GP64()
+	mask, far := t.vec(), t.GP64()
 	t.VMOVUPS(t.constant(15), mask)
-	t.MOVQ(t.block, far)
-	t.MOVQ(operand.U32(7), count)
+	t.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
 		for i := range spec.WordSteps {
 			t.step(func(v int) reg.VecVirtual {
@@ -240,8 +281,7 @@ func (avx2) fourBits(t *blockGemmer, name string) {
 			t.VMULPS(t.constant(math.Float32bits(by)), d, d)
 		}
 	}
-	t.AlignLoop()
-	loop.Times(t.gen, count, name, func() {
+	t.times(spec.BlockSteps/spec.WordSteps-1, name, func() {
 		position(func(m operand.Mem, w reg.VecVirtual) { t.VPAND(m, mask, w) })
 		t.ADDQ(operand.U32(2*spec.LineBytes), far)
 		t.VPSLLD(operand.Imm(4), mask, mask)
@@ -276,8 +316,8 @@ func (avx512) fourBits(t *blockGemmer, _ string) {
 				return w
 			})
 		}
-		t.PREFETCHT0(at(t.block, blockAhead+2*j*spec.LineBytes))
-		t.PREFETCHT0(at(t.block, blockAhead+(2*j+1)*spec.LineBytes))
+		t.PREFETCHT0(at(t.numbers, blockAhead+2*j*spec.LineBytes))
+		t.PREFETCHT0(at(t.numbers, blockAhead+(2*j+1)*spec.LineBytes))
 	}
 }
 

@@ -1,6 +1,7 @@
 package racetest
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/attn-go/attn/kernel"
@@ -179,6 +180,22 @@ var racy = []program{
 		at(func() {
 			must(l.Apply(linear.DenseMatrix(out, 10, 60), linear.DenseMatrix(x, 48, 10).T(), linear.Options{}))
 		}, func() { sink = out[599] })
+	}},
+	{"writes the packed form of a linear layer in use", "linear.(*Linear).Apply", func() {
+		l, x, out := layer()
+		var b bytes.Buffer
+		_, err := l.WriteTo(&b)
+		must(err)
+		data := b.Bytes()
+		packed, err := linear.FromPacked(data)
+		must(err)
+		at(func() {
+			must(packed.Apply(linear.DenseMatrix(out, 10, 60), linear.DenseMatrix(x, 10, 48), linear.Options{}))
+		}, func() { data[len(data)-1] = 1 })
+	}},
+	{"reads rows of a linear layer that are looked up", "linear.(*Linear).Rows", func() {
+		l, _, out := layer()
+		at(func() { must(l.Rows(linear.DenseMatrix(out, 2, 48), []int32{59, 0})) }, func() { sink = out[95] })
 	}},
 	{"reads what a slice function writes", "numeric.Exp2Slice", func() {
 		x, y := make([]float32, 99), make([]float32, 99)

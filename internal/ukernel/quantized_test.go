@@ -1,6 +1,7 @@
 package ukernel
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -136,13 +137,13 @@ var blockMutants = []mutant{
 			gemm(c, ldc, a, rs, cs, b, m, min(k, InputSegment), load)
 		}
 	}},
-	{"Weights.GemmQ4_1", "the last row is not written", func(p *kernelSet) {
+	{"Weights.GemmQ4_1", "the twelfth row is not written", func(p *kernelSet) {
 		gemm := p.Weights.GemmQ4_1
 		p.Weights.GemmQ4_1 = func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool) {
-			gemm(c, ldc, a, rs, cs, b, m-m/2, k, load)
+			gemm(c, ldc, a, rs, cs, b, min(m, 11), k, load)
 		}
 	}},
-	{"Weights.WidenQ8_0", "numbers have no sign", func(p *kernelSet) {
+	{"Weights.WidenQ8_0", "weights have no sign", func(p *kernelSet) {
 		widen := p.Weights.WidenQ8_0
 		p.Weights.WidenQ8_0 = func(dst []float32, b []byte, lanes, k int) {
 			widen(dst, b, lanes, k)
@@ -151,7 +152,7 @@ var blockMutants = []mutant{
 			}
 		}
 	}},
-	{"Weights.WidenQ4_0", "the last block is that of another panel", func(p *kernelSet) {
+	{"Weights.WidenQ4_0", "the last block is the first one again", func(p *kernelSet) {
 		widen := p.Weights.WidenQ4_0
 		p.Weights.WidenQ4_0 = func(dst []float32, b []byte, lanes, k int) {
 			widen(dst, b, lanes, k)
@@ -161,12 +162,13 @@ var blockMutants = []mutant{
 		}
 	}},
 	{"Weights.WidenQ4_1", "a minimum is left out", func(p *kernelSet) {
-		widen := p.Weights.WidenQ4_1
+		widen, size := p.Weights.WidenQ4_1, fallback.BlockQ4_1.Bytes
 		p.Weights.WidenQ4_1 = func(dst []float32, b []byte, lanes, k int) {
-			widen(dst, b, lanes, k)
-			for x := 0; x < k; x++ {
-				dst[x*lanes] = fallback.BlockQ4_1.Weight(b[x/BlockSteps*fallback.BlockQ4_1.Bytes(lanes):], lanes, x%BlockSteps, lanes-1)
+			b = bytes.Clone(b)
+			for block := b; len(block) > 0; block = block[size(lanes):] {
+				clear(block[4*lanes-2 : 4*lanes]) // that of the last lane
 			}
+			widen(dst, b, lanes, k)
 		}
 	}},
 }

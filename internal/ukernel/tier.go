@@ -58,8 +58,9 @@ type Tuning struct {
 	// widened in registers. For more rows they are widened once, before the product.
 	WidenRows int
 
-	// BlockRows is the same for quantized weights: for more rows they are widened once.
-	BlockRows int
+	// QuantizedRows is the largest number of rows for which quantized weights are widened in
+	// registers. For more rows they are widened once.
+	QuantizedRows int
 }
 
 // Tile returns the kernels of the narrowest tile with at least n lanes, or those of

@@ -12,12 +12,12 @@ func archTiers() []Tier {
 		Lacks:   func() string { return "" },
 		Kernels: neonKernels,
 		Tuning: Tuning{
-			MainLanes:   12,
-			SkinnyRows:  8,
-			ThreadFMAs:  1 << 19,
-			WeightSteps: 128,
-			BlockRows:   1,
-			WidenRows:   2, // llvm-mca: FCVTL halves the speed on Neoverse N1, V1 and V2
+			MainLanes:     12,
+			SkinnyRows:    8,
+			ThreadFMAs:    1 << 19,
+			WeightSteps:   128,
+			QuantizedRows: 1,
+			WidenRows:     2, // llvm-mca: FCVTL halves the speed on Neoverse N1, V1 and V2
 		},
 	}}
 }

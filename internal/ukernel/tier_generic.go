@@ -10,11 +10,11 @@ func genericTier() Tier {
 		Lacks:   func() string { return "" },
 		Kernels: genericKernels,
 		Tuning: Tuning{
-			MainLanes:   fallback.Lanes,
-			SkinnyRows:  16,
-			ThreadFMAs:  1 << 15,
-			WeightSteps: 128,
-			BlockRows:   1,
+			MainLanes:     fallback.Lanes,
+			SkinnyRows:    16,
+			ThreadFMAs:    1 << 15,
+			WeightSteps:   128,
+			QuantizedRows: 1,
 		},
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/linear"
 )
 
 // config are the keys of config.json that matter to an encoder. The tags are the names that
@@ -37,12 +37,12 @@ type config struct {
 const mostOf = 1 << 20
 
 // activations are the functions of hidden_act by the names of the transformers library.
-var activations = map[string]func(dst, src []float32) error{
-	"gelu":              activation.GELU,
-	"gelu_new":          activation.GELUTanh,
-	"gelu_fast":         activation.GELUTanh,
-	"gelu_tanh":         activation.GELUTanh,
-	"gelu_pytorch_tanh": activation.GELUTanh,
+var activations = map[string]linear.Activation{
+	"gelu":              linear.GELU,
+	"gelu_new":          linear.GELUTanh,
+	"gelu_fast":         linear.GELUTanh,
+	"gelu_tanh":         linear.GELUTanh,
+	"gelu_pytorch_tanh": linear.GELUTanh,
 }
 
 // readConfig reads and checks the JSON files of a model's folder. Keys that are missing have
@@ -99,7 +99,7 @@ func (c *config) check(path string) error {
 		return &ModelError{path, "max_position_embeddings", "1", "2 or more, for [CLS] and [SEP]"}
 	case c.Position != "absolute":
 		return &ModelError{path, "position_embedding_type", strconv.Quote(c.Position), `"absolute"`}
-	case activations[c.Act] == nil:
+	case activations[c.Act] == linear.None:
 		return &ModelError{path, "hidden_act", strconv.Quote(c.Act), `"gelu", "gelu_new", "gelu_fast", "gelu_tanh" or "gelu_pytorch_tanh"`}
 	case !(c.Epsilon >= 0 && c.Epsilon <= math.MaxFloat32):
 		return &ModelError{path, "layer_norm_eps", fmt.Sprint(c.Epsilon), "a float32 of 0 or more"}

@@ -27,7 +27,6 @@ type Encoder struct {
 // Options are the settings of an Encoder. None of them changes a bit of a result.
 type Options struct {
 	// Exec says how every call of a kernel is executed: on which tier, with how many threads.
-	// The activation function always uses the default tier and one thread.
 	kernel.Exec
 
 	// BatchTokens is how many tokens texts have that are computed together; 0 means 512. A

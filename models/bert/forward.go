@@ -103,15 +103,12 @@ func (e *Encoder) attend(l *layer, s *scratch, rows int) error {
 
 // feed computes x = norm(x + down(activation(up(x)))).
 func (e *Encoder) feed(l *layer, s *scratch, rows int) error {
-	w, opts := e.config.Width, linear.Options{Exec: e.opts.Exec}
+	w := e.config.Width
 	inner := s.wide[:rows*e.Inner]
-	if err := l.up.Apply(linear.DenseMatrix(inner, rows, e.Inner), linear.DenseMatrix(s.x, rows, w), opts); err != nil {
+	if err := l.up.Apply(linear.DenseMatrix(inner, rows, e.Inner), linear.DenseMatrix(s.x, rows, w), linear.Options{Exec: e.opts.Exec, Activation: e.activation}); err != nil {
 		return err
 	}
-	if err := e.activation(inner, inner); err != nil {
-		return err
-	}
-	if err := l.down.Apply(linear.DenseMatrix(s.narrow, rows, w), linear.DenseMatrix(inner, rows, e.Inner), opts); err != nil {
+	if err := l.down.Apply(linear.DenseMatrix(s.narrow, rows, w), linear.DenseMatrix(inner, rows, e.Inner), linear.Options{Exec: e.opts.Exec}); err != nil {
 		return err
 	}
 	return e.normalise(s.x, l.feedforward, s.narrow)

@@ -55,7 +55,7 @@ func readTokenizer(dir string, c *config) (*wordpiece.Tokenizer, error) {
 // model are the weights, which never change.
 type model struct {
 	config
-	activation func(dst, src []float32) error
+	activation linear.Activation
 
 	words     []float32 // [Vocab, Width], the embedding of token type 0 added
 	positions []float32 // [Positions, Width]

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/internal/references"
+	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/weights"
 )
 
@@ -52,7 +53,7 @@ var loadOnce = sync.OnceValues(func() (*Encoder, error) {
 // miniLM returns the model, or skips the test if its weights are missing.
 func miniLM(t testing.TB) *Encoder {
 	t.Helper()
-	weights.Path(t, weights.MiniLM)
+	testweights.Path(t, testweights.MiniLM)
 	e, err := loadOnce()
 	if err != nil {
 		t.Fatal(err)

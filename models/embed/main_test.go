@@ -16,14 +16,14 @@ import (
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/internal/program"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/testweights"
 )
 
 // runWith runs the command with the real model.
 func runWith(t *testing.T, stdin string, args ...string) (out, report string) {
 	t.Helper()
 	var o, r bytes.Buffer
-	args = append([]string{"-model", weights.Path(t, weights.MiniLM)}, args...)
+	args = append([]string{"-model", testweights.Path(t, testweights.MiniLM)}, args...)
 	if err := run(t.Context(), args, strings.NewReader(stdin), &o, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func records(t *testing.T, out string) (all []record) {
 // embeddings returns what package bert computes.
 func embeddings(t *testing.T, texts ...string) [][]float32 {
 	t.Helper()
-	e, err := bert.Load(weights.Path(t, weights.MiniLM))
+	e, err := bert.Load(testweights.Path(t, testweights.MiniLM))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &interrupter{interrupt: cancel}
 	var report bytes.Buffer
-	err := run(ctx, []string{"-model", weights.Path(t, weights.MiniLM)}, endless{}, out, &report)
+	err := run(ctx, []string{"-model", testweights.Path(t, testweights.MiniLM)}, endless{}, out, &report)
 	if err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("got %v, want an error that says interrupted", err)
 	}
@@ -217,7 +217,7 @@ func TestInterrupt(t *testing.T) {
 // TestInterruptFile expects files with the vectors that were done.
 func TestInterruptFile(t *testing.T) {
 	want := embeddings(t, "a")[0]
-	e, err := bert.Load(weights.Path(t, weights.MiniLM))
+	e, err := bert.Load(testweights.Path(t, testweights.MiniLM))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestErrors(t *testing.T) {
 
 // TestFileErrors expects errors that name a file.
 func TestFileErrors(t *testing.T) {
-	model, folder := weights.Path(t, weights.MiniLM), t.TempDir()
+	model, folder := testweights.Path(t, testweights.MiniLM), t.TempDir()
 	for _, args := range [][]string{
 		{"-f", filepath.Join(folder, "none")},
 		{"-f", folder},

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/attn-go/attn/models/internal/weights" // for -refs
+	_ "github.com/attn-go/attn/models/internal/testweights" // for -refs
 )
 
 // testModel is a model of two files, with a download that writes its package.

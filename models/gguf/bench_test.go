@@ -3,12 +3,12 @@ package gguf
 import (
 	"testing"
 
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/testweights"
 )
 
 // BenchmarkOpen opens and closes the real file.
 func BenchmarkOpen(b *testing.B) {
-	path := weights.Path(b, weights.SmolLM2)
+	path := testweights.Path(b, testweights.SmolLM2)
 	b.ReportAllocs()
 	for b.Loop() {
 		f, err := Open(path)

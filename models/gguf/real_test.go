@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/safetensors"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/testweights"
 )
 
 // openReal opens the file of the real model until the test ends.
 func openReal(t testing.TB) *File {
 	t.Helper()
-	f, err := Open(weights.Path(t, weights.SmolLM2))
+	f, err := Open(testweights.Path(t, testweights.SmolLM2))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "linear",
-		must: []string{"TestApply", "TestGuard", "TestWidening", "TestBlockRows", "TestRows", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
+		must: []string{"TestApply", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
 		skip: "Alloc|Concurrent|Large|ParallelFor",
 	},
 	{
@@ -88,6 +88,21 @@ var known = []testedPackage{
 		path: "layer",
 		must: []string{"TestRefs"}, only: []string{"arm64"},
 		skip: "Alloc|Concurrent|LookAhead|WorkspaceDoesNotGrow",
+	},
+	{
+		path: "models/gguf", // numbers of either byte order, sizes of either width
+		must: []string{"TestConvert", "TestTruncated"}, only: []string{"s390x", "386"},
+		run: "TestConvert|TestValues|TestTensors|TestTruncated|TestHugeNumbers",
+	},
+	{
+		path: "models/bert", // TestGolden needs the real weights
+		must: []string{"TestSmall"}, only: []string{"arm64"},
+		run: "TestGolden|TestSmall",
+	},
+	{
+		path: "models/llama",
+		must: []string{"TestGolden"}, only: []string{"arm64"},
+		run:  "TestGolden$",
 	},
 	{
 		path: "examples/gobytes",

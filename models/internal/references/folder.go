@@ -4,14 +4,14 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/testweights"
 )
 
 // Folder returns the folder of the flag -refs, or fallback if the flag is not set. go test runs
 // a test in the folder of its package, so a relative path counts from there or, if it leads
 // nowhere, from the nearest folder above from which it leads somewhere.
 func Folder(fallback string) string {
-	dir := *weights.Refs
+	dir := *testweights.Refs
 	if dir == "" {
 		return fallback
 	}
@@ -36,7 +36,16 @@ func Folder(fallback string) string {
 
 // IsSmolLM2 returns whether a folder has references of text generation.
 func IsSmolLM2(dir string) bool {
-	for _, name := range []string{"generate.json", "tokens.json", "tensors.safetensors"} {
+	return hasAny(dir, "generate.json", "tokens.json", "tensors.safetensors")
+}
+
+// IsMiniLM returns whether a folder has references of sentence embeddings.
+func IsMiniLM(dir string) bool {
+	return hasAny(dir, "embeddings.json", "embeddings.safetensors", "retrieval.json")
+}
+
+func hasAny(dir string, names ...string) bool {
+	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return true
 		}

@@ -3,7 +3,6 @@ package wordpiece
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/attn-go/attn/models/tokenizer/internal/added"
@@ -120,8 +119,10 @@ func (f *file) ends() string {
 // vocab returns the tokens by their ids: those of the model and those added to it, which may have
 // further ids.
 func (f *file) vocab() ([]string, error) {
-	ids := map[string]int64{}
-	maps.Copy(ids, f.Model.Vocab)
+	if f.Model.Vocab == nil {
+		f.Model.Vocab = map[string]int64{}
+	}
+	ids := f.Model.Vocab
 	for _, a := range f.Added {
 		id, known := ids[a.Content]
 		switch {

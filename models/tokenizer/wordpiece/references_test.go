@@ -7,7 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/internal/references"
+	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/tokenizer/wordpiece"
 )
 
@@ -15,7 +16,7 @@ const limit = 256 // of sentence-transformers for this model
 
 func load(t testing.TB) *wordpiece.Tokenizer {
 	t.Helper()
-	tok, err := wordpiece.Load(weights.Path(t, weights.MiniLM))
+	tok, err := wordpiece.Load(testweights.Path(t, testweights.MiniLM))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,12 +57,13 @@ func checkTexts(t *testing.T, tok *wordpiece.Tokenizer, path string) {
 func TestReferences(t *testing.T) {
 	tok := load(t)
 	checkTexts(t, tok, filepath.Join("..", "..", "testdata", "minilm", "embeddings.json"))
-	if *weights.Refs == "" {
+	dir := references.Folder("")
+	if dir == "" {
 		return
 	}
-	path := filepath.Join(*weights.Refs, "embeddings.json")
+	path := filepath.Join(dir, "embeddings.json")
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("NOT RUN: the ids of %s: there is no embeddings.json", *weights.Refs)
+		t.Skipf("NOT RUN: the ids of %s: there is no embeddings.json", dir)
 	}
 	checkTexts(t, tok, path)
 }

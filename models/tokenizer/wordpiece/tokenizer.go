@@ -59,7 +59,7 @@ func newTokenizer(vocab []string, opts Options) (*Tokenizer, map[string]int32, e
 	if len(vocab) == 0 || len(vocab) > math.MaxInt32 {
 		return nil, nil, &ConfigError{"the vocabulary", fmt.Sprintf("%d tokens", len(vocab)), "1 to 2147483647"}
 	}
-	t := &Tokenizer{opts: opts, vocab: vocab}
+	t := &Tokenizer{opts: opts, vocab: vocab, words: newVocabulary(len(vocab)), rests: newVocabulary(len(vocab) / 4)}
 	ids := make(map[string]int32, len(vocab))
 	for i, token := range vocab {
 		if token == "" {

@@ -6,10 +6,9 @@ type vocabulary struct {
 	longest int // of the tokens, in bytes
 }
 
+func newVocabulary(size int) vocabulary { return vocabulary{ids: make(map[string]int32, size)} }
+
 func (v *vocabulary) add(token string, id int32) {
-	if v.ids == nil {
-		v.ids = map[string]int32{}
-	}
 	v.ids[token] = id
 	v.longest = max(v.longest, len(token))
 }

@@ -1,0 +1,195 @@
+// Command chat talks with a language model of the Llama family, out of a GGUF file. The text
+// is the same on every CPU and with any number of threads.
+//
+//	go run ./models/chat                                   a conversation
+//	go run ./models/chat Why is the sky blue?              one answer
+//	go run ./models/chat -n 4 -temp 0.8 Write a haiku.     four answers, side by side
+//	go run ./models/chat -raw -p 'Once upon a time'        a text continued
+//	go run ./models/chat -lines < questions.txt            an answer to every line
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/llama"
+)
+
+func main() {
+	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, context.Canceled):
+		os.Exit(130) // as shells report an interrupt
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(os.Stderr, "chat: %v\nRun chat -h for help.\n", err)
+		os.Exit(2)
+	default:
+		fmt.Fprintf(os.Stderr, "chat: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// A usageError says what is wrong with a command line.
+type usageError struct{ error }
+
+// A program is a run of the command.
+type program struct {
+	*config
+	model  *llama.Model
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// run runs the command: text goes to stdout, all else to stderr. Its error is
+// context.Canceled after an interrupt, when everything is written as after any end.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+	c, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	path, err := c.path()
+	if err != nil {
+		return err
+	}
+	m, err := llama.Load(path, c.options)
+	if c.model == "" && errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: make models fetches it, and -model names another file", err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	p := &program{config: c, model: m, stdin: stdin, stdout: stdout, stderr: stderr}
+	switch {
+	case c.lines:
+		return p.answerLines(ctx)
+	case c.prompt != "":
+		return p.answerOne(ctx, c.prompt)
+	case isTerminal(stdin):
+		return p.converse(ctx)
+	}
+	text, err := io.ReadAll(stdin)
+	if err != nil {
+		return err
+	}
+	return p.answerOne(ctx, string(text))
+}
+
+// isTerminal tells whether a reader is a terminal, whose user can be talked with. Tests have
+// readers that say so.
+func isTerminal(r io.Reader) bool {
+	switch f := r.(type) {
+	case interface{ Terminal() bool }:
+		return f.Terminal()
+	case *os.File:
+		info, err := f.Stat()
+		return err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return false
+}
+
+// encode returns the tokens of a prompt: the text itself, or a conversation of one question.
+func (p *program) encode(ctx context.Context, prompt string) ([]int32, error) {
+	if p.raw {
+		return p.model.Encode(prompt, true)
+	}
+	return p.model.EncodeChat(ctx, append(p.instructions(), chattemplate.Message{Role: "user", Content: prompt}))
+}
+
+// instructions returns the beginning of every conversation.
+func (c *config) instructions() []chattemplate.Message {
+	if c.system == "" {
+		return nil
+	}
+	return []chattemplate.Message{{Role: "system", Content: c.system}}
+}
+
+// answerOne answers a prompt, as often as the user wants.
+func (p *program) answerOne(ctx context.Context, prompt string) error {
+	ids, err := p.encode(ctx, prompt)
+	if err != nil {
+		return err
+	}
+	prefix := ""
+	if p.raw {
+		prefix = prompt
+	}
+	var prompts [][]int32
+	var titles []string
+	for i := range p.n {
+		prompts = append(prompts, ids)
+		titles = append(titles, fmt.Sprintf("%d of %d, seed %d", i+1, p.n, p.generate.Sampler.Seed+uint64(i)))
+	}
+	if p.n == 1 {
+		titles = nil
+	}
+	return p.answer(ctx, prompts, titles, prefix)
+}
+
+// batch is the most prompts of -lines that are answered side by side.
+const batch = 16
+
+// answerLines answers every line of the input.
+func (p *program) answerLines(ctx context.Context) error {
+	text, err := io.ReadAll(p.stdin)
+	if err != nil {
+		return err
+	}
+	var prompts [][]int32
+	var titles []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		ids, err := p.encode(ctx, line)
+		if err != nil {
+			return err
+		}
+		for range p.n {
+			prompts, titles = append(prompts, ids), append(titles, line)
+		}
+	}
+	for len(prompts) > 0 && err == nil {
+		n := min(batch, len(prompts))
+		err = p.answer(ctx, prompts[:n], titles[:n], "")
+		prompts, titles = prompts[n:], titles[n:]
+	}
+	return err
+}
+
+// answer answers prompts side by side and prints the answers one after the other, under their
+// titles if there are any, each after prefix: the first one while it is made, the others in
+// the end.
+func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string, prefix string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	w := &ordered{w: p.stdout, titles: titles, prefix: prefix, texts: make([]strings.Builder, len(prompts))}
+	speed := startSpeed(prompts)
+	var failure error
+	for token, err := range p.model.GenerateBatch(ctx, prompts, p.generate) {
+		var full *llama.ContextError
+		switch {
+		case err == nil:
+			speed.token()
+			w.add(token.Index, token.Text)
+		case errors.As(err, &full) && speed.tokens > 0:
+			fmt.Fprintf(p.stderr, "\nchat: text %d ends: the context of %d tokens is full, -ctx makes it larger\n", token.Index+1, full.Context)
+		default:
+			failure = err
+		}
+	}
+	if failure == nil || speed.tokens > 0 {
+		w.finish()
+		speed.report(p.stderr)
+	}
+	return failure
+}

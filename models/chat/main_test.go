@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/testweights"
+	"github.com/attn-go/attn/models/internal/tinyllama"
+)
+
+// tiny writes a model with random weights and returns its path.
+func tiny(t *testing.T) string {
+	t.Helper()
+	f := tinyllama.New(nil)
+	f.AddVocabulary()
+	path := filepath.Join(t.TempDir(), "tiny.gguf")
+	if err := os.WriteFile(path, f.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// try runs the command.
+func try(ctx context.Context, stdin io.Reader, args ...string) (out, report string, err error) {
+	var stdout, stderr bytes.Buffer
+	err = run(ctx, args, stdin, &stdout, &stderr)
+	return stdout.String(), stderr.String(), err
+}
+
+// text runs the command without an error and returns what it writes.
+func text(t *testing.T, stdin string, args ...string) (out, report string) {
+	t.Helper()
+	out, report, err := try(t.Context(), strings.NewReader(stdin), args...)
+	if err != nil {
+		t.Fatalf("%q: %v", args, err)
+	}
+	return out, report
+}
+
+var speeds = regexp.MustCompile(`\[prompt: (\d+) tokens, \d+ tokens/s; answer: (\d+) tokens, \d+ tokens/s\]`)
+
+// counts returns the numbers of tokens of all reports of speed.
+func counts(t *testing.T, report string) (read, wrote []int) {
+	t.Helper()
+	for _, m := range speeds.FindAllStringSubmatch(report, -1) {
+		r, _ := strconv.Atoi(m[1])
+		w, _ := strconv.Atoi(m[2])
+		read, wrote = append(read, r), append(wrote, w)
+	}
+	return read, wrote
+}
+
+// A prompt gives one text, wherever it comes from, on every tier and with every setting that
+// is about speed.
+func TestAnswer(t *testing.T) {
+	model := tiny(t)
+	args := []string{"-model", model, "-max", "40", "-temp", "1", "-top-k", "0"}
+	want, report := text(t, "", append(args, "-p", "good morning all")...)
+	read, wrote := counts(t, report)
+	if len(read) != 1 || wrote[0] != 40 || len(want) < 30 || !strings.HasSuffix(want, "\n") {
+		t.Fatalf("text %q, report %q", want, report)
+	}
+	check := func(what, got string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+	}
+	got, _ := text(t, "", append(args, "good", "morning", "all")...)
+	check("arguments", got)
+	got, _ = text(t, "good morning all", args...)
+	check("standard input", got)
+	got, _ = text(t, "", append(args, "-draft", "8", "-threads", "2", "-p", "good morning all")...)
+	check("guesses", got)
+	for _, tier := range kernel.Tiers() {
+		if tier.Runs {
+			got, _ = text(t, "", append(args, "-tier", tier.Name, "-p", "good morning all")...)
+			check(tier.Name, got)
+		}
+	}
+	for _, other := range [][]string{{"-seed", "2"}, {"-temp", "0"}, {"-system", "Be short."}, {"-penalty", "2"}, {"-raw"}} {
+		if got, _ = text(t, "", append(append(args, other...), "-p", "good morning all")...); got == want {
+			t.Errorf("%q changes nothing", other)
+		}
+	}
+	for _, cache := range cacheTypes {
+		if got, _ = text(t, "", append(args, "-cache", cache.name, "-p", "good morning all")...); len(got) < 30 {
+			t.Errorf("cache of %s: %q", cache.name, got)
+		}
+	}
+}
+
+// Several answers are those of their seeds, and a prompt that is continued is a part of each.
+func TestSeveral(t *testing.T) {
+	args := []string{"-model", tiny(t), "-max", "30", "-temp", "1", "-raw", "-p", "some text"}
+	want := ""
+	for seed := range 3 {
+		alone, _ := text(t, "", append(args, "-seed", fmt.Sprint(seed+5))...)
+		if !strings.HasPrefix(alone, "some text") {
+			t.Errorf("%q does not begin with the prompt", alone)
+		}
+		want += fmt.Sprintf("--- %d of 3, seed %d\n%s", seed+1, seed+5, alone)
+	}
+	got, report := text(t, "", append(args, "-seed", "5", "-n", "3")...)
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	read, wrote := counts(t, report)
+	if prompt := len("some text"); len(read) != 1 || read[0] > prompt+2 || wrote[0] != 90 {
+		t.Errorf("report %q, want 90 tokens and a prompt that is read once", report)
+	}
+}
+
+// Every line of the input is answered, more of them than fit a batch.
+func TestLines(t *testing.T) {
+	args := []string{"-model", tiny(t), "-max", "5", "-temp", "0"}
+	input, want := "", ""
+	for i := range batch + 3 {
+		line := fmt.Sprint("question number ", i)
+		alone, _ := text(t, "", append(args, line)...)
+		input += " " + line + "\n\n"
+		want += "--- " + line + "\n" + alone
+	}
+	if got, _ := text(t, input, append(args, "-lines")...); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A terminal is a reader that the command takes for one.
+type terminal struct{ io.Reader }
+
+func (terminal) Terminal() bool { return true }
+
+// Of every turn only what is new is read, and a new conversation begins anew.
+func TestConversation(t *testing.T) {
+	args := []string{"-model", tiny(t), "-max", "6", "-temp", "0"}
+	out, report, err := try(t.Context(), terminal{strings.NewReader("hello there\n\nhow are you\n/clear\nhello there\n/quit\nnever read\n")}, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _ := text(t, "", append(args, "hello there")...)
+	if !strings.HasPrefix(out, first) || !strings.HasSuffix(out, first) || len(out) < 2*len(first)+3 {
+		t.Errorf("answers %q, want the first and the last one to be %q", out, first)
+	}
+	if read, wrote := counts(t, report); len(read) != 3 || read[1] > read[0]+6 || wrote[1] != 6 || strings.Count(report, "> ") != 6 {
+		t.Errorf("report %q, want 3 answers", report)
+	}
+}
+
+// A conversation that is too long says so, and can begin anew.
+func TestConversationContext(t *testing.T) {
+	args := []string{"-model", tiny(t), "-max", "20", "-temp", "0", "-ctx", "64"}
+	long := strings.Repeat("word ", 20)
+	out, report, err := try(t.Context(), terminal{strings.NewReader(long + "\nhello\n" + long + "\n/clear\nhello\n")}, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want, _ := text(t, "", append(args, "hello")...); !strings.HasPrefix(out, want) || !strings.HasSuffix(out, want) {
+		t.Errorf("answers %q, want the first and the last one to be %q", out, want)
+	}
+	if n := strings.Count(report, "the context of 64 tokens is full"); n < 2 {
+		t.Errorf("report %q, want two texts that are too long", report)
+	}
+	// An answer that fills the context ends there.
+	out, report = text(t, "", append(args, "-max", "0", "hello")...)
+	if !strings.Contains(report, "text 1 ends: the context of 64 tokens is full") || out == "" {
+		t.Errorf("text %q, report %q", out, report)
+	}
+}
+
+// An interrupt ends the answers; what there is of them is printed.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var stderr bytes.Buffer
+	w := &interrupting{cancel: cancel, after: 8}
+	err := run(ctx, []string{"-model", tiny(t), "-max", "200", "-n", "2", "-p", "hello", "-temp", "1"}, strings.NewReader(""), w, &stderr)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want a cancellation", err)
+	}
+	if out := string(w.text); !strings.Contains(out, "--- 1 of 2") || !strings.Contains(out, "--- 2 of 2") || !strings.HasSuffix(out, "\n") {
+		t.Errorf("text %q, want the beginnings of two", out)
+	}
+	if _, wrote := counts(t, stderr.String()); len(wrote) != 1 || wrote[0] > 20 {
+		t.Errorf("report %q", stderr.String())
+	}
+}
+
+// interrupting cancels after some writes.
+type interrupting struct {
+	text   []byte
+	cancel context.CancelFunc
+	after  int
+}
+
+func (w *interrupting) Write(p []byte) (int, error) {
+	if w.after--; w.after == 0 {
+		w.cancel()
+	}
+	w.text = append(w.text, p...)
+	return len(p), nil
+}
+
+func TestUsage(t *testing.T) {
+	model := tiny(t)
+	for _, args := range [][]string{
+		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-p", "a", "b"}, {"-lines", "-p", "a"}, {"-lines", "a"}, {"-raw", "-system", "a"}, {"-unknown"},
+	} {
+		if _, _, err := try(t.Context(), strings.NewReader(""), args...); !errors.As(err, new(usageError)) {
+			t.Errorf("%q: %v, want a usage error", args, err)
+		}
+	}
+	if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, "-model", model, "-n", "2"); !errors.As(err, new(usageError)) {
+		t.Errorf("two answers in a conversation: %v", err)
+	}
+	for _, args := range [][]string{
+		{"-model", model + "x"}, {"-model", model, "-tier", "mmx", "a"}, {"-model", model, "-temp", "-1", "a"}, {"-model", model, "-ctx", "-1", "a"},
+		{"-model", model, "-ctx", "20", strings.Repeat("a long prompt ", 9)},
+	} {
+		if out, _, err := try(t.Context(), strings.NewReader(""), args...); err == nil || errors.As(err, new(usageError)) || out != "" {
+			t.Errorf("%q: %q, %v, want no text, and an error that is no usage error", args, out, err)
+		}
+	}
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	if _, _, err := try(t.Context(), strings.NewReader(""), "a"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "make models") {
+		t.Errorf("no model: %v", err)
+	}
+	out, help, err := try(t.Context(), strings.NewReader(""), "-h")
+	if !errors.Is(err, flag.ErrHelp) || out != "" || !strings.Contains(help, "usage: chat") {
+		t.Errorf("-h: %v, %q", err, help)
+	}
+}
+
+// SmolLM2 knows a capital.
+func TestSmolLM2(t *testing.T) {
+	testweights.Path(t, testweights.SmolLM2)
+	if got, _ := text(t, "", "-max", "12", "What is the capital of France?"); got != "The capital of France is Paris.\n" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,169 @@
+// Package chattemplate turns the messages of a conversation into the text that a model continues, by
+// the template that comes with the model, in the language Jinja.
+//
+// There is a Go library for Jinja, gonja v2.9.1, which renders the templates of well-known models
+// right. But a template of 50 bytes, in a file that somebody else made, ends the program with it (a
+// macro that calls itself overflows the stack, which Go cannot recover from; others take all
+// memory or never end), and it does not tell the text of a message from that of the template. Here
+// package internal/jinja limits a template's work and tells them apart.
+package chattemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/internal/jinja"
+	"github.com/attn-go/attn/models/tokenizer"
+)
+
+// maxSize is the largest size of a template in bytes. Known ones have up to 20,000.
+const maxSize = 1 << 16
+
+// Limits on the work of a template: about the number of bytes that it makes and the number of
+// nodes that it evaluates. It may do so much, and so much more for every byte of the messages.
+const (
+	baseWork = 1 << 24
+	byteWork = 1 << 8
+)
+
+// Message is a message of a conversation.
+type Message struct {
+	Role    string // "system", "user" or "assistant" in most models
+	Content string
+}
+
+// Options are what a template can ask for besides messages.
+type Options struct {
+	BOS, EOS string // texts of the tokens that begin and end a text; the variables bos_token and eos_token
+
+	// Variables are further variables, such as enable_thinking. They are nil, bool, int, float64
+	// or string. What they hold counts as part of the template.
+	Variables map[string]any
+
+	// Now returns the time for templates that write a date. nil means time.Now.
+	Now func() time.Time
+}
+
+// Template is a template, parsed. It does not change and is safe for concurrent use.
+type Template struct {
+	parsed *jinja.Template
+	opts   Options
+}
+
+// New parses a template. An error is a *SyntaxError.
+func New(template string) (*Template, error) { return NewWith(template, Options{}) }
+
+// NewWith is New with options. Errors are of type *SyntaxError or *VariableError.
+func NewWith(template string, opts Options) (*Template, error) {
+	if len(template) > maxSize {
+		return nil, &SyntaxError{Line: 1, Message: fmt.Sprintf("%d bytes, want at most %d", len(template), maxSize)}
+	}
+	for name, v := range opts.Variables {
+		if _, err := variable(name, v); err != nil {
+			return nil, err
+		}
+	}
+	parsed, err := jinja.Parse(template)
+	var syntax *jinja.SyntaxError
+	if errors.As(err, &syntax) {
+		return nil, &SyntaxError{syntax.Line, syntax.Message()}
+	}
+	return &Template{parsed, opts}, err
+}
+
+// FromGGUF parses the template that a GGUF file has. BOS and EOS, if they are "", are the tokens that
+// the file names. An error is a *gguf.KeyError if there is none, or as that of NewWith.
+func FromGGUF(f *gguf.File, opts Options) (*Template, error) {
+	template, err := f.String("tokenizer.chat_template")
+	if err != nil {
+		return nil, err
+	}
+	for _, token := range [...]struct {
+		key  string
+		text *string
+	}{{"tokenizer.ggml.bos_token_id", &opts.BOS}, {"tokenizer.ggml.eos_token_id", &opts.EOS}} {
+		if *token.text == "" {
+			*token.text = tokenText(f, token.key)
+		}
+	}
+	return NewWith(template, opts)
+}
+
+// tokenText returns the text of a token whose id the file has at a key, or "".
+func tokenText(f *gguf.File, key string) string {
+	id, errID := f.Int(key)
+	tokens, errTokens := f.Strings("tokenizer.ggml.tokens")
+	if errID != nil || errTokens != nil || id < 0 || id >= int64(len(tokens)) {
+		return ""
+	}
+	return tokens[id]
+}
+
+// Render returns the text for messages, with the beginning of the model's answer after them if
+// prompt is set. Errors are of type *RefusedError or *RenderError.
+//
+// Encode what Parts returns instead, if a user has written the messages: in this text, special
+// tokens that somebody has written into a message cannot be told from those of the template.
+func (t *Template) Render(messages []Message, prompt bool) (string, error) {
+	parts, err := t.Parts(context.Background(), messages, prompt)
+	return tokenizer.Join(parts), err
+}
+
+// Parts returns the text that Render returns in parts: what the template has written is Special,
+// what comes from the messages, roles included, is not. No two neighbours are alike. Cancelling ctx
+// ends it.
+func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) ([]tokenizer.Part, error) {
+	variables, work := t.variables(messages, prompt)
+	text, err := t.parsed.Render(ctx, variables, work)
+	if err != nil {
+		return nil, renderError(ctx, err)
+	}
+	parts := make([]tokenizer.Part, len(text))
+	for i, p := range text {
+		parts[i] = tokenizer.Part{Text: p.Text, Special: !p.Outside}
+	}
+	return parts, nil
+}
+
+// variables returns the variables of a template, and the work it may do.
+func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int) {
+	allowed := int64(baseWork)
+	list := make([]any, len(messages))
+	for i, m := range messages {
+		d := jinja.NewDict()
+		d.Set("role", jinja.Outside(m.Role))
+		d.Set("content", jinja.Outside(m.Content))
+		list[i] = d
+		allowed += byteWork * int64(len(m.Role)+len(m.Content)+64)
+	}
+	variables = map[string]any{
+		"messages":              jinja.NewList(list...),
+		"add_generation_prompt": prompt,
+		"bos_token":             jinja.Inside(t.opts.BOS),
+		"eos_token":             jinja.Inside(t.opts.EOS),
+		"tools":                 nil,
+		"documents":             nil,
+		"strftime_now":          jinja.Function(t.date),
+	}
+	for name, v := range t.opts.Variables {
+		variables[name], _ = variable(name, v)
+	}
+	return variables, int(min(allowed, math.MaxInt))
+}
+
+// variable returns a variable as package jinja has it.
+func variable(name string, v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, float64:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case string:
+		return jinja.Inside(v), nil
+	}
+	return nil, &VariableError{name, fmt.Sprintf("%T", v)}
+}

@@ -1,0 +1,9 @@
+// Package jinja renders templates in the part of the language Jinja that chat templates of models
+// use, as the Python library jinja2 does with trim_blocks and lstrip_blocks. There are if, for with
+// break and continue, set, macro, filter and raw blocks, and the filters, tests and methods that
+// templates of well-known models call; there are no files, no includes and no calls into Go.
+//
+// A template comes out of a file that somebody else made. So rendering has a limit on its work,
+// which covers time and memory, and on its depth. Every string knows which of its parts come from
+// the template and which from the variables that it was given.
+package jinja

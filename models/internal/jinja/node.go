@@ -1,0 +1,112 @@
+package jinja
+
+// node is an expression.
+type node interface{ eval(r *runner) value }
+
+type (
+	constant struct{ value value }
+	variable struct{ name string }
+	listNode struct {
+		items []node
+		tuple bool
+	}
+	dictNode struct{ keys, values []node }
+
+	// attribute is x.name, item is x[key], slice is x[from:to:step].
+	attribute struct {
+		of   node
+		name string
+	}
+	item  struct{ of, key node }
+	slice struct{ of, from, to, step node } // nil where nothing is written
+
+	call struct {
+		of   node
+		args argNodes
+	}
+	filter struct {
+		of   node // nil in a filter block
+		name string
+		args argNodes
+	}
+	test struct {
+		of   node
+		name string
+		args argNodes
+	}
+
+	not  struct{ of node }
+	sign struct {
+		of       node
+		negative bool
+	}
+	logic struct {
+		left, right node
+		or          bool
+	}
+	choice struct{ cond, yes, no node } // no may be nil
+	binary struct {
+		op          string
+		left, right node
+	}
+	chain struct { // a < b < c
+		first node
+		ops   []string
+		rest  []node
+	}
+)
+
+type argNodes struct {
+	positional []node
+	names      []string
+	named      []node
+}
+
+// statement is a part of a template.
+type statement struct {
+	line int
+	do   doer
+}
+
+type doer interface{ run(r *runner) }
+
+type (
+	output   struct{ text Str }
+	printing struct{ of node }
+	branch   struct {
+		conds  []node
+		bodies [][]statement
+		other  []statement
+	}
+	loop struct {
+		names      []string
+		over, cond node // cond may be nil
+		body       []statement
+		other      []statement
+	}
+	set struct {
+		names []string
+		of    node
+	}
+	setAttribute struct {
+		of, name string
+		to       node
+	}
+	setBlock struct {
+		name    string
+		filters []filter
+		body    []statement
+	}
+	filterBlock struct {
+		filters []filter
+		body    []statement
+	}
+	macro struct {
+		name     string
+		names    []string
+		defaults []node // of the last names
+		body     []statement
+	}
+	leave struct{ next bool } // break or continue
+	group struct{ body []statement }
+)

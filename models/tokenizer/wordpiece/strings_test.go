@@ -1,0 +1,12 @@
+package wordpiece_test
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// The ids of random strings, with characters of all categories, are those of the reference
+// implementation, see testdata/strings.py.
+func TestStrings(t *testing.T) {
+	checkTexts(t, load(t), filepath.Join("testdata", "strings.json"))
+}
