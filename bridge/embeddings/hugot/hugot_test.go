@@ -1,0 +1,118 @@
+package hugot_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/attn-go/attn/bridge/embeddings/hugot"
+	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
+	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/bert"
+)
+
+// models loads MiniLM for attn, with one thread, and for hugot. If it is missing, the test
+// is skipped.
+func models(t testing.TB) (*bert.Encoder, *hugot.Model) {
+	t.Helper()
+	folder := semantic.ModelFolder()
+	if _, err := os.Stat(folder); err != nil {
+		t.Skipf("NOT RUN: %s is missing, make models fetches it", folder)
+	}
+	e, err := bert.Load(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onnx := t.TempDir()
+	if err := export.Folder(onnx, folder); err != nil {
+		t.Fatal(err)
+	}
+	m, err := hugot.Load(t.Context(), onnx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e.With(bert.Options{Exec: kernel.Exec{Threads: 1}}), m
+}
+
+// texts returns passages that have at most 256 tokens: attn cuts those that have more, as
+// the model says, and hugot does not.
+func texts(t testing.TB, e *bert.Encoder, n int) []string {
+	t.Helper()
+	data, err := os.ReadFile("../../../models/testdata/minilm/retrieval.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all struct{ Passages []struct{ Text string } }
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	var some []string
+	for _, p := range all.Passages {
+		if len(e.Tokens(p.Text)) < e.MaxTokens() && len(some) < n {
+			some = append(some, p.Text)
+		}
+	}
+	return some
+}
+
+// TestSame: the vectors of both are the same within 1e-5, alone and in a batch.
+func TestSame(t *testing.T) {
+	e, m := models(t)
+	passages := texts(t, e, 12)
+	want, err := m.CreateEmbedding(t.Context(), passages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := m.CreateEmbedding(t.Context(), passages[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := e.Embed(t.Context(), passages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst := 0.0
+	for i := range want {
+		for j, x := range got[i] {
+			worst = max(worst, math.Abs(float64(x)-float64(want[i][j])))
+		}
+	}
+	for j, x := range alone[0] {
+		worst = max(worst, math.Abs(float64(x)-float64(got[0][j])))
+	}
+	t.Logf("%d vectors differ by %.2g", len(want), worst)
+	if !(worst <= 1e-5) {
+		t.Errorf("vectors differ by %g, want at most 1e-5", worst)
+	}
+}
+
+// BenchmarkDocuments computes the embeddings of 8 passages, one by one and in a batch. The two
+// take turns. Run it with GOMAXPROCS=1 for figures of one thread.
+func BenchmarkDocuments(b *testing.B) {
+	e, m := models(b)
+	passages := texts(b, e, 8)
+	for _, batch := range []int{1, 8} {
+		for name, embed := range map[string]func([]string) error{
+			"hugot": func(x []string) error { _, err := m.CreateEmbedding(b.Context(), x); return err },
+			"attn":  func(x []string) error { _, err := e.Embed(b.Context(), x); return err },
+		} {
+			b.Run(map[int]string{1: "one by one/", 8: "batch/"}[batch]+name, func(b *testing.B) {
+				for b.Loop() {
+					for i := 0; i < len(passages); i += batch {
+						if err := embed(passages[i : i+batch]); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+				b.ReportMetric(float64(len(passages))*float64(b.N)/b.Elapsed().Seconds(), "documents/s")
+			})
+		}
+	}
+}

@@ -1,0 +1,51 @@
+// Command search is the command search of package embeddings with hugot in place of attn. Its
+// model is a folder with an ONNX file, which the first run makes in the folder for temporary
+// files if none is given.
+//
+//	go run ./search ../../../docs 'can I use my own threads?'
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/attn-go/attn/bridge/embeddings/hugot"
+	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
+	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "search:", err)
+		os.Exit(1)
+	}
+}
+
+// load loads a model for hugot, which chooses the number of threads itself.
+func load(ctx context.Context, model string, _ int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
+	if _, err := os.Stat(filepath.Join(model, "model.onnx")); err != nil {
+		to := filepath.Join(os.TempDir(), "attn-hugot-minilm")
+		if err := os.MkdirAll(to, 0o777); err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(filepath.Join(to, "model.onnx")); err != nil {
+			if err := export.Folder(to, model); err != nil {
+				return nil, err
+			}
+		}
+		model = to
+	}
+	m, err := hugot.Load(ctx, model)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", model, err)
+	}
+	return m.CreateEmbedding, nil
+}

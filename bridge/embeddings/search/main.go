@@ -1,0 +1,39 @@
+// Command search finds passages by their meaning in the documents of a folder. Its embeddings
+// are those of all-MiniLM-L6-v2, which make models fetches once. chromem-go keeps them in
+// the folder .semantic below the documents: a second run computes only what is new.
+//
+//	go run ./bridge/embeddings/search docs 'can I use my own threads?'
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/attn-go/attn/bridge/embeddings"
+	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/bert"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "search:", err)
+		os.Exit(1)
+	}
+}
+
+// load loads a model for package bert.
+func load(_ context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
+	e, err := bert.Load(model)
+	if err != nil {
+		return nil, fmt.Errorf("%w (make models fetches MiniLM)", err)
+	}
+	return embeddings.Client{Encoder: e.With(bert.Options{Exec: kernel.Exec{Threads: threads}})}.CreateEmbedding, nil
+}
