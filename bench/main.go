@@ -30,6 +30,9 @@ const (
 
 // run runs the command and returns its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "report" {
+		return runReport(ctx, args[1:], stdout, stderr)
+	}
 	c, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK

@@ -1,6 +1,9 @@
 package results
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // An Output is one result whose bits are compared between machines, tiers and threads.
 type Output struct {
@@ -69,6 +72,7 @@ func Outputs(files []*File) []*Output {
 type Agreement struct {
 	Agree bool
 	Line  string
+	Short string   // how many bits were compared
 	Names []string // of the outputs that differ
 }
 
@@ -88,6 +92,7 @@ func Agree(files []*File) Agreement {
 			a.Names = append(a.Names, o.Name)
 		}
 	}
+	a.Short = fmt.Sprintf("%d outputs, computed %d times", len(outputs), hashes)
 	failures := 0
 	for _, f := range files {
 		failures += len(f.Failures())
@@ -98,7 +103,7 @@ func Agree(files []*File) Agreement {
 	}
 	switch {
 	case len(a.Names) > 0:
-		a.Line = fmt.Sprintf("The bits DIFFER in %d of %d outputs.", len(a.Names), len(outputs))
+		a.Line = fmt.Sprintf("The bits DIFFER in %d of %d outputs: %s.", len(a.Names), len(outputs), strings.Join(a.Names, ", "))
 	case failures > 0:
 		a.Line = fmt.Sprintf("The bits DIFFER: %d checks failed.", failures)
 	case len(compared) < len(files):
