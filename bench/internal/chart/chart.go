@@ -162,7 +162,6 @@ func axes(p *plot.Plot, c *Chart) {
 	}
 	p.Legend.TextStyle.Color, p.Legend.TextStyle.Font.Variant, p.Legend.TextStyle.Font.Size = inkColor, "Sans", 11
 	p.Legend.Padding, p.Legend.ThumbnailWidth = 3, 16
-	p.Legend.Top, p.Legend.Left = len(c.Bars) > 0, false
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = gridColor, gridColor
 	if len(c.Bars) > 0 {

@@ -331,7 +331,44 @@ func TestWriteCharts(t *testing.T) {
 	if files, err := filepath.Glob(filepath.Join(dir, "*.svg")); err != nil || len(files) != 4 {
 		t.Errorf("%q, %v", files, err)
 	}
-	if err := WriteCharts(dir, []*results.File{{}}); err == nil {
+	if err := WriteCharts(t.TempDir(), []*results.File{{}}); err == nil {
 		t.Error("charts of nothing")
 	}
+}
+
+// The charts in README.md are those of the file that the Makefile names.
+func TestReadmeCharts(t *testing.T) {
+	f, err := results.Read("../../results/amd-epyc-milan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := WriteCharts(dir, []*results.File{f}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"roofline-light.svg", "roofline-dark.svg", "decode-light.svg", "decode-dark.svg"} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join("../../../docs", name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("docs/%s is not what the file gives (%v): run make report", name, err)
+		}
+	}
+}
+
+// All files in bench/results can be read, and computed the same bits.
+func TestCommittedResults(t *testing.T) {
+	paths, err := filepath.Glob("../../results/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no files", err)
+	}
+	files, err := results.ReadAll(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := results.Agree(files); !a.Agree {
+		t.Error(a.Line)
+	}
+	checkValues(t, render(t, files...), files...)
 }

@@ -18,7 +18,7 @@ const DefaultTime = 500 * time.Millisecond
 // How long a run lasts by default: a whole one, and a quick one.
 const (
 	runTime   = 36 * time.Second
-	quickTime = 12 * time.Second
+	quickTime = 8 * time.Second
 )
 
 // A Plan says what to measure.
@@ -28,7 +28,7 @@ type Plan struct {
 	Threads []int
 	Time    time.Duration // for each cell; 0: the default
 	Count   int           // how often each cell is measured
-	Quick   bool          // by default take a third of the time
+	Quick   bool          // by default take a quarter of the time
 	Generic bool          // time the generic tier on large shapes, too
 }
 
