@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test models bench mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test models bench report mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -28,6 +28,13 @@ models: ## fetch the weights that the tests of models/ use, 190 MB, into the use
 
 bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the flags
 	go run ./bench $(ARGS)
+
+# The README's charts are of one machine, so that another file does not change them.
+CHARTS = bench/results/amd-epyc-milan.json
+
+report: ## draw report.html from all files in bench/results, and the README's charts
+	go run ./bench report -o report.html bench/results/*.json
+	go run ./bench report -o /dev/null -svg docs $(CHARTS)
 
 mca: ## the speed of the hottest loops on seven CPUs, as llvm-mca predicts it (needs llvm)
 	tools/mca.sh

@@ -14,13 +14,19 @@ import (
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/speed"
 	"github.com/attn-go/attn/bench/internal/suite"
+	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/kernel"
 )
 
 // A config is what the command line asks for.
 type config struct {
 	speed.Plan
+	args        []string
 	namedTiers  bool // by -tiers, not by default
+	all         bool // every measurement, by -all or -quick
+	json        string
+	note        string
+	peers       string
 	benchfmt    bool
 	activations string
 	causal      bool
@@ -28,7 +34,9 @@ type config struct {
 	suites      []bool // which of suite.All to run
 }
 
-const usage = `usage: go run ./bench [flags]
+const usage = `usage: go run ./bench [flags]                        check, then measure
+       go run ./bench report [flags] FILE...         draw a page from results
+       go run ./bench compare [flags] OLD NEW        compare the speed of two versions
 
 Checks on real input that every tier computes the same bits, then measures
 their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.
@@ -38,18 +46,23 @@ their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.
 // parse reads the command line. If that asks for help, parse writes the usage to w and
 // returns flag.ErrHelp.
 func parse(args []string, w io.Writer) (*config, error) {
-	c := &config{suites: make([]bool, len(suite.All))}
+	c := &config{args: args, suites: make([]bool, len(suite.All))}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	shapes := fs.String("shapes", "", "shapes to measure: "+strings.Join(problem.ShapeNames(), ",")+"; none: only check\n(default all; with -activations "+problem.Real+")")
+	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(problem.ShapeNames(), 68, "")+"\nnone: only check (default all; with -activations "+problem.Real+")")
 	tiers := fs.String("tiers", "", "tiers to measure: "+strings.Join(tierNames(), ",")+"\n(default all that run here, generic only on small shapes)")
-	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all)")
+	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all; with -all 1,2,4,... and all)")
 	fs.DurationVar(&c.Time, "time", 0, "time of each measurement, like 0.2s\n(default at most "+speed.DefaultTime.String()+", less if there are many)")
 	fs.IntVar(&c.Count, "count", 1, "how often to repeat all measurements")
 	fs.BoolVar(&c.benchfmt, "benchfmt", false, "print only lines in Go's benchmark format, for benchstat\n(compare two CPUs with benchstat -col cpu or -ignore cpu)")
 	fs.StringVar(&c.activations, "activations", "", "safetensors `file` with q, k, v, out and perhaps lengths,\ninstead of the real input that comes with the command")
 	fs.BoolVar(&c.causal, "causal", false, "the activations in the file are causal")
 	fs.IntVar(&c.offset, "offset", 0, "with -causal: query i sees the keys up to offset+i")
+	fs.BoolVar(&c.all, "all", false, "measure everything: all shapes and sequence lengths, and what the flags\nof single measurements below do")
+	fs.BoolVar(&c.Quick, "quick", false, "measure less of everything, or of the measurements that are named;\nin total it takes less than a minute")
+	fs.StringVar(&c.json, "json", "", "write all results to a `file` (-: print them instead of tables)")
+	fs.StringVar(&c.note, "note", "", "a `text` about the machine or its load, kept in the file of -json")
+	fs.StringVar(&c.peers, "peers", "", "take other programs' times from a `file` of bench/peers/attention.py --json\ninto the file of -json")
 	for i, s := range suite.All {
 		fs.BoolVar(&c.suites[i], s.Name, false, s.Usage)
 	}
@@ -82,13 +95,21 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 		return errors.New("-causal needs -activations")
 	case set["offset"] && !c.causal:
 		return errors.New("-offset needs -causal")
+	case set["json"] && c.json == "":
+		return errors.New("-json: want a file")
+	case (set["note"] || set["peers"]) && c.json == "":
+		return errors.New("-note and -peers need -json: they are kept in its file")
+	}
+	if err := c.conflicts(set); err != nil {
+		return err
+	}
+	if c.Quick && !slices.Contains(c.suites, true) && !c.benchfmt && c.activations == "" {
+		c.all = true
 	}
 	if !set["shapes"] && c.activations != "" {
 		shapes = problem.Real
-	} else if !set["shapes"] {
-		shapes = strings.Join(problem.ShapeNames(), ",")
 	}
-	if c.Shapes, err = parseShapes(shapes); err != nil {
+	if c.Shapes, err = parseShapes(shapes, !set["shapes"] && c.activations == ""); err != nil {
 		return err
 	}
 	c.namedTiers = set["tiers"]
@@ -101,9 +122,50 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 	c.Generic = c.namedTiers || set["shapes"] && len(c.Tiers) == 1
 	if !set["threads"] {
 		threads = "1,all"
+		for n := 2; c.all && !c.Quick && n < runtime.GOMAXPROCS(0); n *= 2 {
+			threads = strings.Replace(threads, "all", strconv.Itoa(n)+",all", 1)
+		}
 	}
 	c.Threads, err = parseThreads(threads)
 	return err
+}
+
+// conflicts refuses flags that do not go together.
+func (c *config) conflicts(set map[string]bool) error {
+	var named []string
+	for i, s := range suite.All {
+		if c.suites[i] {
+			named = append(named, s.Name)
+		}
+	}
+	attention := []string{"shapes", "time", "count", "benchfmt", "activations"} // flags of attention's checks and speed
+	refuse := func(flag string, others []string, why string) error {
+		for _, o := range others {
+			if set[o] {
+				return fmt.Errorf("-%s does not go with -%s: %s", flag, o, why)
+			}
+		}
+		return nil
+	}
+	if c.all {
+		if err := refuse("all", append(named, "shapes", "benchfmt", "activations"), "-all measures everything"); err != nil {
+			return err
+		}
+	}
+	if len(named) > 0 {
+		if err := refuse(named[0], attention, "it is about attention's checks and speed, which -"+named[0]+" does not measure"); err != nil {
+			return err
+		}
+	}
+	if c.Quick && !c.benchfmt && c.activations == "" && len(named) == 0 {
+		if err := refuse("quick", []string{"shapes"}, "it measures less of everything; give -time instead"); err != nil {
+			return err
+		}
+	}
+	if c.benchfmt && c.json == "-" {
+		return errors.New("-benchfmt does not go with -json -: both print to standard output")
+	}
+	return nil
 }
 
 func tierNames() []string {
@@ -114,16 +176,25 @@ func tierNames() []string {
 	return names
 }
 
-// parseShapes finds shapes by name, in the order of the list.
-func parseShapes(list string) ([]*problem.Shape, error) {
+// parseShapes finds shapes by name or alias, in the order of the list, or returns all.
+func parseShapes(list string, all bool) (found []*problem.Shape, err error) {
 	if list == "none" {
 		return nil, nil
 	}
-	var found []*problem.Shape
+	for i := range problem.Shapes {
+		if all {
+			found = append(found, &problem.Shapes[i])
+		}
+	}
+	if all {
+		return found, nil
+	}
 	for name := range strings.SplitSeq(list, ",") {
-		i := slices.IndexFunc(problem.Shapes, func(s problem.Shape) bool { return strings.EqualFold(s.Name, name) })
+		i := slices.IndexFunc(problem.Shapes, func(s problem.Shape) bool {
+			return name != "" && (strings.EqualFold(s.Name, name) || strings.EqualFold(s.Alias, name))
+		})
 		if i < 0 {
-			return nil, fmt.Errorf("-shapes: unknown shape %q, want some of %s, or none", name, strings.Join(problem.ShapeNames(), ","))
+			return nil, fmt.Errorf("-shapes: unknown shape %q, want some of %s, or none", name, strings.Join(problem.ShapeNames(), ", "))
 		}
 		if s := &problem.Shapes[i]; !slices.Contains(found, s) {
 			found = append(found, s)

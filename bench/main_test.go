@@ -24,7 +24,7 @@ func TestUsageErrors(t *testing.T) {
 		args string
 		want []string
 	}{
-		{"-shapes X", []string{`"X"`, "A,B,C,D,E,M,S1", "R"}},
+		{"-shapes X", []string{`"X"`, "prefill-1k-d64 (A)", "(S32)", "(R)"}},
 		{"-shapes A,", []string{`""`}},
 		{"-tiers sse", []string{`"sse"`, "generic"}},
 		{"-threads 0", []string{`"0"`, "1 to"}},
@@ -36,6 +36,15 @@ func TestUsageErrors(t *testing.T) {
 		{"-causal", []string{"-activations"}},
 		{"-activations=", []string{"want a file"}},
 		{"-activations x -offset 1", []string{"-causal"}},
+		{"-json=", []string{"want a file"}},
+		{"-note x", []string{"-json"}},
+		{"-decode -benchfmt", []string{"-decode does not go with -benchfmt"}},
+		{"-linear -shapes A", []string{"-linear does not go with -shapes"}},
+		{"-options -count 2", []string{"-options does not go with -count"}},
+		{"-all -decode", []string{"-all does not go with -decode"}},
+		{"-all -benchfmt", []string{"-all does not go with -benchfmt"}},
+		{"-quick -shapes A", []string{"-quick does not go with -shapes"}},
+		{"-benchfmt -json -", []string{"standard output"}},
 		{"A", []string{"unexpected", `"A"`}},
 		{"-frobnicate", []string{"frobnicate"}},
 	} {
@@ -86,7 +95,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, out)
 		}
 	}
-	if want := "S4 generic threads=1: "; !strings.Contains(err, want) {
+	if want := "short-4-d64 (S4) generic threads=1: "; !strings.Contains(err, want) {
 		t.Errorf("progress lacks %q:\n%s", want, err)
 	}
 }
@@ -96,7 +105,7 @@ func TestBenchFormat(t *testing.T) {
 	if code != 0 || err != "" {
 		t.Fatalf("exit code %d: %s", code, err)
 	}
-	line := regexp.MustCompile(`^BenchmarkAttention/shape=S[12]/tier=generic/threads=[12]\t *\d+\t *[\d.e+]+ ns/op\t *[\d.e+-]+ GFLOP/s\t *[\d.e+-]+ %peak$`)
+	line := regexp.MustCompile(`^BenchmarkAttention/shape=short-[12]-d64/tier=generic/threads=[12]\t *\d+\t *[\d.e+]+ ns/op\t *[\d.e+-]+ GFLOP/s\t *[\d.e+-]+ %peak$`)
 	config := regexp.MustCompile(`^(goos|goarch|pkg|cpu): .|^Unit \S+ better=higher$`)
 	n := 0
 	for l := range strings.Lines(out) {
@@ -146,7 +155,7 @@ func TestWrongContractFails(t *testing.T) {
 func TestDifferenceWhileTimingFails(t *testing.T) {
 	damage(t, func(opts kernel.Options) bool { return opts.Threads == 3 })
 	code, _, err := runCommand("-shapes", "S8", "-tiers", "generic", "-threads", "1,3", "-time", "1ms")
-	if code != 1 || !strings.Contains(err, "S8: S8 generic threads=3 differs from S8 generic threads=1 in") {
+	if code != 1 || !strings.Contains(err, "short-8-d64: short-8-d64 (S8) generic threads=3 differs from short-8-d64 (S8) generic threads=1 in") {
 		t.Errorf("exit code %d, %q", code, err)
 	}
 }

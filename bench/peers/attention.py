@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The shapes of `go run ./bench` on other libraries: the median time of a call, float32.
 
-usage: attention.py [THREADS]      needs: pip install torch onnxruntime onnx openvino
+usage: attention.py [THREADS] [--json FILE]      needs: pip install torch onnxruntime onnx openvino
+With --json the times are also written for `go run ./bench -peers FILE -json RESULTS`.
 PyTorch's scaled_dot_product_attention, ONNX Runtime's and OpenVINO's operators for the same; what is not installed, or
 does not run a shape, is left out. Outputs are compared with float64 before they are timed.
 """
-import statistics, sys, time
+import argparse, json, statistics, sys, time
 
 import numpy as np
 
@@ -104,8 +105,11 @@ def microseconds(call):
 
 
 def main():
-    threads = int(sys.argv[1]) if len(sys.argv) > 1 else 1
-    libraries = []
+    parser = argparse.ArgumentParser()
+    parser.add_argument("threads", nargs="?", type=int, default=1)
+    parser.add_argument("--json")
+    args = parser.parse_args()
+    threads, libraries, peers = args.threads, [], []
     for library in pytorch, onnxruntime, openvino:
         try:
             libraries.append(library(threads))
@@ -121,11 +125,19 @@ def main():
             try:
                 call, result = prepare(q, k, v, causal)
                 error = np.abs(result(call())[0, 0] - exact(q, k, v, causal)).max()
-                row.append(f"{microseconds(call):.1f}" if error < 1e-4 else f"wrong by {error:.1e}")
+                if error < 1e-4:
+                    time_of_call = microseconds(call)
+                    row.append(f"{time_of_call:.1f}")
+                    peers.append({"program": library, "shape": name, "threads": threads, "ns": 1e3 * time_of_call})
+                else:
+                    row.append(f"wrong by {error:.1e}")
             except Exception as e:
                 print(f"{name}, {library}: {e}", file=sys.stderr)
                 row.append("–")
         print(f"| {name} | {' | '.join(row)} |", flush=True)
+    if args.json:
+        with open(args.json, "w") as f:
+            json.dump(peers, f, indent=1)
 
 
 main()

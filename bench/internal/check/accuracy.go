@@ -4,9 +4,10 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/results"
 )
 
-// accuracyShapes are the shapes whose error on random numbers is measured.
+// accuracyShapes are the aliases of the shapes whose error on random numbers is measured.
 var accuracyShapes = []string{"A", "B", "D", "E"}
 
 const (
@@ -21,19 +22,17 @@ const (
 	ExpectedRMS = 6e-8
 )
 
-// Accuracy is the error of some rows of a shape's result, against float64.
-type Accuracy struct {
-	Shape string
-	Error Error
-	Rows  int // that were computed
-	Of    int // all rows
+// A sampled is the error of some rows of a shape's result, against float64.
+type sampled struct {
+	Error
+	rows int // that were computed
 }
 
 // MeasureAccuracy measures the errors of those shapes that have an expected error.
-func MeasureAccuracy(shapes []*problem.Shape, tier string) ([]Accuracy, error) {
-	var all []Accuracy
+func MeasureAccuracy(shapes []*problem.Shape, tier string) ([]results.ShapeError, error) {
+	var all []results.ShapeError
 	for _, s := range shapes {
-		if !slices.Contains(accuracyShapes, s.Name) {
+		if !slices.Contains(accuracyShapes, s.Alias) {
 			continue
 		}
 		a, err := measureAccuracy(s, tier)
@@ -48,22 +47,23 @@ func MeasureAccuracy(shapes []*problem.Shape, tier string) ([]Accuracy, error) {
 // measureAccuracy computes samples of adjacent rows, spread evenly over all heads and
 // positions. Each sample is a call of its own, as the bits of a row do not depend on other
 // rows.
-func measureAccuracy(s *problem.Shape, tier string) (Accuracy, error) {
+func measureAccuracy(s *problem.Shape, tier string) (results.ShapeError, error) {
 	p := s.Random()
-	a := Accuracy{Shape: s.Name, Of: p.Heads() * p.Lq()}
-	samples := a.Of / sampleRows
+	var a sampled
+	of := p.Heads() * p.Lq()
+	samples := of / sampleRows
 	n := min(samples, max(1, int(accuracyFlops/p.Flops()*float64(samples))))
 	for x := range n {
 		at := x * samples / n * sampleRows
 		if err := a.sample(p, at/p.Lq(), at%p.Lq(), tier); err != nil {
-			return a, err
+			return results.ShapeError{}, err
 		}
 	}
-	return a, nil
+	return results.ShapeError{Shape: s.Name, Rows: a.rows, Of: of, Error: a.Row()}, nil
 }
 
 // sample adds the errors of sampleRows rows of head h, from row i.
-func (a *Accuracy) sample(p *problem.Problem, h, i int, tier string) error {
+func (a *sampled) sample(p *problem.Problem, h, i int, tier string) error {
 	part := problem.Problem{
 		Name: p.Name, Causal: p.Causal, Offset: i,
 		Q: p.Q.Rows(h, i, sampleRows),
@@ -76,8 +76,8 @@ func (a *Accuracy) sample(p *problem.Problem, h, i int, tier string) error {
 	}
 	truth := exact(&part)
 	for x, got := range out.Data {
-		a.Error.add(got, truth[x])
+		a.add(got, truth[x])
 	}
-	a.Rows += sampleRows
+	a.rows += sampleRows
 	return nil
 }

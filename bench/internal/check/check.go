@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -18,11 +19,10 @@ const Reference = machine.Generic
 // A Result says what was found when a problem was checked.
 type Result struct {
 	Problem  *problem.Problem
-	Tiers    []string // that were compared
-	Threads  []int
-	SHA256   string // of the reference's result
-	Error    Error  // of the reference's result, against float64
-	PyTorch  Error  // of PyTorch's result, against float64
+	SHA256   string         // of the reference's result
+	Hashes   []results.Hash // of the results of all tiers and numbers of threads
+	Error    Error          // of the reference's result, against float64
+	PyTorch  Error          // of PyTorch's result, against float64
 	Failures []string
 }
 
@@ -32,18 +32,19 @@ func threads() []int { return []int{1, max(2, runtime.GOMAXPROCS(0))} }
 // Bits computes a problem on every tier that runs here, on one and on several threads, and
 // compares the bits with those of the reference on one thread.
 func Bits(p *problem.Problem) (Result, error) {
-	r := Result{Problem: p, Tiers: machine.Tiers(), Threads: threads()}
+	r := Result{Problem: p}
 	want := p.NewOut()
 	if err := p.Attend(&want, Reference, 1); err != nil {
 		return r, fmt.Errorf("%s: %s: %w", p.Name, Reference, err)
 	}
-	for _, tier := range r.Tiers {
-		for _, n := range r.Threads {
+	for _, tier := range machine.Tiers() {
+		for _, n := range threads() {
 			got := p.NewOut()
 			fillNaN(got.Data)
 			if err := p.Attend(&got, tier, n); err != nil {
 				return r, fmt.Errorf("%s: %s: %w", p.Name, tier, err)
 			}
+			r.Hashes = append(r.Hashes, results.Hash{Tier: tier, Threads: n, SHA256: got.SHA256()})
 			if diff := problem.Difference(&want, &got); diff != "" {
 				r.Failures = append(r.Failures, fmt.Sprintf("%s: %s threads=%d differs from %s %s", p.Name, tier, n, Reference, diff))
 			}

@@ -110,12 +110,20 @@ func TestExact(t *testing.T) {
 }
 
 func TestMeasureAccuracy(t *testing.T) {
-	shapes := []*problem.Shape{{Name: "S1"}, {Name: "D", Heads: 2, KVHeads: 1, Lq: 64, Lk: 64, D: 8, Causal: true}}
+	shapes := []*problem.Shape{{Name: "S1", Alias: "S1"}, {Name: "x", Alias: "D", Heads: 2, KVHeads: 1, Lq: 64, Lk: 64, D: 8, Causal: true}}
 	all, err := MeasureAccuracy(shapes, machine.Generic)
 	if err != nil || len(all) != 1 || all[0].Rows != 128 || all[0].Of != 128 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if e := all[0].Error; e.Max == 0 || e.Max > ExpectedMax || e.RMS() > ExpectedRMS {
-		t.Errorf("max %g, rms %g", e.Max, e.RMS())
+	if e := all[0].Error; e.Max == 0 || e.Max > ExpectedMax || e.RMS > ExpectedRMS {
+		t.Errorf("max %g, rms %g", e.Max, e.RMS)
+	}
+}
+
+// A wrong NaN has an error that JSON can hold.
+func TestRowOfInfiniteError(t *testing.T) {
+	e := ErrorOf([]float32{float32(math.NaN())}, []float64{1})
+	if row := e.Row(); row.Max != math.MaxFloat64 || row.RMS != math.MaxFloat64 {
+		t.Errorf("%+v", row)
 	}
 }

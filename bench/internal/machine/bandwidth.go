@@ -1,12 +1,6 @@
 package machine
 
-import (
-	"math"
-	"runtime"
-	"sync"
-	"sync/atomic"
-	"time"
-)
+import "math"
 
 // A Reader measures the bandwidth of reading memory. For a fair comparison Data has the
 // size of what the measured call reads, and lies in huge pages if that does.
@@ -29,30 +23,16 @@ func NewReader(data []float32) *Reader {
 // does not include the start of the threads.
 func (r *Reader) Rate(n, threads int) float64 {
 	share := len(r.Data) / threads
-	part := func(p []float32) {
-		for range n {
-			r.read(p)
+	took := together(threads, func(thread int) {
+		part := r.Data[thread*share:]
+		if thread < threads-1 {
+			part = part[:share]
 		}
-	}
-	var ready, begun atomic.Int64
-	var wg sync.WaitGroup
-	for i := range threads - 1 {
-		wg.Go(func() {
-			ready.Add(1)
-			for begun.Load() == 0 {
-				runtime.Gosched()
-			}
-			part(r.Data[i*share : (i+1)*share])
-		})
-	}
-	for int(ready.Load()) < threads-1 {
-		runtime.Gosched()
-	}
-	start := time.Now()
-	begun.Add(1)
-	part(r.Data[(threads-1)*share:])
-	wg.Wait()
-	return 4 * float64(n*len(r.Data)) / float64(time.Since(start).Nanoseconds())
+		for range n {
+			r.read(part)
+		}
+	})
+	return 4 * float64(n*len(r.Data)) / float64(took.Nanoseconds())
 }
 
 // readScalar is for builds without assembly.

@@ -3,7 +3,6 @@
 package machine
 
 import (
-	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -25,15 +24,6 @@ func CPUName() string {
 	return "unknown " + runtime.GOARCH
 }
 
-// CPUModel returns family and model of an x86 CPU, "" for others. Virtual machines often
-// hide the CPU's name, but not these.
-func CPUModel() string {
-	if cpuid.CPU.Family == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%v family %d model %d)", cpuid.CPU.VendorID, cpuid.CPU.Family, cpuid.CPU.Model)
-}
-
 // nameInCPUInfo finds the CPU's name in the text of Linux's /proc/cpuinfo.
 func nameInCPUInfo(info string) string {
 	for line := range strings.Lines(info) {
@@ -46,15 +36,6 @@ func nameInCPUInfo(info string) string {
 		}
 	}
 	return ""
-}
-
-// Cores returns the number of CPUs that Go uses, and what the CPU itself reports.
-func Cores() string {
-	s := fmt.Sprintf("%d CPUs, GOMAXPROCS %d", runtime.NumCPU(), runtime.GOMAXPROCS(0))
-	if p, l := cpuid.CPU.PhysicalCores, cpuid.CPU.LogicalCores; p > 0 && l > 0 {
-		s += fmt.Sprintf("; the CPU reports %d cores, %d threads", p, l)
-	}
-	return s
 }
 
 // simdPrefixes begin the names of the features that matter to the kernels.
@@ -71,9 +52,6 @@ func SIMDFeatures() []string {
 			}
 		}
 	}
-	if len(found) == 0 {
-		return []string{"none that is known"}
-	}
 	return found
 }
 
@@ -88,4 +66,11 @@ func CacheSizes() (l2, l3 int) {
 		l3 = 32 << 20
 	}
 	return l2, l3
+}
+
+// MemoryBytes returns how many bytes measurements read from memory: several times L3, but at
+// most 1 GB.
+func MemoryBytes() int {
+	_, l3 := CacheSizes()
+	return min(max(4*l3, 256<<20), 1<<30)
 }

@@ -21,7 +21,7 @@ func TestNameInCPUInfo(t *testing.T) {
 func TestProbes(t *testing.T) {
 	ps := NewProbes()
 	for _, p := range ps {
-		if rate := p.Together(2); rate <= 0 {
+		if rate := p.Peak(2); rate <= 0 {
 			t.Errorf("%s: %g GFLOP/s", p.Name, rate)
 		}
 		if ps.For(p.Name) != p {
@@ -30,6 +30,14 @@ func TestProbes(t *testing.T) {
 	}
 	if ps.For(Generic) != ps[0] {
 		t.Error("generic is not compared with the widest vectors")
+	}
+}
+
+// Two threads at once are more than a hundredth and less than thrice as fast as one.
+func TestPeakOfThreads(t *testing.T) {
+	p := NewProbes()[0]
+	if one, two := p.Peak(1), p.Peak(2); two < one/100 || two > 3*one {
+		t.Errorf("%g GFLOP/s on one thread, %g on two at once", one, two)
 	}
 }
 

@@ -2,9 +2,12 @@ package machine
 
 import (
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/attn-go/attn/bench/internal/stats"
 )
 
 // A Probe measures the FMA peak. It runs independent fused multiply-adds and nothing else.
@@ -64,11 +67,16 @@ func (p *Probe) calibrate() {
 			break
 		}
 	}
-	p.Sample() // until the clock frequency is steady
+	p.Sample(1) // until the clock frequency is steady
 }
 
-// Sample returns the GFLOP/s of several runs on one core.
-func (p *Probe) Sample() []float64 {
+// Sample returns rates in GFLOP/s of so many threads at once, each of about a millisecond or
+// less. What several threads reach together is often less than that times one: hardware threads
+// share a core, and clock frequency and other programs' load depend on how many run.
+func (p *Probe) Sample(threads int) []float64 {
+	if threads > 1 {
+		return []float64{p.parallel(threads), p.parallel(threads), p.parallel(threads)}
+	}
 	rates := make([]float64, probeCalls)
 	for i := range rates {
 		start := time.Now()
@@ -78,21 +86,51 @@ func (p *Probe) Sample() []float64 {
 	return rates
 }
 
-// Together returns the total GFLOP/s of threads that run at the same time. Other than
-// Sample, it includes the time that other programs use.
-func (p *Probe) Together(threads int) float64 {
-	const calls = 10 * probeCalls
+// parallel returns the total rate of threads that begin at the same time, without the time to
+// start them.
+func (p *Probe) parallel(threads int) float64 {
+	took := together(threads, func(int) {
+		for range probeCalls {
+			p.run(p.n)
+		}
+	})
+	return p.flops * float64(p.n) * float64(probeCalls*threads) / float64(took.Nanoseconds())
+}
+
+// peakSamples is how often Peak measures.
+const peakSamples = 9
+
+// Peak returns the median GFLOP/s of so many threads at once.
+func (p *Probe) Peak(threads int) float64 {
+	var rates []float64
+	for range peakSamples {
+		rates = append(rates, p.Sample(threads)...)
+	}
+	return stats.Median(rates)
+}
+
+// together runs f on so many threads, which begin at the same time, and returns how long they
+// take.
+func together(threads int, f func(thread int)) time.Duration {
+	var ready, begun atomic.Int64
 	var wg sync.WaitGroup
-	start := time.Now()
-	for range threads {
+	for i := range threads - 1 {
 		wg.Go(func() {
-			for range calls {
-				p.run(p.n)
+			ready.Add(1)
+			for begun.Load() == 0 {
+				runtime.Gosched()
 			}
+			f(i)
 		})
 	}
+	for int(ready.Load()) < threads-1 {
+		runtime.Gosched()
+	}
+	start := time.Now()
+	begun.Add(1)
+	f(threads - 1)
 	wg.Wait()
-	return p.flops * float64(p.n) * float64(calls*threads) / float64(time.Since(start).Nanoseconds())
+	return time.Since(start)
 }
 
 // scalarProbe is for builds without assembly. Whether the compiler fuses its multiply-adds

@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/attn-go/attn/kernel"
+import (
+	"runtime"
+
+	"github.com/attn-go/attn/kernel"
+)
 
 // Generic is the tier in plain Go. It runs everywhere; the results of the other tiers are
 // compared with its results.
@@ -20,3 +24,6 @@ func Tiers() []string {
 	}
 	return names
 }
+
+// MaxThreads returns how many threads run at once, GOMAXPROCS.
+func MaxThreads() int { return runtime.GOMAXPROCS(0) }

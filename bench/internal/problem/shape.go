@@ -1,40 +1,62 @@
 package problem
 
-import "math/rand/v2"
+import (
+	"fmt"
+	"math/rand/v2"
+)
 
-// A Shape is a kind of attention call to time.
+// A Shape is a kind of attention call to time. Its name says what it is, and its alias is a
+// short name for the command line.
 type Shape struct {
-	Name           string
+	Name, Alias    string
 	Heads, KVHeads int
 	Lq, Lk, D      int
 	Causal         bool
 }
 
-// Real is the name of the shape that stands for the activations of trained models.
+// Real is the alias of the shape that stands for the activations of trained models.
 const Real = "R"
 
 // Shapes are those that the bench command times, in the order of its output.
 var Shapes = []Shape{
-	{"A", 8, 8, 1024, 1024, 64, false},
-	{"B", 4, 4, 2048, 2048, 128, true},
-	{"C", 32, 8, 1, 4096, 128, false},
-	{"D", 12, 12, 128, 128, 64, false},
-	{"E", 4, 4, 2048, 2048, 128, false},
-	{"M", 12, 12, 128, 128, 32, false},
-	{"S1", 12, 12, 1, 1, 64, false},
-	{"S2", 12, 12, 2, 2, 64, false},
-	{"S4", 12, 12, 4, 4, 64, false},
-	{"S8", 12, 12, 8, 8, 64, false},
-	{"S16", 12, 12, 16, 16, 64, false},
-	{"S32", 12, 12, 32, 32, 64, false},
-	{Name: Real},
+	{"prefill-1k-d64", "A", 8, 8, 1024, 1024, 64, false},
+	{"prefill-2k-d128-causal", "B", 4, 4, 2048, 2048, 128, true},
+	{"decode-4k-d128", "C", 32, 8, 1, 4096, 128, false},
+	{"encoder-128-d64", "D", 12, 12, 128, 128, 64, false},
+	{"prefill-2k-d128", "E", 4, 4, 2048, 2048, 128, false},
+	{"encoder-128-d32", "M", 12, 12, 128, 128, 32, false},
+	{"short-1-d64", "S1", 12, 12, 1, 1, 64, false},
+	{"short-2-d64", "S2", 12, 12, 2, 2, 64, false},
+	{"short-4-d64", "S4", 12, 12, 4, 4, 64, false},
+	{"short-8-d64", "S8", 12, 12, 8, 8, 64, false},
+	{"short-16-d64", "S16", 12, 12, 16, 16, 64, false},
+	{"short-32-d64", "S32", 12, 12, 32, 32, 64, false},
+	{Name: "real-activations", Alias: Real},
 }
 
-// ShapeNames returns the names of Shapes.
+// Lengths returns squares of 4 heads of size 64 from length 1 to the longest, each twice the one
+// before.
+func Lengths(longest int) []*Shape {
+	var all []*Shape
+	for n := 1; n <= longest; n *= 2 {
+		all = append(all, &Shape{Name: fmt.Sprintf("length-%d-d64", n), Heads: 4, KVHeads: 4, Lq: n, Lk: n, D: 64})
+	}
+	return all
+}
+
+// Label returns the name, and the alias behind it if there is one.
+func (s *Shape) Label() string {
+	if s.Alias == "" {
+		return s.Name
+	}
+	return s.Name + " (" + s.Alias + ")"
+}
+
+// ShapeNames returns the names of Shapes, with their aliases.
 func ShapeNames() []string {
 	var names []string
-	for _, s := range Shapes {
-		names = append(names, s.Name)
+	for i := range Shapes {
+		names = append(names, Shapes[i].Label())
 	}
 	return names
 }
@@ -42,7 +64,7 @@ func ShapeNames() []string {
 // Problems returns the inputs of a shape: one with random numbers or, if the shape is
 // Real, the given activations.
 func (s *Shape) Problems(activations []*Problem) []*Problem {
-	if s.Name == Real {
+	if s.Alias == Real {
 		return activations
 	}
 	return []*Problem{s.Random()}
@@ -52,12 +74,29 @@ func (s *Shape) Problems(activations []*Problem) []*Problem {
 // their numbers.
 func (s *Shape) Flops(activations []*Problem) float64 {
 	problems := activations
-	if s.Name != Real {
+	if s.Alias != Real {
 		problems = []*Problem{s.empty()}
 	}
 	n := 0.0
 	for _, p := range problems {
 		n += p.Flops()
+	}
+	return n
+}
+
+// Bytes returns the size of queries, keys, values and output of one call for each of the
+// shape's problems.
+func (s *Shape) Bytes(activations []*Problem) float64 {
+	problems := activations
+	if s.Alias != Real {
+		problems = []*Problem{s.empty()}
+	}
+	n := 0.0
+	for _, p := range problems {
+		for _, a := range []*Array{&p.Q, &p.K, &p.V} {
+			n += 4 * float64(a.Shape[0]*a.Shape[1]) * float64(a.Shape[2]*a.Shape[3])
+		}
+		n += 4 * float64(p.Batch()*p.Heads()) * float64(p.Lq()*p.Dv())
 	}
 	return n
 }

@@ -6,7 +6,7 @@ import (
 	"runtime"
 
 	"github.com/attn-go/attn/bench/internal/machine"
-	"github.com/attn-go/attn/bench/internal/speed"
+	"github.com/attn-go/attn/bench/internal/results"
 )
 
 // BenchHeader writes the configuration lines of Go's benchmark format. They also say that
@@ -17,7 +17,7 @@ func BenchHeader(w io.Writer) {
 }
 
 // BenchLine returns a result in Go's benchmark format.
-func BenchLine(r speed.Result) string {
+func BenchLine(r results.Speed) string {
 	return fmt.Sprintf("BenchmarkAttention/shape=%s/tier=%s/threads=%d\t%8d\t%10.6g ns/op\t%8.4g GFLOP/s\t%7.4g %%peak",
-		r.Shape.Name, r.Tier, r.Threads, r.Calls, r.Ns, r.GFLOPs, r.Percent)
+		r.Shape, r.Tier, r.Threads, r.Calls, r.Ns, r.GFLOPs, r.Percent)
 }

@@ -1,36 +1,57 @@
-// Package report prints what the bench command found out: as tables, and the speed also
-// in Go's benchmark format.
 package report
 
 import (
 	"fmt"
 	"io"
-	"runtime"
+	"strings"
 
-	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/table"
-	"github.com/attn-go/attn/kernel"
 )
 
 // Machine prints the CPU, its features and the tiers.
-func Machine(w io.Writer) {
-	fmt.Fprintf(w, "attn    contract %d, %s %s/%s\n", kernel.Contract, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	fmt.Fprintf(w, "CPU     %s%s\n", machine.CPUName(), machine.CPUModel())
-	fmt.Fprintf(w, "cores   %s\n", machine.Cores())
-	fmt.Fprintf(w, "SIMD    %s\n", table.Wrap(machine.SIMDFeatures(), 100, "        "))
-	for i, t := range kernel.Tiers() {
+func Machine(w io.Writer, f *results.File) {
+	m, b := &f.Machine, &f.Build
+	fmt.Fprintf(w, "\nattn    contract %d, %s %s/%s", f.Contract, b.Go, b.GOOS, b.GOARCH)
+	if b.Commit != "" {
+		fmt.Fprintf(w, ", commit %.12s", b.Commit)
+	}
+	if b.Modified {
+		fmt.Fprint(w, ", modified")
+	}
+	fmt.Fprintf(w, "\ncores   %s\n", cores(m))
+	fmt.Fprintf(w, "SIMD    %s\n", table.Wrap(m.Features, 100, "        "))
+	for i, t := range f.Tiers {
 		title := "tiers "
 		if i > 0 {
 			title = "      "
 		}
-		fmt.Fprintf(w, "%s  %-8s %s\n", title, t.Name, tierState(t))
-	}
-	if err := defaultTierError(); err != nil {
-		fmt.Fprintf(w, "        calls that name no tier fail: %v\n", err)
+		fmt.Fprintf(w, "%s  %-8s %s\n", title, t.Name, TierState(t))
 	}
 }
 
-func tierState(t kernel.TierInfo) string {
+func cores(m *results.Machine) string {
+	parts := []string{fmt.Sprintf("%d CPUs, GOMAXPROCS %d", m.CPUs, m.GOMAXPROCS)}
+	if m.Cores > 0 && m.HWThreads > 0 {
+		parts = append(parts, fmt.Sprintf("the CPU reports %d cores, %d threads", m.Cores, m.HWThreads))
+	}
+	if m.L3 > 0 {
+		parts = append(parts, fmt.Sprintf("L1 %d KiB, L2 %d KiB, L3 %d MiB", m.L1D>>10, m.L2>>10, m.L3>>20))
+	}
+	if m.Hypervisor {
+		parts = append(parts, "virtual machine")
+	}
+	if m.Governor != "" {
+		parts = append(parts, "governor "+m.Governor)
+	}
+	if m.StealPercent != nil {
+		parts = append(parts, fmt.Sprintf("steal %.1f%%", *m.StealPercent))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// TierState says whether a tier runs.
+func TierState(t results.Tier) string {
 	switch {
 	case !t.Runs:
 		return "cannot run: " + t.Reason
@@ -40,26 +61,22 @@ func tierState(t kernel.TierInfo) string {
 	return "runs"
 }
 
-// defaultTierError returns the error of calls that name no tier. They fail if ATTN_TIER
-// names a tier that cannot run here.
-func defaultTierError() error {
-	one := func() kernel.Tensor { return kernel.BHLD(make([]float32, 1), 1, 1, 1, 1) }
-	return kernel.Attention(one(), one(), one(), one(), kernel.Options{})
-}
-
-// Peaks prints the FMA peaks.
-func Peaks(w io.Writer, ps machine.Probes, threads int) {
-	fmt.Fprintf(w, "\nFMA peak, GFLOP/s (float32)\n\n")
-	rows := []string{"vectors\t one core"}
-	if threads > 1 {
-		rows[0] += fmt.Sprintf("\t%d threads at once", threads)
-	}
-	for _, p := range ps {
-		row := fmt.Sprintf("%s\t%9.1f", p.Name, p.Together(1))
-		if threads > 1 {
-			row += fmt.Sprintf("\t%17.1f", p.Together(threads))
+// Limits prints the FMA peaks and the bandwidths of reading.
+func Limits(w io.Writer, f *results.File) {
+	if len(f.Peaks) > 0 {
+		fmt.Fprintf(w, "\nFMA peak, GFLOP/s (float32), of so many threads at once\n\n")
+		rows := []string{"vectors\tthreads\tGFLOP/s"}
+		for _, p := range f.Peaks {
+			rows = append(rows, fmt.Sprintf("%s\t%7d\t%7s", p.Vectors, p.Threads, table.GFLOPs(p.GFLOPs)))
 		}
-		rows = append(rows, row)
+		table.Write(w, rows...)
 	}
-	table.Write(w, rows...)
+	if len(f.Bandwidths) > 0 {
+		fmt.Fprintf(w, "\nBandwidth of a loop that only reads, GB/s, of so many threads at once\n\n")
+		rows := []string{"level\tthreads\t  GB/s"}
+		for _, b := range f.Bandwidths {
+			rows = append(rows, fmt.Sprintf("%s\t%7d\t%6.1f", b.Level, b.Threads, b.GBs))
+		}
+		table.Write(w, rows...)
+	}
 }

@@ -15,7 +15,11 @@ import (
 // run would last longer than runTime.
 const DefaultTime = 500 * time.Millisecond
 
-const runTime = 36 * time.Second
+// How long a run lasts by default: a whole one, and a quick one.
+const (
+	runTime   = 36 * time.Second
+	quickTime = 8 * time.Second
+)
 
 // A Plan says what to measure.
 type Plan struct {
@@ -24,6 +28,7 @@ type Plan struct {
 	Threads []int
 	Time    time.Duration // for each cell; 0: the default
 	Count   int           // how often each cell is measured
+	Quick   bool          // by default take a quarter of the time
 	Generic bool          // time the generic tier on large shapes, too
 }
 
@@ -36,19 +41,7 @@ type Cell struct {
 
 // String returns shape, tier and threads.
 func (c Cell) String() string {
-	return fmt.Sprintf("%s %s threads=%d", c.Shape.Name, c.Tier, c.Threads)
-}
-
-// A Result is the speed of a cell.
-type Result struct {
-	Cell
-	Input   string  // of the shape, in a few words
-	Ns      float64 // of a call, the median
-	Spread  float64 // interquartile range, relative to Ns
-	GFLOPs  float64 // per second
-	Peak    float64 // GFLOP/s of one core
-	Percent float64 // of the peak of as many cores as threads
-	Calls   int
+	return fmt.Sprintf("%s %s threads=%d", c.Shape.Label(), c.Tier, c.Threads)
 }
 
 // cells returns what to measure, shape by shape.
@@ -87,6 +80,9 @@ func (p *Plan) Skipped(activations []*problem.Problem) []string {
 func (p *Plan) cellTime(n int) time.Duration {
 	if p.Time > 0 || n == 0 {
 		return p.Time
+	}
+	if p.Quick {
+		return min(DefaultTime, quickTime/time.Duration(n))
 	}
 	return min(DefaultTime, runTime/time.Duration(n))
 }

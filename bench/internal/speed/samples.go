@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/stats"
 )
 
@@ -22,7 +23,8 @@ const (
 // samples are the measurements of one cell.
 type samples struct {
 	ns    []float64 // of a call
-	peaks []float64 // GFLOP/s of one core, between the calls
+	peaks []float64 // GFLOP/s of as many threads, between the calls
+	runs  []float64 // medians of the runs before
 	calls int
 }
 
@@ -37,7 +39,7 @@ func timeCell(ctx context.Context, w *workload, c Cell, p *machine.Probe, d time
 	var s samples
 	start := time.Now()
 	for range rounds {
-		s.peaks = append(s.peaks, p.Sample()...)
+		s.peaks = append(s.peaks, p.Sample(c.Threads)...)
 		if err := s.round(ctx, w, c, batch, d/rounds); err != nil {
 			return s, err
 		}
@@ -45,7 +47,7 @@ func timeCell(ctx context.Context, w *workload, c Cell, p *machine.Probe, d time
 			break
 		}
 	}
-	s.peaks = append(s.peaks, p.Sample()...)
+	s.peaks = append(s.peaks, p.Sample(c.Threads)...)
 	return s, nil
 }
 
@@ -85,21 +87,23 @@ func (s *samples) round(ctx context.Context, w *workload, c Cell, batch int, d t
 	}
 }
 
-// merge adds more samples of the same cell.
-func (s *samples) merge(t samples) {
-	s.ns = append(s.ns, t.ns...)
-	s.peaks = append(s.peaks, t.peaks...)
-	s.calls += t.calls
+// merge adds a run of the same cell.
+func (s *samples) merge(run samples) {
+	s.ns = append(s.ns, run.ns...)
+	s.peaks = append(s.peaks, run.peaks...)
+	s.runs = append(s.runs, stats.Median(run.ns))
+	s.calls += run.calls
 }
 
-// result summarises the samples of a cell whose calls do flops operations each.
-func (s *samples) result(c Cell, input string, flops float64) Result {
-	r := Result{Cell: c, Input: input, Ns: stats.Median(s.ns), Spread: stats.Spread(s.ns), Peak: stats.Median(s.peaks), Calls: s.calls}
+// row sums up the samples of a cell of a workload.
+func (s *samples) row(c Cell, w *workload) results.Speed {
+	r := results.Speed{Shape: c.Shape.Name, Alias: c.Shape.Alias, Input: w.input, Length: c.Shape.Lq, Tier: c.Tier, Threads: c.Threads,
+		Timing: results.NewTiming(s.ns), Calls: s.calls, Runs: s.runs, Flops: w.flops, Bytes: w.bytes, Peak: stats.Median(s.peaks), SHA256: w.hash}
 	if r.Ns > 0 {
-		r.GFLOPs = flops / r.Ns
+		r.GFLOPs = w.flops / r.Ns
 	}
 	if r.Peak > 0 {
-		r.Percent = 100 * r.GFLOPs / (r.Peak * float64(c.Threads))
+		r.Percent = 100 * r.GFLOPs / r.Peak
 	}
 	return r
 }

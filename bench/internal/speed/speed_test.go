@@ -8,16 +8,20 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/results"
 )
 
-func TestResult(t *testing.T) {
-	s := samples{ns: []float64{90, 100, 200}, peaks: []float64{40, 50, 60}, calls: 3}
-	s.merge(samples{ns: []float64{100}, peaks: []float64{50}, calls: 2})
-	r := s.result(Cell{&problem.Shapes[0], "avx2", 2}, "", 8000)
-	if r.Ns != 100 || r.GFLOPs != 80 || r.Peak != 50 || r.Percent != 80 || r.Calls != 5 {
+// A row has the median of all runs, and the share of the peak of as many threads.
+func TestRow(t *testing.T) {
+	var s samples
+	s.merge(samples{ns: []float64{90, 100, 200}, peaks: []float64{90, 100, 110}, calls: 3})
+	s.merge(samples{ns: []float64{100}, peaks: []float64{100}, calls: 2})
+	c, w := Cell{&problem.Shapes[0], "avx2", 2}, &workload{flops: 8000, bytes: 4000}
+	r := s.row(c, w)
+	if r.Ns != 100 || r.Q1 != 97.5 || r.Q3 != 125 || r.Samples != 4 || r.GFLOPs != 80 || r.Peak != 100 || r.Percent != 80 || r.Calls != 5 || len(r.Runs) != 2 {
 		t.Errorf("%+v", r)
 	}
-	if r := (&samples{}).result(r.Cell, "", 1); r.GFLOPs != 0 || r.Percent != 0 {
+	if r := (&samples{}).row(c, w); r.GFLOPs != 0 || r.Percent != 0 {
 		t.Errorf("without samples: %+v", r)
 	}
 }
@@ -33,14 +37,15 @@ func TestCells(t *testing.T) {
 	}
 	count := map[string]int{}
 	for _, c := range p.cells(activations) {
-		count[c.Shape.Name+" "+c.Tier]++
+		count[c.Shape.Alias+" "+c.Tier]++
 	}
 	for what, want := range map[string]int{"A avx2": 2, "A generic": 0, "R generic": 0, "S32 generic": 2, "M generic": 2} {
 		if count[what] != want {
 			t.Errorf("%d cells %s, want %d", count[what], what, want)
 		}
 	}
-	if got, want := strings.Join(p.Skipped(activations), " "), "A B C D E R"; got != want {
+	want := "prefill-1k-d64 prefill-2k-d128-causal decode-4k-d128 encoder-128-d64 prefill-2k-d128 real-activations"
+	if got := strings.Join(p.Skipped(activations), " "); got != want {
 		t.Errorf("skipped %s, want %s", got, want)
 	}
 	p.Generic = true
@@ -57,13 +62,13 @@ func TestCells(t *testing.T) {
 
 // A sweep counts the calls of all measurements of a cell and measures the shapes' work.
 func TestSweep(t *testing.T) {
-	p := &Plan{Shapes: []*problem.Shape{{Name: "x", Heads: 2, KVHeads: 1, Lq: 3, Lk: 4, D: 8}, {Name: problem.Real}},
+	p := &Plan{Shapes: []*problem.Shape{{Name: "x", Heads: 2, KVHeads: 1, Lq: 3, Lk: 4, D: 8}, {Name: "real", Alias: problem.Real}},
 		Tiers: []string{machine.Generic}, Threads: []int{1}, Time: time.Millisecond, Count: 2, Generic: true}
 	activations := []*problem.Problem{p.Shapes[0].Random()}
 	s := NewSweep(p, activations, machine.NewProbes())
 	started, calls := 0, map[string]int{}
 	s.Started = func(Cell) { started++ }
-	s.Measured = func(r Result) { calls[r.Shape.Name] += r.Calls }
+	s.Measured = func(c Cell, r results.Speed) { calls[c.Shape.Name] += r.Calls }
 	if err := s.Run(context.Background()); err != nil || len(s.Failures) > 0 {
 		t.Fatal(err, s.Failures)
 	}
@@ -71,11 +76,11 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%d of %d measurements, want 4", started, s.Len())
 	}
 	rs := s.Results()
-	if len(rs) != 2 || rs[0].Input != "2 heads on 1, 3×4 D8" || rs[1].Input != "real activations" {
+	if len(rs) != 2 || rs[0].Input != "2 heads on 1, 3×4 D8" || rs[1].Input != "activations of trained models" {
 		t.Fatalf("%+v", rs)
 	}
 	for _, r := range rs {
-		if r.Calls != calls[r.Shape.Name] || r.GFLOPs <= 0 || r.Percent <= 0 {
+		if r.Calls != calls[r.Shape] || r.GFLOPs <= 0 || len(r.SHA256) != 64 || r.Percent <= 0 {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/results"
 )
 
 // A Sweep measures the cells of a plan. It also compares the results of the cells of each
 // shape: bits that differ are failures.
 type Sweep struct {
-	Started  func(c Cell)   // is called before each measurement
-	Measured func(r Result) // is called after it
+	Started  func(c Cell)                  // is called before each measurement
+	Measured func(c Cell, r results.Speed) // is called after it, with the result of this run alone
 	Failures []string
 
 	cells       []Cell
@@ -22,16 +23,16 @@ type Sweep struct {
 	probes      machine.Probes
 
 	samples map[Cell]*samples
-	inputs  map[*problem.Shape]string
-	flops   map[*problem.Shape]float64
+	rows    map[Cell]results.Speed // of all runs so far
 }
 
 // NewSweep prepares the measurements of a plan.
 func NewSweep(p *Plan, activations []*problem.Problem, probes machine.Probes) *Sweep {
 	cells := p.cells(activations)
 	return &Sweep{
+		Started: func(Cell) {}, Measured: func(Cell, results.Speed) {},
 		cells: cells, time: p.cellTime(len(cells)), count: p.Count, activations: activations, probes: probes,
-		samples: map[Cell]*samples{}, inputs: map[*problem.Shape]string{}, flops: map[*problem.Shape]float64{},
+		samples: map[Cell]*samples{}, rows: map[Cell]results.Speed{},
 	}
 }
 
@@ -48,7 +49,6 @@ func (s *Sweep) Run(ctx context.Context) error {
 			}
 			if w == nil || w.shape != c.Shape {
 				w = newWorkload(c.Shape, s.activations)
-				s.inputs[c.Shape], s.flops[c.Shape] = w.input, w.flops
 			}
 			if err := s.measure(ctx, w, c); err != nil {
 				return err
@@ -60,7 +60,7 @@ func (s *Sweep) Run(ctx context.Context) error {
 
 func (s *Sweep) measure(ctx context.Context, w *workload, c Cell) error {
 	s.Started(c)
-	m, err := timeCell(ctx, w, c, s.probes.For(c.Tier), s.time)
+	run, err := timeCell(ctx, w, c, s.probes.For(c.Tier), s.time)
 	if err != nil {
 		return err
 	}
@@ -68,19 +68,20 @@ func (s *Sweep) measure(ctx context.Context, w *workload, c Cell) error {
 	if s.samples[c] == nil {
 		s.samples[c] = &samples{}
 	}
-	s.samples[c].merge(m)
-	s.Measured(m.result(c, w.input, w.flops))
+	s.samples[c].merge(run)
+	s.rows[c] = s.samples[c].row(c, w)
+	s.Measured(c, run.row(c, w))
 	return nil
 }
 
 // Results returns the results of all measurements of each cell together, in the order of
 // the plan.
-func (s *Sweep) Results() []Result {
-	var rs []Result
+func (s *Sweep) Results() []results.Speed {
+	var rows []results.Speed
 	for _, c := range s.cells {
-		if m := s.samples[c]; m != nil {
-			rs = append(rs, m.result(c, s.inputs[c.Shape], s.flops[c.Shape]))
+		if r, ok := s.rows[c]; ok {
+			rows = append(rows, r)
 		}
 	}
-	return rs
+	return rows
 }

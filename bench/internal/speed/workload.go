@@ -1,6 +1,8 @@
 package speed
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -14,13 +16,15 @@ type workload struct {
 	problems []*problem.Problem
 	outs     []problem.Array
 	flops    float64
+	bytes    float64         // of queries, keys, values and outputs
+	hash     string          // SHA-256 of the outputs of the last call that was compared
 	first    string          // the cell that computed want
 	want     []problem.Array // the results of the first cell, to compare others with
 }
 
 func newWorkload(s *problem.Shape, activations []*problem.Problem) *workload {
-	w := &workload{shape: s, input: "real activations", problems: s.Problems(activations)}
-	if s.Name != problem.Real {
+	w := &workload{shape: s, input: "activations of trained models", problems: s.Problems(activations), bytes: s.Bytes(activations)}
+	if s.Alias != problem.Real {
 		w.input = w.problems[0].Describe()
 	}
 	for _, p := range w.problems {
@@ -43,6 +47,7 @@ func (w *workload) call(tier string, threads int) error {
 // compare returns how the results of the last call differ from those of the first cell. It
 // takes the name of the cell that made the call.
 func (w *workload) compare(cell string) (failures []string) {
+	w.hash = w.sum()
 	if w.want == nil {
 		w.first = cell
 		for _, out := range w.outs {
@@ -56,4 +61,18 @@ func (w *workload) compare(cell string) (failures []string) {
 		}
 	}
 	return failures
+}
+
+// sum returns the SHA-256 of all outputs: that of the one output or, if there are several, of
+// their hashes.
+func (w *workload) sum() string {
+	var hashes string
+	for _, out := range w.outs {
+		hashes += out.SHA256()
+	}
+	if len(w.outs) == 1 {
+		return hashes
+	}
+	sum := sha256.Sum256([]byte(hashes))
+	return hex.EncodeToString(sum[:])
 }

@@ -5,12 +5,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/attn-go/attn/bench/internal/check"
 	"github.com/attn-go/attn/bench/internal/numbers"
-	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -90,18 +89,19 @@ func accuracyCases() (cases []accuracyCase) {
 	return cases
 }
 
-// Accuracy prints the errors of attention, linear layers and norms against float64, beside
-// those of PyTorch on the same numbers.
-func Accuracy(ctx context.Context, c *Config, out io.Writer) error {
+// Accuracy measures the errors of attention, linear layers and norms against float64, and
+// lays them beside those of PyTorch on the same numbers.
+func Accuracy(ctx context.Context, c *Config, f *results.File) error {
 	var pytorch pytorchAccuracy
 	if err := json.Unmarshal(pytorchErrors, &pytorch); err != nil {
 		return err
 	}
-	const columns = "\tmax error\trms error\tPyTorch's max\trms\tratio max\trms"
-	attention, layers, norms := []string{"attention" + columns}, []string{"linear layer" + columns}, []string{"norm" + columns}
-	var worstMax, worstRMS float64
+	f.Accuracy = &results.Accuracy{PyTorch: pytorch.Version, CPU: pytorch.CPU, Tier: c.Tiers[0], Rows: accuracyRows}
 	for _, a := range accuracyCases() {
-		if err := ctx.Err(); err != nil {
+		if !c.takesAccuracy(a) {
+			continue
+		}
+		if err := c.begin(ctx, "accuracy "+a.String()); err != nil {
 			return err
 		}
 		e, err := a.measure(c.Tiers[0])
@@ -112,27 +112,25 @@ func Accuracy(ctx context.Context, c *Config, out io.Writer) error {
 		if !ok {
 			return fmt.Errorf("bench/peers/accuracy.py has not measured %v", a)
 		}
-		worstMax, worstRMS = max(worstMax, e.Max/p.Max), max(worstRMS, e.RMS()/p.RMS)
-		row := fmt.Sprintf("%v\t%s\t%s\t%s\t%s\t%s\t%s", a, table.Error(e.Max), table.Error(e.RMS()),
-			table.Error(p.Max), table.Error(p.RMS), table.Ratio(e.Max, p.Max), table.Ratio(e.RMS(), p.RMS))
-		switch {
-		case a.norm != "":
-			norms = append(norms, row)
-		case a.isLinear():
-			layers = append(layers, row)
-		default:
-			attention = append(attention, row)
-		}
+		f.Accuracy.Cases = append(f.Accuracy.Cases, results.AccuracyCase{Kind: a.kind(), Case: a.String(), Error: e.Row(), PyTorch: results.Error{Max: p.Max, RMS: p.RMS}})
 	}
-	fmt.Fprintf(out, "\nError against float64 of %d rows, tier %s, which is that of any tier. PyTorch %s was measured on %s.\n\n",
-		accuracyRows, c.Tiers[0], pytorch.Version, pytorch.CPU)
-	table.Write(out, attention...)
-	fmt.Fprintln(out)
-	table.Write(out, layers...)
-	fmt.Fprintln(out)
-	table.Write(out, norms...)
-	fmt.Fprintf(out, "\nworst ratio: max %.2f, rms %.2f\n", worstMax, worstRMS)
 	return nil
+}
+
+// takesAccuracy says whether a case is measured.
+func (c *Config) takesAccuracy(a accuracyCase) bool {
+	return !c.Quick || a.width <= 1024 && a.keys <= 512
+}
+
+// kind returns what computes the case.
+func (c accuracyCase) kind() string {
+	switch {
+	case c.norm != "":
+		return "norm"
+	case c.isLinear():
+		return "linear layer"
+	}
+	return "attention"
 }
 
 // numbers returns n numbers of the case.

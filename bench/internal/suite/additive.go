@@ -6,7 +6,7 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
-	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -28,23 +28,27 @@ func (s additiveShape) tanhs() float64 {
 	return float64(s.batch) * float64(s.queries) * float64(s.keys) * float64(s.hidden)
 }
 
-func additiveRows(ctx context.Context, tier string, threads int) (rows []string, err error) {
+func (c *Config) additiveRows(ctx context.Context, tier string, threads int, f *results.File) error {
 	tanh := machine.TanhProbe(tier)
-	for _, s := range additiveShapes {
+	for _, s := range some(c, additiveShapes, 1) {
+		if err := c.begin(ctx, fmt.Sprintf("additive %v %s threads=%d", s, tier, threads)); err != nil {
+			return err
+		}
 		tensor := func(l, d int) kernel.Tensor {
 			return kernel.BHLD(numbers.Normals(s.batch*l*d), s.batch, 1, l, d)
 		}
 		q, k, v, y := tensor(s.queries, s.hidden), tensor(s.keys, s.hidden), tensor(s.keys, s.values), tensor(s.queries, s.values)
 		weights := numbers.Normals(s.hidden)
-		ns, alone, err := measureWithLimit(ctx, func() error {
+		t, alone, err := c.measureWithLimit(ctx, func() error {
 			return kernel.Additive(y, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scale: 0.125})
 		}, tanh)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		each := ns / s.tanhs()
+		each := t.Ns / s.tanhs()
 		alone /= float64(threads)
-		rows = append(rows, fmt.Sprintf("%v\t%s\t%d\t%s\t%.3f\t%.3f\t%.1f%%", s, tier, threads, table.Duration(ns), each, alone, 100*alone/each))
+		f.Additive = append(f.Additive, results.Additive{Batch: s.batch, Queries: s.queries, Keys: s.keys, Hidden: s.hidden, Values: s.values,
+			Tier: tier, Threads: threads, Timing: t, Tanh: each, Alone: alone, Percent: 100 * alone / each})
 	}
-	return rows, nil
+	return nil
 }

@@ -63,9 +63,9 @@ func (d *decoder) seconds() (float64, error) {
 
 // compare returns the median times of calls of d and of other. They alternate, as the speed
 // of a shared machine varies.
-func (d *decoder) compare(ctx context.Context, other *decoder) (own, others float64, err error) {
+func (d *decoder) compare(ctx context.Context, c *Config, other *decoder) (own, others float64, err error) {
 	var times [2][]float64
-	for start := time.Now(); len(times[0]) < minRounds || time.Since(start) < 2*decodeTime; {
+	for start := time.Now(); len(times[0]) < minRounds || time.Since(start) < c.time(2*decodeTime); {
 		if ctx.Err() != nil {
 			return 0, 0, ctx.Err()
 		}

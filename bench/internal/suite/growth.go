@@ -3,11 +3,10 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
-	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 )
@@ -20,28 +19,30 @@ const (
 	growthTokens = 4096
 )
 
-// growthTable prints how long it takes to append a token.
-func growthTable(ctx context.Context, out io.Writer) error {
-	fmt.Fprintf(out, "\nAppending n tokens of %d heads of size %d, until %d tokens fill the cache: time for each token.\n", growthHeads, growthSize, growthTokens)
-	fmt.Fprint(out, "copy: only copies the float32 keys and values to the end of two slices, up to a page at once.\n")
-	fmt.Fprint(out, "scatter: copies them to their positions in pages (in layout HND, each head has its own part of a page).\n\n")
-	rows := []string{"n\tpage size\tlayout\tcopy\tscatter\tfloat32\t÷ copy\t÷ scatter\tfloat16\tbfloat16\tint8"}
-	for _, n := range []int{1, 16, 512} {
-		for _, pageSize := range []int{16, 64} {
+// How many tokens are appended at once, and the page sizes.
+var growthCounts, growthPages = []int{1, 16, 512}, []int{16, 64}
+
+// growth measures how long it takes to append a token.
+func (c *Config) growth(ctx context.Context, f *results.File) error {
+	for _, n := range some(c, growthCounts, 2) {
+		for _, pageSize := range some(c, growthPages, 1) {
 			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
-				row, err := growthRow(ctx, n, pageSize, layout)
+				if err := c.begin(ctx, fmt.Sprintf("append %d, pages of %d, %s", n, pageSize, layoutNames[layout])); err != nil {
+					return err
+				}
+				row, err := c.growthRow(ctx, n, pageSize, layout)
 				if err != nil {
 					return err
 				}
-				rows = append(rows, row)
+				f.Growth = append(f.Growth, row)
 			}
 		}
 	}
-	table.Write(out, rows...)
 	return nil
 }
 
-func growthRow(ctx context.Context, n, pageSize int, layout kvcache.PageLayout) (string, error) {
+func (c *Config) growthRow(ctx context.Context, n, pageSize int, layout kvcache.PageLayout) (row results.Growth, err error) {
+	row = results.Growth{AtOnce: n, PageSize: pageSize, Layout: layoutNames[layout]}
 	k, v := numbers.Ramps(n*growthHeads*growthSize), numbers.Ramps(n*growthHeads*growthSize)
 	calls := []func() error{copyCall(k, v, min(n, pageSize)), copyCall(k, v, min(n, pageSize))}
 	if layout == kvcache.HND {
@@ -50,8 +51,9 @@ func growthRow(ctx context.Context, n, pageSize int, layout kvcache.PageLayout) 
 	for dtype := kernel.Float32; dtype <= kernel.Int8; dtype++ {
 		batch, seq, err := growingCache(pageSize, dtype, layout)
 		if err != nil {
-			return "", err
+			return row, err
 		}
+		row.Types = append(row.Types, dtype.String())
 		tk, tv := kernel.BLHD(k, 1, n, growthHeads, growthSize), kernel.BLHD(v, 1, n, growthHeads, growthSize)
 		calls = append(calls, func() error {
 			for range growthTokens / n {
@@ -62,16 +64,14 @@ func growthRow(ctx context.Context, n, pageSize int, layout kvcache.PageLayout) 
 			return seq.Truncate(0)
 		})
 	}
-	times, ratios, err := alternate(ctx, calls)
+	times, ratios, err := c.alternate(ctx, calls)
 	if err != nil {
-		return "", err
+		return row, err
 	}
-	row := fmt.Sprintf("%d\t%d\t%s", n, pageSize, layoutNames[layout])
-	for i, t := range times {
-		row += fmt.Sprintf("\t%.0f ns", t/growthTokens)
-		if i == 2 {
-			row += fmt.Sprintf("\t%.2f\t%.2f", ratios[2], ratios[2]/ratios[1])
-		}
+	row.Copy, row.Scatter = times[0].Ns/growthTokens, times[1].Ns/growthTokens
+	row.OverCopy, row.OverScatter = ratios[2], ratios[2]/ratios[1]
+	for _, t := range times[2:] {
+		row.Ns = append(row.Ns, t.Ns/growthTokens)
 	}
 	return row, nil
 }
@@ -129,8 +129,8 @@ func growingCache(pageSize int, dtype kernel.DType, layout kvcache.PageLayout) (
 	return batch, seq, err
 }
 
-// forkLines prints how long it takes to fork a sequence.
-func forkLines(out io.Writer) error {
+// forks measures how long it takes to fork a sequence.
+func forks(f *results.File) error {
 	for _, pageSize := range []int{16, 64} {
 		batch, seq, err := growingCache(pageSize, kernel.Float32, kvcache.HND)
 		if err != nil {
@@ -142,14 +142,13 @@ func forkLines(out io.Writer) error {
 		const forks = 10000
 		start := time.Now()
 		for range forks {
-			f, err := seq.Fork(growthTokens)
+			fork, err := seq.Fork(growthTokens)
 			if err != nil {
 				return err
 			}
-			f.Free()
+			fork.Free()
 		}
-		fmt.Fprintf(out, "\nForking %d tokens in pages of %d, and freeing the fork: %.2f µs", growthTokens, pageSize, float64(time.Since(start).Microseconds())/forks)
+		f.Forks = append(f.Forks, results.Fork{Tokens: growthTokens, PageSize: pageSize, Ns: float64(time.Since(start).Nanoseconds()) / forks})
 	}
-	fmt.Fprintln(out)
 	return nil
 }

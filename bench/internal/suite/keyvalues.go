@@ -50,15 +50,8 @@ func cacheLevels() []cacheLevel {
 	return []cacheLevel{
 		{"L2", 1, keys(l2/2, 1), 1},
 		{"L3", decodeHeads, keys(l3/4, decodeHeads), 1},
-		{"DRAM", decodeHeads, decodeKeys, memoryBytes()/set + 1},
+		{"memory", decodeHeads, decodeKeys, machine.MemoryBytes()/set + 1},
 	}
-}
-
-// memoryBytes returns how many bytes are read from memory: several times L3, but at most
-// 1 GB.
-func memoryBytes() int {
-	_, l3 := machine.CacheSizes()
-	return min(max(4*l3, 256<<20), 1<<30)
 }
 
 // An elementType is a type of keys and values.

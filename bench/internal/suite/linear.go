@@ -3,13 +3,11 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
-	"math"
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/stats"
-	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
@@ -33,44 +31,52 @@ func (s linearShape) flops() float64 { return 2 * float64(s.rows) * float64(s.n)
 // isSkinny says whether reading the weights takes longer than the arithmetic.
 func (s linearShape) isSkinny() bool { return s.rows < 16 }
 
-// Linear prints the speed of linear layers, and its share of the FMA peak or of the
-// bandwidth of reading. On an error it prints what was measured before.
-func Linear(ctx context.Context, c *Config, out io.Writer) error {
-	many := []string{"rows × inputs → outputs\tweights\ttier\tthreads\ttime\tGFLOP/s\tpeak\t% of peak"}
-	few := []string{"rows × inputs → outputs\tweights\ttier\tthreads\ttime\tGB/s\tread\t% of read"}
-	err := linearRows(ctx, c, &many, &few)
-	fmt.Fprintf(out, "\nLinear layers with many rows\n\n")
-	table.Write(out, many...)
-	fmt.Fprintf(out, "\nLinear layers with few rows: GB/s of weights, in comparison with a loop that only reads as much\n\n")
-	table.Write(out, few...)
-	return err
-}
-
-// linearRows appends the rows of both tables.
-func linearRows(ctx context.Context, c *Config, many, few *[]string) error {
+// Linear measures linear layers, and their share of the FMA peak or of the bandwidth of reading.
+func Linear(ctx context.Context, c *Config, f *results.File) error {
 	probes := machine.NewProbes()
 	for _, s := range linearShapes {
-		rows := many
-		if s.isSkinny() {
-			rows = few
+		if !c.takesLinear(s) {
+			continue
 		}
 		for _, w := range linearWeights {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			l, err := newLinearLayer(s, w)
 			if err != nil {
 				return err
 			}
-			for _, tier := range c.Tiers {
-				if tier == machine.Generic && !c.Generic && s.flops() > machine.GenericFlops {
-					continue
-				}
-				for _, threads := range c.Threads {
-					row, err := l.measure(ctx, tier, threads, probes.For(tier))
-					if err != nil {
-						return err
-					}
-					*rows = append(*rows, row)
-				}
+			if err := c.linearRows(ctx, l, probes, f); err != nil {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// takesLinear says whether a shape is measured.
+func (c *Config) takesLinear(s linearShape) bool { return !c.Quick || s.flops() <= 3e8 }
+
+// timesLinear says whether a shape is measured on a tier, or would take long.
+func (c *Config) timesLinear(s linearShape, tier string) bool {
+	return tier != machine.Generic || c.Generic || s.flops() <= machine.GenericFlops
+}
+
+// linearRows measures one layer on all tiers and numbers of threads.
+func (c *Config) linearRows(ctx context.Context, l *linearLayer, probes machine.Probes, f *results.File) error {
+	for _, tier := range c.Tiers {
+		if !c.timesLinear(l.linearShape, tier) {
+			continue
+		}
+		for _, threads := range c.Threads {
+			if err := c.begin(ctx, fmt.Sprintf("linear %v %s %s threads=%d", l.linearShape, l.weights, tier, threads)); err != nil {
+				return err
+			}
+			row, err := l.measure(ctx, c, tier, threads, probes.For(tier))
+			if err != nil {
+				return err
+			}
+			f.Linear = append(f.Linear, row)
 		}
 	}
 	return nil
@@ -146,22 +152,19 @@ func newLinearLayer(s linearShape, w linearType) (*linearLayer, error) {
 	return l, nil
 }
 
-// measure returns a row of the table.
-func (l *linearLayer) measure(ctx context.Context, tier string, threads int, p *machine.Probe) (string, error) {
-	limit := func() float64 { return stats.Median(p.Sample()) * float64(threads) }
+// measure measures the layer, and right beside it what limits it.
+func (l *linearLayer) measure(ctx context.Context, c *Config, tier string, threads int, p *machine.Probe) (results.Linear, error) {
+	r := results.Linear{Rows: l.rows, Inputs: l.k, Outputs: l.n, Weights: l.weights, Tier: tier, Threads: threads, Limit: results.LimitPeak}
+	work, limit := l.flops(), func() float64 { return stats.Median(p.Sample(threads)) }
 	if l.isSkinny() {
-		limit = func() float64 { return l.reader.Rate(1, threads) }
+		r.Limit = results.LimitRead
+		work, limit = float64(l.bytes), func() float64 { return l.reader.Rate(1, threads) }
 	}
-	ns, limits, err := measureWithLimit(ctx, func() error {
+	var err error
+	r.Timing, r.LimitRate, err = c.measureWithLimit(ctx, func() error {
 		return l.linear.Apply(l.out, l.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 	}, limit)
-	if err != nil {
-		return "", err
-	}
-	rate := l.flops() / ns
-	if l.isSkinny() {
-		rate = float64(l.bytes) / ns
-	}
-	return fmt.Sprintf("%v\t%s\t%s\t%d\t%s\t%.1f\t%.1f\t%.1f%%", l.linearShape, l.weights, tier, threads, table.Duration(ns),
-		rate, limits, math.Round(1000*rate/limits)/10), nil
+	r.Rate = work / r.Ns
+	r.Percent = 100 * r.Rate / r.LimitRate
+	return r, err
 }

@@ -3,40 +3,27 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/stats"
-	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/layer"
 )
 
-// Layer prints the speed of the multi-head module in comparison with the FMA peak, that of
-// additive attention in comparison with the rate of tanh, and that of norms beside a copy.
-func Layer(ctx context.Context, c *Config, out io.Writer) error {
-	for _, t := range []struct {
-		title, header string
-		rows          func(ctx context.Context, tier string, threads int) ([]string, error)
-	}{
-		{"Multi-head self-attention with its four projections", "batch × tokens × width, heads\ttier\tthreads\ttime\tGFLOP/s\tpeak\t% of peak", multiHeadRows},
-		{"Additive attention of projected queries and keys: time for each tanh, in comparison with a loop\nover a slice in L1 that only computes tanh. Calls with one query also wait for memory", "queries [B, Lq, hidden], keys, values\ttier\tthreads\ttime\tns/tanh\ttanh alone\t% of its rate", additiveRows},
-		{"Norms of tokens in L2, in comparison with a copy of them", "tokens × width\tnorm\ttier\tthreads\ttime\tns/element\tcopied", normRows},
-	} {
-		rows := []string{t.header}
+// Layer measures the multi-head module in comparison with the FMA peak, additive attention in
+// comparison with the rate of tanh, and norms beside a copy.
+func Layer(ctx context.Context, c *Config, f *results.File) error {
+	for _, measure := range []func(ctx context.Context, tier string, threads int, f *results.File) error{c.multiHeadRows, c.additiveRows, c.normRows} {
 		for _, tier := range c.vectorTiers() {
 			for _, threads := range c.Threads {
-				more, err := t.rows(ctx, tier, threads)
-				if err != nil {
+				if err := measure(ctx, tier, threads, f); err != nil {
 					return err
 				}
-				rows = append(rows, more...)
 			}
 		}
-		fmt.Fprintf(out, "\n%s\n\n", t.title)
-		table.Write(out, rows...)
 	}
 	return nil
 }
@@ -68,24 +55,28 @@ func (s multiHeadShape) module() (*layer.MultiHead, error) {
 	})
 }
 
-func multiHeadRows(ctx context.Context, tier string, threads int) (rows []string, err error) {
+func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f *results.File) error {
 	p := machine.NewProbes().For(tier)
-	for _, s := range multiHeadShapes {
+	for _, s := range some(c, multiHeadShapes, 1) {
+		if err := c.begin(ctx, fmt.Sprintf("multi-head %v %s threads=%d", s, tier, threads)); err != nil {
+			return err
+		}
 		module, err := s.module()
 		if err != nil {
-			return nil, err
+			return err
 		}
 		size := s.batch * s.tokens * s.width
 		x := kernel.BLHD(numbers.Normals(size), s.batch, s.tokens, 1, s.width)
 		y := kernel.BLHD(make([]float32, size), s.batch, s.tokens, 1, s.width)
-		ns, peak, err := measureWithLimit(ctx, func() error {
+		t, peak, err := c.measureWithLimit(ctx, func() error {
 			return module.Attend(y, x, x, x, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
-		}, func() float64 { return stats.Median(p.Sample()) * float64(threads) })
+		}, func() float64 { return stats.Median(p.Sample(threads)) })
 		if err != nil {
-			return nil, err
+			return err
 		}
-		rate := s.flops() / ns
-		rows = append(rows, fmt.Sprintf("%v\t%s\t%d\t%s\t%.1f\t%.1f\t%.1f%%", s, tier, threads, table.Duration(ns), rate, peak, 100*rate/peak))
+		rate := s.flops() / t.Ns
+		f.MultiHead = append(f.MultiHead, results.Module{Batch: s.batch, Tokens: s.tokens, Width: s.width, Heads: s.heads,
+			Tier: tier, Threads: threads, Timing: t, GFLOPs: rate, Peak: peak, Percent: 100 * rate / peak})
 	}
-	return rows, nil
+	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
-	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/norm"
 )
@@ -21,8 +21,8 @@ func (s normShape) String() string { return fmt.Sprintf("%d × %d", s.tokens, s.
 // normRows times both norms, alone and with a residual. The limit is that of loads and stores: a
 // copy of as many rows loads and stores every element once, while RMS loads it twice and the
 // weight once, and Layer one more of both.
-func normRows(ctx context.Context, tier string, threads int) (rows []string, err error) {
-	for _, s := range normShapes {
+func (c *Config) normRows(ctx context.Context, tier string, threads int, file *results.File) error {
+	for _, s := range some(c, normShapes, 1) {
 		n := s.tokens * s.width
 		x, y, r := numbers.Normals(n), make([]float32, n), numbers.Normals(n)
 		weight, bias := numbers.Normals(s.width), numbers.Normals(s.width)
@@ -39,12 +39,16 @@ func normRows(ctx context.Context, tier string, threads int) (rows []string, err
 			{"Layer", func() error { return norm.Layer(t(y), t(x), weight, bias, 1e-5, plain) }},
 			{"Layer of a sum", func() error { return norm.Layer(t(y), t(x), weight, bias, 1e-5, residual) }},
 		} {
-			times, _, err := alternate(ctx, []func() error{f.call, func() error { copy(y, x); return nil }})
-			if err != nil {
-				return nil, err
+			if err := c.begin(ctx, fmt.Sprintf("norm %v %s threads=%d", s, tier, threads)); err != nil {
+				return err
 			}
-			rows = append(rows, fmt.Sprintf("%v\t%s\t%s\t%d\t%s\t%.3f\t%.3f", s, f.name, tier, threads, table.Duration(times[0]), times[0]/float64(n), times[1]/float64(n)))
+			times, _, err := c.alternate(ctx, []func() error{f.call, func() error { copy(y, x); return nil }})
+			if err != nil {
+				return err
+			}
+			file.Norms = append(file.Norms, results.Norm{Tokens: s.tokens, Width: s.width, Norm: f.name, Tier: tier, Threads: threads, Timing: times[0],
+				Element: times[0].Ns / float64(n), Copy: times[1].Ns / float64(n)})
 		}
 	}
-	return rows, nil
+	return nil
 }

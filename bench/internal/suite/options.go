@@ -2,15 +2,14 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"math"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/stats"
-	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -80,63 +79,55 @@ func (o *option) appliesTo(s *problem.Shape) bool {
 // optionRounds is how often the calls with and without an option alternate.
 const optionRounds = 7
 
-// Options prints the cost of each option: the median ratio of calls with it to calls
+// Options measures the cost of each option: the median ratio of calls with it to calls
 // without it right before.
-func Options(ctx context.Context, c *Config, out io.Writer) error {
-	fmt.Fprintln(out, "\nCost of options on one thread: the time with an option in comparison with that of the same call")
-	fmt.Fprintln(out, "without it. If an option leaves out a part of the scores, the comparison is with the time of the")
-	fmt.Fprintln(out, "other part. That costs something, as blocks of scores are computed as a whole.")
+func Options(ctx context.Context, c *Config, f *results.File) error {
 	for i := range optionShapes {
 		s := &optionShapes[i]
-		p := s.Random()
-		rows := []string{"option\ttier\tplain\twith\tcost"}
-		for _, tier := range c.vectorTiers() {
-			more, err := optionRows(ctx, s, p, tier)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, more...)
+		if !c.takesOptions(s) {
+			continue
 		}
-		fmt.Fprintf(out, "\n%s: %s\n\n", s.Name, p.Describe())
-		table.Write(out, rows...)
+		p := s.Random()
+		for _, tier := range c.vectorTiers() {
+			for j := range options {
+				if !options[j].appliesTo(s) {
+					continue
+				}
+				if err := c.begin(ctx, fmt.Sprintf("option %s %s %s", options[j].name, s.Name, tier)); err != nil {
+					return err
+				}
+				row, err := options[j].measure(s, p, tier)
+				if err != nil {
+					return err
+				}
+				f.Options = append(f.Options, row)
+			}
+		}
 	}
 	return ctx.Err()
 }
 
-// optionRows measures all options on a tier. After an interrupt it returns those that were
-// measured before.
-func optionRows(ctx context.Context, s *problem.Shape, p *problem.Problem, tier string) ([]string, error) {
-	o := p.NewOut()
-	call := func(opts kernel.Options) (float64, error) {
+// takesOptions says whether options are measured with a shape.
+func (c *Config) takesOptions(s *problem.Shape) bool { return !c.Quick || s.Name == "A" }
+
+// measure measures the option on a tier.
+func (o *option) measure(s *problem.Shape, p *problem.Problem, tier string) (row results.Option, err error) {
+	out := p.NewOut()
+	call := func(opts kernel.Options) float64 {
 		opts.Tier, opts.Threads = tier, 1
 		start := time.Now()
-		err := kernel.Attention(o.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), opts)
-		return time.Since(start).Seconds(), err
+		err = errors.Join(err, kernel.Attention(out.Tensor(), p.Q.Tensor(), p.K.Tensor(), p.V.Tensor(), opts))
+		return float64(time.Since(start).Nanoseconds())
 	}
-	var rows []string
-	for i := range options {
-		if !options[i].appliesTo(s) || ctx.Err() != nil {
-			continue
+	var opts kernel.Options
+	o.set(s, &opts)
+	var plain, with, ratios []float64
+	for n := 0; n <= optionRounds && err == nil; n++ {
+		x, y := call(kernel.Options{}), call(opts)
+		if n > 0 { // the first round is a warm-up
+			plain, with, ratios = append(plain, x), append(with, y), append(ratios, y/x)
 		}
-		var opts kernel.Options
-		options[i].set(s, &opts)
-		var plain, with, ratios []float64
-		for n := 0; n <= optionRounds; n++ {
-			x, err := call(kernel.Options{})
-			if err != nil {
-				return nil, err
-			}
-			y, err := call(opts)
-			if err != nil {
-				return nil, err
-			}
-			if n > 0 { // the first round is a warm-up
-				plain, with, ratios = append(plain, x), append(with, y), append(ratios, y/x)
-			}
-		}
-		cost := 100 * (stats.Median(ratios)/options[i].shareOf(s) - 1)
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%.2f ms\t%.2f ms\t%+.1f%%", options[i].name, tier,
-			1e3*stats.Median(plain), 1e3*stats.Median(with), math.Round(cost*10)/10))
 	}
-	return rows, nil
+	return results.Option{Shape: s.Name, Input: p.Describe(), Option: o.name, Tier: tier, Plain: stats.Median(plain), With: stats.Median(with),
+		Share: o.shareOf(s), Cost: 100 * (stats.Median(ratios)/o.shareOf(s) - 1), Samples: len(ratios)}, err
 }

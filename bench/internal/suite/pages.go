@@ -3,12 +3,11 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/problem"
-	"github.com/attn-go/attn/bench/internal/table"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
 )
@@ -24,53 +23,56 @@ var pagesShapes = []problem.Shape{
 
 var layoutNames = [...]string{kvcache.HND: "HND", kvcache.NHD: "NHD"}
 
-// Cache prints what pages cost attention, and how long a cache takes to grow and to fork.
-func Cache(ctx context.Context, c *Config, out io.Writer) error {
-	if err := pagesTable(ctx, c.Tiers[0], out); err != nil {
+// Cache measures what pages cost attention, and how long a cache takes to grow and to fork.
+func Cache(ctx context.Context, c *Config, f *results.File) error {
+	if err := c.pages(ctx, f); err != nil {
 		return err
 	}
-	if err := growthTable(ctx, out); err != nil {
+	if err := c.growth(ctx, f); err != nil {
 		return err
 	}
-	return forkLines(out)
+	return forks(f)
 }
 
-func pagesTable(ctx context.Context, tier string, out io.Writer) error {
-	fmt.Fprintf(out, "\nAttention on pages in random order, on one thread of %s: time in comparison with contiguous keys\n", tier)
-	fmt.Fprint(out, "and values of the same layout (HND: heads first, NHD: tokens first).\n\n")
-	rows := []string{"shape\ttype\tlayout\tcontiguous\tpages of 256\t64\t16"}
-	for i := range pagesShapes {
+// pageSizes are those that are compared with contiguous keys and values.
+var pageSizes = []int{256, 64, 16}
+
+func (c *Config) pages(ctx context.Context, f *results.File) error {
+	for i := range some(c, pagesShapes, 1) {
 		s := &pagesShapes[i]
 		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16} {
 			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
-				row, err := pagesRow(ctx, s, tier, dtype, layout)
+				if err := c.begin(ctx, fmt.Sprintf("pages %s %v %s", s.Name, dtype, layoutNames[layout])); err != nil {
+					return err
+				}
+				row, err := c.pagesRow(ctx, s, dtype, layout)
 				if err != nil {
 					return err
 				}
-				rows = append(rows, row)
+				f.Pages = append(f.Pages, row)
 			}
 		}
 	}
-	table.Write(out, rows...)
 	return nil
 }
 
-func pagesRow(ctx context.Context, s *problem.Shape, tier string, dtype kernel.DType, layout kvcache.PageLayout) (string, error) {
+func (c *Config) pagesRow(ctx context.Context, s *problem.Shape, dtype kernel.DType, layout kvcache.PageLayout) (row results.Pages, err error) {
+	row = results.Pages{Shape: s.Name, Type: dtype.String(), Layout: layoutNames[layout], Tier: c.Tiers[0], Sizes: pageSizes}
 	var calls []func() error
-	for _, pageSize := range []int{s.Lk, 256, 64, 16} {
-		call, err := pagesCall(s, tier, dtype, layout, pageSize)
+	for _, pageSize := range append([]int{s.Lk}, pageSizes...) {
+		call, err := pagesCall(s, row.Tier, dtype, layout, pageSize)
 		if err != nil {
-			return "", err
+			return row, err
 		}
 		calls = append(calls, call)
 	}
-	times, ratios, err := alternate(ctx, calls)
+	times, ratios, err := c.alternate(ctx, calls)
 	if err != nil {
-		return "", err
+		return row, err
 	}
-	row := fmt.Sprintf("%s\t%v\t%s\t%.3f ms", s.Name, dtype, layoutNames[layout], times[0]/1e6)
+	row.Contiguous = times[0].Ns
 	for _, r := range ratios[1:] {
-		row += fmt.Sprintf("\t%+.1f%%", 100*(r-1))
+		row.Cost = append(row.Cost, 100*(r-1))
 	}
 	return row, nil
 }

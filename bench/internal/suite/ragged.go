@@ -3,13 +3,11 @@ package suite
 import (
 	"context"
 	"fmt"
-	"io"
-	"runtime"
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/stats"
-	"github.com/attn-go/attn/bench/internal/table"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -20,37 +18,35 @@ var raggedLengths = []int{3000, 10, 200, 6000, 50, 800, 12000, 400, 1, 2500, 77,
 // raggedHeads is the number of KV heads of such a batch.
 const raggedHeads = 2
 
-// raggedTable prints the speedup by several threads on batches of sequences of very
-// different lengths. In L3 it shows how evenly the work is divided. From memory, reading
-// limits the speedup, so its speedup is printed as well.
-func raggedTable(ctx context.Context, tiers []string, out io.Writer) error {
-	threads := runtime.GOMAXPROCS(0)
+// ragged measures the speedup by several threads on batches of sequences of very different
+// lengths. In L3 it shows how evenly the work is divided. From memory, reading limits the
+// speedup, so that of reading is measured as well.
+func (c *Config) ragged(ctx context.Context, tiers []string, f *results.File) error {
+	threads := machine.MaxThreads()
 	if threads == 1 {
 		return nil
 	}
-	fmt.Fprintf(out, "\nRagged batches of %d sequences, %d query heads on %d KV heads, with lengths in proportion to\n", len(raggedLengths), raggedHeads*decodeGroup, raggedHeads)
-	fmt.Fprintf(out, "%v:\n", raggedLengths)
-	fmt.Fprintf(out, "time on one thread, and the speedup by %d threads, in calls that follow each other.\n", threads)
-	fmt.Fprintf(out, "reading: the speedup by as many threads that only read as much memory.\n\n")
-	rows := []string{fmt.Sprintf("cache\t    MB\ttype\ttier\tone thread\ton %d\treading", threads)}
 	_, l3 := machine.CacheSizes()
 	for _, level := range []struct {
 		name  string
 		bytes int
-	}{{"L3", l3 / 4}, {"DRAM", memoryBytes()}} {
+	}{{"L3", l3 / 4}, {"memory", machine.MemoryBytes()}} {
 		reading := readingSpeedup(level.bytes, threads)
 		for _, t := range raggedTypes {
 			d := newRaggedDecoder(level.bytes, t)
 			for _, tier := range tiers {
-				one, speedup, err := d.speedup(ctx, tier, threads)
+				if err := c.begin(ctx, fmt.Sprintf("ragged %s %s %s", level.name, t.name, tier)); err != nil {
+					return err
+				}
+				one, speedup, err := d.speedup(ctx, c, tier, threads)
 				if err != nil {
 					return err
 				}
-				rows = append(rows, fmt.Sprintf("%s\t%6.1f\t%s\t%s\t%10s\t%6.2f×\t%6.2f×", level.name, float64(level.bytes)/1e6, t.name, tier, table.Duration(1e9*one), speedup, reading))
+				f.Ragged = append(f.Ragged, results.Ragged{Level: level.name, Bytes: level.bytes, Type: t.name, Tier: tier, One: 1e9 * one,
+					Threads: threads, Speedup: speedup, Reading: reading})
 			}
 		}
 	}
-	table.Write(out, rows...)
 	return nil
 }
 
@@ -93,11 +89,11 @@ func newRaggedDecoder(bytes int, t raggedType) *decoder {
 
 // speedup returns the time of a call on one thread, and how many times as fast it is on
 // several threads.
-func (d *decoder) speedup(ctx context.Context, tier string, threads int) (one, speedup float64, err error) {
+func (d *decoder) speedup(ctx context.Context, c *Config, tier string, threads int) (one, speedup float64, err error) {
 	d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 	parallel := *d
 	parallel.opts.Threads = threads
-	one, x, err := d.compare(ctx, &parallel)
+	one, x, err := d.compare(ctx, c, &parallel)
 	return one, one / x, err
 }
 

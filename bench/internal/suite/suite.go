@@ -1,37 +1,68 @@
 // Package suite holds further measurements of the bench command. Each suite compares one
-// part of attn with the limit of the machine that matters there, or with a plain call, and
-// prints tables of its own.
+// part of attn with the limit of the machine that matters there, or with a plain call, and adds
+// its rows to a results.File.
 package suite
 
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/report"
+	"github.com/attn-go/attn/bench/internal/results"
 )
 
 // A Suite is a set of measurements. A flag of its name runs it.
 type Suite struct {
 	Name  string
 	Usage string
-	Run   func(ctx context.Context, c *Config, out io.Writer) error
+	Run   func(ctx context.Context, c *Config, f *results.File) error // after an error, f has the rows measured before it
+	Print func(w io.Writer, f *results.File)
+	Steps func(c *Config) int // how many rows Run measures
 }
 
 // All lists the suites in the order in which they run. To add one, add an entry.
 var All = []Suite{
-	{"options", "measure what each option costs", Options},
-	{"linear", "measure linear layers", Linear},
-	{"layer", "measure the multi-head module, additive attention and norms", Layer},
-	{"decode", "measure decoding in comparison with the bandwidth of caches and memory", Decode},
-	{"accuracy", "compare the errors against float64 with PyTorch's", Accuracy},
-	{"cache", "measure attention on pages, and the growth and forks of a cache", Cache},
+	{"options", "measure what each option costs", Options, report.Options, optionSteps},
+	{"linear", "measure linear layers", Linear, report.Linear, linearSteps},
+	{"layer", "measure the multi-head module, additive attention and norms", Layer, report.Layer, layerSteps},
+	{"decode", "measure decoding in comparison with the bandwidth of caches and memory", Decode, report.Decode, decodeSteps},
+	{"accuracy", "compare the errors against float64 with PyTorch's", Accuracy, report.Accuracy, accuracySteps},
+	{"cache", "measure attention on pages, and the growth and forks of a cache", Cache, report.Cache, cacheSteps},
 }
 
 // A Config says what the suites measure.
 type Config struct {
-	Tiers   []string
-	Threads []int
-	Generic bool // the user has named the tiers, so time the generic one if it is there
+	Tiers    []string
+	Threads  []int
+	Generic  bool             // the user has named the tiers, so time the generic one if it is there
+	Quick    bool             // fewer shapes, and a fifth of the time for each
+	Progress func(row string) // is called before each row is measured; may be nil
+}
+
+// begin reports which row is measured next, unless the context has ended.
+func (c *Config) begin(ctx context.Context, row string) error {
+	if c.Progress != nil && ctx.Err() == nil {
+		c.Progress(row)
+	}
+	return ctx.Err()
+}
+
+// time returns how long to measure what takes d in a whole run.
+func (c *Config) time(d time.Duration) time.Duration {
+	if c.Quick {
+		return d / 5
+	}
+	return d
+}
+
+// some returns the first n elements of a list in a quick run, and all in a whole one.
+func some[T any](c *Config, list []T, n int) []T {
+	if c.Quick {
+		return list[:min(n, len(list))]
+	}
+	return list
 }
 
 // vectorTiers returns the tiers to measure, without the generic one unless it was asked for.

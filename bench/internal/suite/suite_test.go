@@ -11,6 +11,8 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/report"
+	"github.com/attn-go/attn/bench/internal/results"
 )
 
 // replace sets a variable until the test ends.
@@ -24,9 +26,16 @@ func replace[T any](t *testing.T, p *T, x T) {
 func run(t *testing.T, name string, c *Config, words ...string) {
 	t.Helper()
 	var out bytes.Buffer
-	if err := find(name).Run(context.Background(), c, &out); err != nil {
+	var f results.File
+	steps := 0
+	c.Progress = func(string) { steps++ }
+	if err := find(name).Run(context.Background(), c, &f); err != nil {
 		t.Fatal(err)
 	}
+	if want := find(name).Steps(c); steps != want {
+		t.Errorf("%s: %d steps, want %d", name, steps, want)
+	}
+	find(name).Print(&out, &f)
 	for _, want := range words {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, &out)
@@ -49,9 +58,9 @@ func allTiers() *Config {
 }
 
 func TestLinear(t *testing.T) {
-	replace(t, &linearShapes, []linearShape{{17, 20, 30}, {1, 50, 64}})
+	replace(t, &linearShapes, []linearShape{{17, 20, 32}, {1, 50, 64}})
 	replace(t, &limitTime, time.Millisecond)
-	run(t, "linear", allTiers(), "17 × 30 → 20", "1 × 64 → 50", "float16", "generic", "% of peak", "% of read")
+	run(t, "linear", allTiers(), "17 × 32 → 20", "1 × 64 → 50", "float16", "generic", "% of peak", "% of read")
 }
 
 func TestLayer(t *testing.T) {
@@ -89,9 +98,11 @@ func TestPages(t *testing.T) {
 	replace(t, &pagesShapes, []problem.Shape{{Name: "x", Heads: 2, KVHeads: 1, Lq: 2, Lk: 512, D: 8, Causal: true}})
 	replace(t, &alternateTime, time.Millisecond)
 	var out bytes.Buffer
-	if err := pagesTable(context.Background(), machine.Generic, &out); err != nil {
+	var f results.File
+	if err := allTiers().pages(context.Background(), &f); err != nil {
 		t.Fatal(err)
 	}
+	report.Cache(&out, &f)
 	for _, want := range []string{"x      float16  NHD", "pages of 256"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output lacks %q:\n%s", want, &out)
@@ -113,9 +124,10 @@ func TestDecoder(t *testing.T) {
 	replace(t, &decodeTime, time.Millisecond)
 	level := cacheLevel{"x", 2, 256, 3}
 	for _, e := range elementTypes {
-		rows, err := decodeRows(context.Background(), []string{machine.Generic}, []int{1, 2}, level, e)
-		if err != nil || len(rows) != 2 || !strings.HasPrefix(rows[1], "x\t2 × 256\t"+e.name+"\tgeneric\t      2\t") {
-			t.Errorf("%s: %q, %v", e.name, rows, err)
+		c, f := &Config{Threads: []int{1, 2}}, results.File{}
+		err := c.decodeRows(context.Background(), []string{machine.Generic}, level, e, &f)
+		if err != nil || len(f.Decode) != 2 || f.Decode[1].Type != e.name || f.Decode[1].Threads != 2 || f.Decode[1].ReadPercent <= 0 || f.Decode[1].PeakPercent <= 0 {
+			t.Errorf("%s: %+v, %v", e.name, f.Decode, err)
 		}
 		if got, want := level.sets(e), int(12/e.bytes); got != want {
 			t.Errorf("%s: %d sets, want %d", e.name, got, want)
@@ -123,7 +135,7 @@ func TestDecoder(t *testing.T) {
 	}
 	for _, e := range raggedTypes {
 		d := newRaggedDecoder(1<<20, e)
-		if one, speedup, err := d.speedup(context.Background(), machine.Generic, runtime.GOMAXPROCS(0)); err != nil || one <= 0 || speedup <= 0 {
+		if one, speedup, err := d.speedup(context.Background(), &Config{}, machine.Generic, runtime.GOMAXPROCS(0)); err != nil || one <= 0 || speedup <= 0 {
 			t.Errorf("%s: %g, %g, %v", e.name, one, speedup, err)
 		}
 	}
@@ -136,8 +148,7 @@ func TestInterrupt(t *testing.T) {
 	replace(t, &optionShapes, nil)
 	replace(t, &linearShapes, linearShapes[:1])
 	for _, s := range All {
-		var out bytes.Buffer
-		if err := s.Run(ctx, &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}, &out); !errors.Is(err, context.Canceled) {
+		if err := s.Run(ctx, &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}, &results.File{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s.Name, err)
 		}
 	}

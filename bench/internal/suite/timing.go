@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/stats"
 )
 
@@ -17,28 +18,28 @@ var (
 )
 
 // measureWithLimit makes calls and measures, before each of them, the limit that they are
-// compared with. It returns the median time of a call in nanoseconds, and the median limit.
-func measureWithLimit(ctx context.Context, call func() error, limit func() float64) (ns, limits float64, err error) {
+// compared with. It returns the times of the calls, and the median limit.
+func (c *Config) measureWithLimit(ctx context.Context, call func() error, limit func() float64) (t results.Timing, limits float64, err error) {
 	var times, all []float64
-	for start := time.Now(); len(times) <= minRounds || time.Since(start) < limitTime; {
+	for start := time.Now(); len(times) <= minRounds || time.Since(start) < c.time(limitTime); {
 		if ctx.Err() != nil {
-			return 0, 0, ctx.Err()
+			return t, 0, ctx.Err()
 		}
 		all = append(all, limit())
 		before := time.Now()
 		if err := call(); err != nil {
-			return 0, 0, err
+			return t, 0, err
 		}
 		times = append(times, float64(time.Since(before).Nanoseconds()))
 	}
-	return stats.Median(times[1:]), stats.Median(all), nil // without the first, a warm-up
+	return results.NewTiming(times[1:]), stats.Median(all), nil // without the first, a warm-up
 }
 
-// alternate makes the calls in turn. It returns their median times in nanoseconds, and the
-// medians of their ratios to the first call right before.
-func alternate(ctx context.Context, calls []func() error) (times, ratios []float64, err error) {
+// alternate makes the calls in turn. It returns their times, and the medians of their ratios to the
+// first call right before.
+func (c *Config) alternate(ctx context.Context, calls []func() error) (times []results.Timing, ratios []float64, err error) {
 	all, relative := make([][]float64, len(calls)), make([][]float64, len(calls))
-	for n, begin := 0, time.Now(); n <= minRounds || time.Since(begin) < alternateTime; n++ {
+	for n, begin := 0, time.Now(); n <= minRounds || time.Since(begin) < c.time(alternateTime); n++ {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}
@@ -54,7 +55,7 @@ func alternate(ctx context.Context, calls []func() error) (times, ratios []float
 		}
 	}
 	for i := range calls {
-		times, ratios = append(times, stats.Median(all[i])), append(ratios, stats.Median(relative[i]))
+		times, ratios = append(times, results.NewTiming(all[i])), append(ratios, stats.Median(relative[i]))
 	}
 	return times, ratios, nil
 }

@@ -1,0 +1,141 @@
+// Package compare compares the speed of two versions of the code, from results files of both.
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/bench/internal/results"
+	"golang.org/x/perf/benchmath"
+)
+
+// LeastRuns is how many runs each version needs, so that a difference can be told from chance
+// at the level of benchmath.DefaultThresholds.
+const LeastRuns = 4
+
+// confidence is that of the interval of a ratio.
+const confidence = 0.95
+
+// A Row compares one figure.
+type Row struct {
+	Name     string
+	Old, New float64 // median times in nanoseconds
+	Ratio    float64 // New by Old; more than 1 is slower
+	Low      float64 // the ratio lies between Low and High at 95% confidence, as far as so many
+	High     float64 // runs can tell; 0 if the versions have different numbers of runs
+	P        float64 // probability of such a difference by chance alone
+	Runs     [2]int
+	Certain  bool // the difference is hardly chance
+	Slower   bool // by more than the threshold, and not known to be chance
+}
+
+// FewRuns says whether there are too few runs to tell a difference from chance.
+func (r *Row) FewRuns() bool { return min(r.Runs[0], r.Runs[1]) < LeastRuns }
+
+// A Comparison has the rows in the order of the files.
+type Comparison struct {
+	Rows      []Row
+	Agreement results.Agreement // of the bits of all files
+	OtherCPU  bool              // the files are of different CPUs
+}
+
+// ErrNothing says that the versions have no figure in common.
+var ErrNothing = errors.New("the files have no figure in common")
+
+// Files compares the runs of two versions. With a threshold of 5, what takes more than 1.05 times
+// as long is slower: if the difference is certain, or if there are too few runs to know.
+func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, error) {
+	before, names := samples(old)
+	after, _ := samples(new)
+	all := slices.Concat(old, new)
+	c := &Comparison{Agreement: results.Agree(all)}
+	for _, f := range all {
+		c.OtherCPU = c.OtherCPU || f.Machine.CPU != all[0].Machine.CPU || f.Machine.Model != all[0].Machine.Model
+	}
+	for _, name := range names {
+		if len(after[name]) > 0 {
+			c.Rows = append(c.Rows, row(name, before[name], after[name], thresholdPercent))
+		}
+	}
+	if len(c.Rows) == 0 {
+		return nil, ErrNothing
+	}
+	return c, nil
+}
+
+// Slower returns the rows that are.
+func (c *Comparison) Slower() (rows []Row) {
+	for _, r := range c.Rows {
+		if r.Slower {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+func row(name string, old, new []float64, thresholdPercent float64) Row {
+	a, b := sample(old), sample(new)
+	r := Row{Name: name, Runs: [2]int{len(old), len(new)}}
+	r.Old, r.New = benchmath.AssumeNothing.Summary(a, confidence).Center, benchmath.AssumeNothing.Summary(b, confidence).Center
+	r.Ratio = r.New / r.Old
+	if len(old) == len(new) { // run i of one version was right before or after run i of the other
+		var ratios []float64
+		for i := range old {
+			ratios = append(ratios, new[i]/old[i])
+		}
+		s := benchmath.AssumeNothing.Summary(sample(ratios), confidence)
+		r.Ratio, r.Low, r.High = s.Center, s.Lo, s.Hi
+	}
+	test := benchmath.AssumeNothing.Compare(a, b)
+	r.P = test.P
+	r.Certain = !r.FewRuns() && test.P < test.Alpha
+	r.Slower = r.Ratio > 1+thresholdPercent/100 && (r.Certain || r.FewRuns())
+	return r
+}
+
+// sample leaves the values as they are: benchmath sorts what it gets.
+func sample(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
+}
+
+// samples collects the times of each figure of all files, and the names in their order.
+func samples(files []*results.File) (values map[string][]float64, names []string) {
+	values = map[string][]float64{}
+	add := func(name string, ns ...float64) {
+		if values[name] == nil {
+			names = append(names, name)
+		}
+		values[name] = append(values[name], ns...)
+	}
+	for _, f := range files {
+		for _, rows := range [][]results.Speed{f.Speed, f.Lengths} {
+			for _, s := range rows {
+				runs := s.Runs
+				if len(runs) == 0 {
+					runs = []float64{s.Ns}
+				}
+				add(fmt.Sprintf("%s %s threads=%d", s.Shape, s.Tier, s.Threads), runs...)
+			}
+		}
+		for _, l := range f.Linear {
+			add(fmt.Sprintf("linear %d×%d→%d %s %s threads=%d", l.Rows, l.Inputs, l.Outputs, l.Weights, l.Tier, l.Threads), l.Ns)
+		}
+		for _, m := range f.MultiHead {
+			add(fmt.Sprintf("multi-head %d×%d×%d,%d %s threads=%d", m.Batch, m.Tokens, m.Width, m.Heads, m.Tier, m.Threads), m.Ns)
+		}
+		for _, a := range f.Additive {
+			add(fmt.Sprintf("additive [%d,%d,%d],%d,%d %s threads=%d", a.Batch, a.Queries, a.Hidden, a.Keys, a.Values, a.Tier, a.Threads), a.Ns)
+		}
+		for _, n := range f.Norms {
+			add(fmt.Sprintf("%s norm %d×%d %s threads=%d", n.Norm, n.Tokens, n.Width, n.Tier, n.Threads), n.Ns)
+		}
+		for _, d := range f.Decode {
+			add(fmt.Sprintf("decode %s %s %s threads=%d", d.Level, d.Type, d.Tier, d.Threads), d.Ns)
+		}
+		for _, o := range f.Options {
+			add(fmt.Sprintf("option %s %s %s", o.Option, o.Shape, o.Tier), o.With)
+		}
+	}
+	return values, names
+}

@@ -1,0 +1,88 @@
+package compare
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/attn-go/attn/bench/internal/results"
+)
+
+// runs returns a file whose shape took these times.
+func runs(ns ...float64) *results.File {
+	return &results.File{Machine: results.Machine{CPU: "x"}, Speed: []results.Speed{{Shape: "p", Tier: "avx2", Threads: 1, Runs: ns, SHA256: "1"}}}
+}
+
+func TestFiles(t *testing.T) {
+	steady := []float64{100, 101, 99, 100, 102, 98}
+	slower := []float64{120, 121, 119, 120, 122, 118}
+	noisy := []float64{60, 150, 160, 62, 155, 58}
+	for name, c := range map[string]struct {
+		old, new        []float64
+		certain, slower bool
+	}{
+		"the same":                {steady, steady, false, false},
+		"slower":                  {steady, slower, true, true},
+		"faster":                  {slower, steady, true, false},
+		"noise":                   {steady, noisy, false, false},
+		"few runs, slower":        {steady[:1], slower[:1], false, true},
+		"few runs, same":          {steady[:1], steady[1:2], false, false},
+		"numbers of runs differ":  {steady, slower[:5], true, true},
+		"slower by less than 10%": {steady, []float64{106, 107, 105, 106, 108, 104}, true, false},
+	} {
+		got, err := Files([]*results.File{runs(c.old...)}, []*results.File{runs(c.new...)}, 10)
+		if err != nil || len(got.Rows) != 1 {
+			t.Fatal(name, got, err)
+		}
+		if r := got.Rows[0]; r.Certain != c.certain || r.Slower != c.slower || len(got.Slower()) > 0 != c.slower {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// The ratio is the median of those of alternated runs, so that load that comes and goes does not
+// count.
+func TestRatioOfAlternatedRuns(t *testing.T) {
+	old, new := []float64{100, 200, 300, 100, 200, 300}, []float64{110, 220, 330, 110, 220, 330}
+	c, err := Files([]*results.File{runs(old...)}, []*results.File{runs(new...)}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := c.Rows[0]; r.Ratio < 1.0999 || r.Ratio > 1.1001 || r.Low < 1.0999 || r.High > 1.1001 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Files of several runs are one sample, in their order.
+func TestSeveralFiles(t *testing.T) {
+	c, err := Files([]*results.File{runs(1), runs(2), runs(3)}, []*results.File{runs(2), runs(4), runs(6)}, 5)
+	if err != nil || c.Rows[0].Ratio != 2 || c.Rows[0].Runs != [2]int{3, 3} {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestNothingInCommon(t *testing.T) {
+	other := runs(1)
+	other.Speed[0].Shape = "q"
+	if _, err := Files([]*results.File{runs(1)}, []*results.File{other}, 5); !errors.Is(err, ErrNothing) {
+		t.Error(err)
+	}
+}
+
+// Bits that differ and another CPU are noticed.
+func TestOtherBits(t *testing.T) {
+	other := runs(1)
+	other.Speed[0].SHA256, other.Machine.CPU = "2", "y"
+	c, err := Files([]*results.File{runs(1)}, []*results.File{other}, 5)
+	if err != nil || c.Agreement.Agree || !c.OtherCPU {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// Every kind of timed row is compared.
+func TestAllKinds(t *testing.T) {
+	f := &results.File{Lengths: []results.Speed{{Shape: "l", Timing: results.Timing{Ns: 1}}}, Linear: make([]results.Linear, 1), MultiHead: make([]results.Module, 1), Additive: make([]results.Additive, 1),
+		Norms: make([]results.Norm, 1), Decode: make([]results.Decode, 1), Options: make([]results.Option, 1)}
+	if values, names := samples([]*results.File{f, f}); len(names) != 7 || len(values[names[0]]) != 2 {
+		t.Errorf("%v, %q", values, names)
+	}
+}

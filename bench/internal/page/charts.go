@@ -1,0 +1,39 @@
+package page
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/attn-go/attn/bench/internal/chart"
+	"github.com/attn-go/attn/bench/internal/results"
+)
+
+// WriteCharts writes two charts of the first file to a folder, each for light and for dark
+// ground: roofline-light.svg, roofline-dark.svg, and the same of decode.
+func WriteCharts(folder string, files []*results.File) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	f := files[0]
+	for name, make := range map[string]func(f *results.File, i int) (*chart.Chart, string, table){"roofline": rooflineChart, "decode": decodeChart} {
+		c, _, t := make(f, 0)
+		if len(t.Rows) == 0 {
+			return errors.New("the first file has nothing for the chart of " + name + ": measure with -all or -quick")
+		}
+		height := 400.0
+		if len(c.Bars) > 0 {
+			height = chart.RowHeight(len(c.Bars), len(c.Series))
+		}
+		light, dark, err := c.Files(wide, height)
+		if err != nil {
+			return err
+		}
+		for suffix, svg := range map[string]string{"-light.svg": light, "-dark.svg": dark} {
+			if err := os.WriteFile(filepath.Join(folder, name+suffix), []byte(svg), 0o666); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

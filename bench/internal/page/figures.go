@@ -1,0 +1,378 @@
+package page
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/bench/internal/chart"
+	"github.com/attn-go/attn/bench/internal/results"
+	tables "github.com/attn-go/attn/bench/internal/table"
+)
+
+// A drawer draws a figure of file i, nil if the file has nothing for it.
+type drawer func(f *results.File, i int) (*figure, error)
+
+// drawers are the figures of a machine, in order.
+var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, linear, options, accuracy, peers}
+
+// oneThread returns the rows of the shapes on one thread, with their indices.
+func oneThread(rows []results.Speed) (found []int) {
+	for i, s := range rows {
+		if s.Threads == 1 {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// roofline shows the limits of one thread, and the calls below them.
+func roofline(f *results.File, i int) (*figure, error) {
+	c, text, t := rooflineChart(f, i)
+	return newFigure("roofline", "Roofline", text, c, t)
+}
+
+func rooflineChart(f *results.File, i int) (*chart.Chart, string, table) {
+	tier := f.Default()
+	peak := f.Peak(tier, 1)
+	t := table{Caption: "Calls on one thread of " + tier + ": operations for each byte of queries, keys, values and output, and what is reached",
+		Head: []string{"shape", "flop", "bytes", "flop/byte", "GFLOP/s", "peak, GFLOP/s"}}
+	calls := chart.Series{Name: "a call on one thread", Style: 1}
+	least, most := 0.5, 64.0
+	for _, k := range oneThread(f.Speed) {
+		s := f.Speed[k]
+		if s.Tier != tier || s.Bytes <= 0 {
+			continue
+		}
+		x := s.Flops / s.Bytes
+		least, most = min(least, x/2), max(most, 2*x)
+		calls.Points = append(calls.Points, chart.Point{X: x, Y: s.GFLOPs, Label: fmt.Sprintf("%s: %s GFLOP/s at %.3g flop/byte, %.0f%% of peak", s.Shape, tables.GFLOPs(s.GFLOPs), x, s.Percent)})
+		from := from(i, "speed", k)
+		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), from.num("flops", s.Flops, fmt.Sprintf("%.3g", s.Flops)), from.num("bytes", s.Bytes, fmt.Sprintf("%.3g", s.Bytes)),
+			text("%.3g", x), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1)})
+	}
+	if peak == 0 {
+		return nil, "", table{}
+	}
+	c := &chart.Chart{LogX: true, LogY: true, XLabel: "operations per byte", YLabel: "GFLOP/s"}
+	styles := []int{2, 3, 4, 5}
+	for _, b := range f.Bandwidths {
+		if b.Threads != 1 || len(styles) == 0 {
+			continue
+		}
+		ridge := peak / b.GBs
+		line := chart.Series{Name: fmt.Sprintf("%s, %.0f GB/s", b.Level, b.GBs), Style: styles[0], Line: true, Bare: true, Points: []chart.Point{{X: least, Y: least * b.GBs}, {X: ridge, Y: peak}}}
+		line.Points[1].Label = fmt.Sprintf("%s: %.1f GB/s; from %.1f flop/byte the peak is the limit", b.Level, b.GBs, ridge)
+		if ridge < least {
+			line.Points[0] = chart.Point{X: least, Y: peak}
+		}
+		c.Series, styles = append(c.Series, line), styles[1:]
+		most = max(most, 2*ridge)
+	}
+	c.Series = append(c.Series, chart.Series{Name: fmt.Sprintf("FMA peak, %.0f GFLOP/s", peak), Style: 0, Line: true, Bare: true, Points: []chart.Point{{X: least, Y: peak}, {X: most, Y: peak, Label: fmt.Sprintf("FMA peak: %.1f GFLOP/s", peak)}}}, calls)
+	return c, "A call lies below the peak of arithmetic and, if its numbers come from there, below the line of a cache or of memory. Calls that use their numbers often lie to the right.", t
+}
+
+// tiersByShape shows the share of the peak that the tiers reach.
+func tiersByShape(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "% of the FMA peak of one thread", FromZero: true}
+	t := table{Caption: "All shapes, tiers and numbers of threads. Time is the median of a call; the quartiles are of its samples", Head: []string{"shape", "input", "tier", "threads", "time", "quartiles", "samples", "GFLOP/s", "peak", "% of peak"}}
+	column := map[string]int{}
+	row := map[string]int{}
+	for k, s := range f.Speed {
+		from := from(i, "speed", k)
+		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", s.Input), text("%s", s.Tier), from.int("threads", s.Threads), from.num("ns", s.Ns, tables.Duration(s.Ns)),
+			text("%s – %s", tables.Duration(s.Q1), tables.Duration(s.Q3)), from.int("samples", s.Samples),
+			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.fixed("peak_percent", s.Percent, 1)})
+		if s.Threads != 1 {
+			continue
+		}
+		if _, ok := column[s.Tier]; !ok {
+			column[s.Tier] = len(c.Series)
+			c.Series = append(c.Series, chart.Series{Name: s.Tier, Style: len(c.Series)})
+		}
+		if _, ok := row[s.Shape]; !ok {
+			row[s.Shape] = len(c.Bars)
+			c.Bars = append(c.Bars, s.Shape)
+		}
+	}
+	if len(c.Bars) == 0 {
+		return nil, nil
+	}
+	for n := range c.Series {
+		c.Series[n].Points = make([]chart.Point, len(c.Bars))
+	}
+	for _, k := range oneThread(f.Speed) {
+		s := f.Speed[k]
+		c.Series[column[s.Tier]].Points[row[s.Shape]] = chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, s.Tier, s.Percent, tables.Duration(s.Ns))}
+	}
+	return newFigure("shapes", "Share of the peak", "Each shape on one thread of each tier. The peak is that of the widest vectors where a tier has none. Short calls spend their time on other things than arithmetic.", c, t)
+}
+
+// lengths shows the speed over the length of the sequence.
+func lengths(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{LogX: true, LogY: true, XLabel: "sequence length", YLabel: "GFLOP/s", XTicks: []float64{1, 4, 16, 64, 256, 1024, 4096}}
+	t := table{Caption: "Self-attention of 4 heads of size 64 on one thread, by sequence length", Head: []string{"length", "tier", "time", "GFLOP/s", "% of peak"}}
+	index := map[string]int{}
+	for k, s := range f.Lengths {
+		n, ok := index[s.Tier]
+		if !ok {
+			n = len(c.Series)
+			index[s.Tier] = n
+			c.Series = append(c.Series, chart.Series{Name: s.Tier, Style: n, Line: true})
+		}
+		c.Series[n].Points = append(c.Series[n].Points, chart.Point{X: float64(s.Length), Y: s.GFLOPs, Label: fmt.Sprintf("length %d, %s: %s GFLOP/s, %s", s.Length, s.Tier, tables.GFLOPs(s.GFLOPs), tables.Duration(s.Ns))})
+		from := from(i, "lengths", k)
+		t.Rows = append(t.Rows, []cell{from.int("length", s.Length), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_percent", s.Percent, 1)})
+	}
+	return newFigure("lengths", "Sequence length", "Both axes are logarithmic. The work grows with the square of the length.", c, t)
+}
+
+// scaling shows how much faster calls are on more threads.
+func scaling(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "threads", YLabel: "times as fast as one thread", FromZero: true}
+	t := table{Caption: "Tier " + f.Default() + ": how many times as fast as on one thread", Head: []string{"shape", "threads", "time", "on one thread", "speedup"}}
+	one, most := map[string]results.Speed{}, 1
+	var ticks []float64
+	for _, s := range f.Speed {
+		if s.Tier != f.Default() {
+			continue
+		}
+		if s.Threads == 1 {
+			one[s.Shape] = s
+		}
+		if most < s.Threads || ticks == nil {
+			most = max(most, s.Threads)
+			ticks = append(ticks, float64(s.Threads))
+		}
+	}
+	c.XTicks = ticks
+	index := map[string]int{}
+	for k, s := range f.Speed {
+		first, ok := one[s.Shape]
+		if !ok || s.Tier != f.Default() || s.Threads == 1 {
+			continue
+		}
+		speedup := first.Ns / s.Ns
+		from := from(i, "speed", k)
+		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), from.int("threads", s.Threads), from.num("ns", s.Ns, tables.Duration(s.Ns)), text("%s", tables.Duration(first.Ns)), text("%.2f", speedup)})
+		n, ok := index[s.Shape]
+		if !ok && len(c.Series) == chart.Styles {
+			continue // the table has all
+		}
+		if !ok {
+			n = len(c.Series)
+			index[s.Shape] = n
+			c.Series = append(c.Series, chart.Series{Name: s.Shape, Style: n, Line: true, Points: []chart.Point{{X: 1, Y: 1}}})
+		}
+		c.Series[n].Points = append(c.Series[n].Points, chart.Point{X: float64(s.Threads), Y: speedup, Label: fmt.Sprintf("%s: %.2f times as fast on %d threads", s.Shape, speedup, s.Threads)})
+	}
+	c.Series = append(c.Series, chart.Series{Name: "ideal", Dashed: true, Points: []chart.Point{{X: 0, Y: 0}, {X: float64(most), Y: float64(most)}}})
+	intro := "The dashed line is the ideal. Calls of a few microseconds run on one thread, however many are allowed."
+	for _, p := range f.WeakThreads() {
+		intro += fmt.Sprintf(" On this machine %d threads at once reach %.2f times the arithmetic of one, which is the limit of any call.", p.Threads, p.GFLOPs/f.Peak(p.Vectors, 1))
+	}
+	return newFigure("threads", "Threads", intro, c, t)
+}
+
+// decode shows the bandwidth of decoding beside that of reading.
+func decode(f *results.File, i int) (*figure, error) {
+	c, text, t := decodeChart(f, i)
+	return newFigure("decode", "Decoding", text, c, t)
+}
+
+func decodeChart(f *results.File, i int) (*chart.Chart, string, table) {
+	c := &chart.Chart{XLabel: "GB/s on one thread", FromZero: true, Series: []chart.Series{{Name: "decoding, tier " + f.Default(), Style: 0}, {Name: "only reading", Style: 4}}}
+	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}
+	for k, d := range f.Decode {
+		from := from(i, "decode", k)
+		t.Rows = append(t.Rows, []cell{text("%s", d.Level), text("%s", d.Type), text("%s", d.Tier), from.int("threads", d.Threads), from.int("keys", d.Keys), from.num("ns", d.Ns, tables.Duration(d.Ns)),
+			from.fixed("gbs", d.GBs, 1), from.fixed("read_gbs", d.Read, 1), from.fixed("read_percent", d.ReadPercent, 0), from.fixed("peak_percent", d.PeakPercent, 0), from.fixed("tokens_s", d.Tokens, 0)})
+		if d.Threads == 1 && d.Tier == f.Default() {
+			c.Bars = append(c.Bars, d.Level+" "+d.Type)
+			c.Series[0].Points = append(c.Series[0].Points, chart.Point{X: d.GBs, Label: fmt.Sprintf("%s from %s: %.1f GB/s, %.0f%% of reading, %.0f%% of the FMA peak", d.Type, d.Level, d.GBs, d.ReadPercent, d.PeakPercent)})
+			c.Series[1].Points = append(c.Series[1].Points, chart.Point{X: d.Read, Label: fmt.Sprintf("reading as much from %s: %.1f GB/s", d.Level, d.Read)})
+		}
+	}
+	if len(c.Bars) == 0 {
+		return nil, "", table{}
+	}
+	return c, "One token after the other: each key and value is read once for a few queries. Where the bar does not reach that of reading, arithmetic is the limit: narrow types need as much of it as float32.", t
+}
+
+// linear shows the share of its limit that a linear layer reaches.
+func linear(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "% of the limit, one thread", FromZero: true}
+	t := table{Caption: "Linear layers. The limit is the FMA peak or, with few rows, reading the weights", Head: []string{"rows × inputs → outputs", "weights", "tier", "threads", "time", "limit", "reached", "of", "%"}}
+	column, row := map[string]int{}, map[string]int{}
+	shape := func(l *results.Linear) string { return fmt.Sprintf("%d × %d → %d", l.Rows, l.Inputs, l.Outputs) }
+	shown := func(l *results.Linear) bool { return l.Threads == 1 && l.Tier == f.Default() }
+	for k := range f.Linear {
+		l := &f.Linear[k]
+		from := from(i, "linear", k)
+		unit := map[string]string{results.LimitPeak: "GFLOP/s", results.LimitRead: "GB/s"}[l.Limit]
+		t.Rows = append(t.Rows, []cell{text("%s", shape(l)), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
+			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.fixed("limit_percent", l.Percent, 1)})
+		if !shown(l) {
+			continue
+		}
+		if _, ok := column[l.Weights]; !ok {
+			column[l.Weights] = len(c.Series)
+			c.Series = append(c.Series, chart.Series{Name: l.Weights, Style: len(c.Series)})
+		}
+		if _, ok := row[shape(l)]; !ok {
+			row[shape(l)] = len(c.Bars)
+			c.Bars = append(c.Bars, shape(l))
+		}
+	}
+	if len(c.Bars) == 0 {
+		return nil, nil
+	}
+	for n := range c.Series {
+		c.Series[n].Points = make([]chart.Point, len(c.Bars))
+	}
+	for k := range f.Linear {
+		if l := &f.Linear[k]; shown(l) {
+			c.Series[column[l.Weights]].Points[row[shape(l)]] = chart.Point{X: l.Percent, Label: fmt.Sprintf("%s, %s: %s, %.1f%% of the limit of %s", shape(l), l.Weights, tables.Duration(l.Ns), l.Percent, l.Limit)}
+		}
+	}
+	return newFigure("linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t)
+}
+
+// options shows what options cost.
+func options(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "% more time, one thread of " + f.Default()}
+	t := table{Caption: "Time with an option beside the same call without it, one thread", Head: []string{"option", "shape", "tier", "without", "with", "cost, %"}}
+	column, row := map[string]int{}, map[string]int{}
+	for k, o := range f.Options {
+		from := from(i, "options", k)
+		t.Rows = append(t.Rows, []cell{text("%s", o.Option), text("%s: %s", o.Shape, o.Input), text("%s", o.Tier), from.num("plain_ns", o.Plain, tables.Duration(o.Plain)), from.num("with_ns", o.With, tables.Duration(o.With)), from.fixed("cost_percent", o.Cost, 1)})
+		if o.Tier != f.Default() {
+			continue
+		}
+		if _, ok := column[o.Input]; !ok {
+			column[o.Input] = len(c.Series)
+			c.Series = append(c.Series, chart.Series{Name: o.Input, Style: len(c.Series)})
+		}
+		if _, ok := row[o.Option]; !ok {
+			row[o.Option] = len(c.Bars)
+			c.Bars = append(c.Bars, o.Option)
+		}
+	}
+	if len(c.Bars) == 0 {
+		return nil, nil
+	}
+	for n := range c.Series {
+		c.Series[n].Points = make([]chart.Point, len(c.Bars))
+	}
+	for _, o := range f.Options {
+		if o.Tier == f.Default() {
+			c.Series[column[o.Input]].Points[row[o.Option]] = chart.Point{X: o.Cost, Label: fmt.Sprintf("%s: %+.1f%% (%s)", o.Option, o.Cost, o.Input)}
+		}
+	}
+	return newFigure("options", "Cost of options", "What an option adds to the time of a call. If it leaves out a part of the scores, as a causal mask does, the comparison is with the time of the other part.", c, t)
+}
+
+// accuracy shows errors beside PyTorch's.
+func accuracy(f *results.File, i int) (*figure, error) {
+	a := f.Accuracy
+	if a == nil {
+		return nil, nil
+	}
+	c := &chart.Chart{LogX: true, LogY: true, XLabel: "PyTorch's rms error", YLabel: "attn's rms error"}
+	t := table{Caption: fmt.Sprintf("Errors against float64. PyTorch %s was measured on %s", a.PyTorch, a.CPU), Head: []string{"of", "case", "max", "rms", "PyTorch's max", "rms"}}
+	index, least, most := map[string]int{}, math.Inf(1), 0.0
+	for k, e := range a.Cases {
+		n, ok := index[e.Kind]
+		if !ok {
+			n = len(c.Series)
+			index[e.Kind] = n
+			c.Series = append(c.Series, chart.Series{Name: e.Kind, Style: n})
+		}
+		c.Series[n].Points = append(c.Series[n].Points, chart.Point{X: e.PyTorch.RMS, Y: e.Error.RMS, Label: fmt.Sprintf("%s, %s: rms %s, PyTorch's %s", e.Kind, e.Case, tables.Error(e.Error.RMS), tables.Error(e.PyTorch.RMS))})
+		least, most = min(least, e.PyTorch.RMS), max(most, e.PyTorch.RMS)
+		from := from(i, "accuracy.cases", k)
+		t.Rows = append(t.Rows, []cell{text("%s", e.Kind), text("%s", e.Case), from.num("error.max", e.Error.Max, tables.Error(e.Error.Max)), from.num("error.rms", e.Error.RMS, tables.Error(e.Error.RMS)),
+			from.num("pytorch.max", e.PyTorch.Max, tables.Error(e.PyTorch.Max)), from.num("pytorch.rms", e.PyTorch.RMS, tables.Error(e.PyTorch.RMS))})
+	}
+	c.Series = append(c.Series, chart.Series{Name: "equal errors", Dashed: true, Points: []chart.Point{{X: least, Y: least}, {X: most, Y: most}}})
+	return newFigure("accuracy", "Errors against float64", "Points below the dashed line have a smaller error than PyTorch on the same numbers. These errors are the same on every CPU, because the bits are.", c, t)
+}
+
+// peers shows other programs beside attn.
+func peers(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "times as long as attn", FromZero: true}
+	t := table{Caption: "Time of a call beside attn's on as many threads", Head: []string{"program", "shape", "threads", "time", "attn's", "times as long"}}
+	own := func(p *results.Peer) *results.Speed {
+		for k := range f.Speed {
+			s := &f.Speed[k]
+			if s.Tier == f.Default() && s.Threads == p.Threads && (s.Shape == p.Shape || s.Alias == p.Shape) {
+				return s
+			}
+		}
+		return nil
+	}
+	column, row := map[string]int{}, map[string]int{}
+	for k := range f.Peers {
+		p := &f.Peers[k]
+		s := own(p)
+		if s == nil || p.Ns <= 0 {
+			continue
+		}
+		from := from(i, "peers", k)
+		t.Rows = append(t.Rows, []cell{text("%s", p.Program), text("%s", s.Shape), from.int("threads", p.Threads), from.num("ns", p.Ns, tables.Duration(p.Ns)), text("%s", tables.Duration(s.Ns)), text("%.2f", p.Ns/s.Ns)})
+		if _, ok := column[p.Program]; !ok {
+			column[p.Program] = len(c.Series)
+			c.Series = append(c.Series, chart.Series{Name: p.Program, Style: len(c.Series)})
+		}
+		if name := fmt.Sprintf("%s, threads=%d", s.Shape, p.Threads); row[name] == 0 {
+			c.Bars = append(c.Bars, name)
+			row[name] = len(c.Bars)
+		}
+	}
+	if len(c.Bars) == 0 {
+		return nil, nil
+	}
+	for n := range c.Series {
+		c.Series[n].Points = make([]chart.Point, len(c.Bars))
+	}
+	for k := range f.Peers {
+		p := &f.Peers[k]
+		if s := own(p); s != nil && p.Ns > 0 {
+			name := fmt.Sprintf("%s, threads=%d", s.Shape, p.Threads)
+			c.Series[column[p.Program]].Points[row[name]-1] = chart.Point{X: p.Ns / s.Ns, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, name, tables.Duration(p.Ns), p.Ns/s.Ns)}
+		}
+	}
+	return newFigure("peers", "Other programs", "The same calls in other programs: how many times as long they take.", c, t)
+}
+
+// together compares the default tiers of several machines.
+func together(files []*results.File) (*figure, error) {
+	c := &chart.Chart{XLabel: "% of the FMA peak of one thread", FromZero: true}
+	t := table{Caption: "The default tier of each machine on one thread", Head: []string{"shape", "machine", "tier", "time", "GFLOP/s", "% of peak"}}
+	row := map[string]int{}
+	for _, f := range files {
+		for _, k := range oneThread(f.Speed) {
+			if s := f.Speed[k]; s.Tier == f.Default() && row[s.Shape] == 0 {
+				c.Bars = append(c.Bars, s.Shape)
+				row[s.Shape] = len(c.Bars)
+			}
+		}
+	}
+	for i, f := range files {
+		series := chart.Series{Name: name(files, i) + ", " + f.Default(), Style: i, Points: make([]chart.Point, len(c.Bars))}
+		for _, k := range oneThread(f.Speed) {
+			s := f.Speed[k]
+			if s.Tier != f.Default() {
+				continue
+			}
+			series.Points[row[s.Shape]-1] = chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, series.Name, s.Percent, tables.Duration(s.Ns))}
+			from := from(i, "speed", k)
+			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_percent", s.Percent, 1)})
+		}
+		c.Series = append(c.Series, series)
+	}
+	if len(c.Bars) == 0 {
+		return nil, nil
+	}
+	return newFigure("machines", "All machines", "Shares of the peak depend much less on the machine than times do.", c, t)
+}

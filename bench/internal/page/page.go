@@ -1,0 +1,140 @@
+package page
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/attn-go/attn/bench/internal/report"
+	"github.com/attn-go/attn/bench/internal/results"
+	tables "github.com/attn-go/attn/bench/internal/table"
+)
+
+//go:embed page.html
+var htmlText string
+
+//go:embed page.css
+var style string
+
+//go:embed page.js
+var script string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style":  func() template.CSS { return template.CSS(style) },
+	"script": func() template.JS { return template.JS(script) },
+}).Parse(htmlText))
+
+// Write draws the page of one or several files, which must be of one contract.
+func Write(w io.Writer, files []*results.File) error {
+	m := model{Title: "attn on " + name(files, 0), Agreement: results.Agree(files), Hashes: hashes(files)}
+	if len(files) > 1 {
+		m.Title = fmt.Sprintf("attn on %d machines", len(files))
+		f, err := together(files)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			m.Together = append(m.Together, *f)
+		}
+	}
+	for i, f := range files {
+		x, err := newMachine(files, f, i)
+		if err != nil {
+			return err
+		}
+		m.Machines = append(m.Machines, x)
+	}
+	var b bytes.Buffer // nothing is written if the template fails
+	if err := page.Execute(&b, m); err != nil {
+		return err
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+func newMachine(files []*results.File, f *results.File, i int) (machine, error) {
+	m := machine{ID: fmt.Sprintf("m%d", i), Name: name(files, i), Detail: detail(f), Note: f.Note, Cards: cards(f), Tables: furtherTables(f, i), Open: i == 0}
+	for _, p := range f.WeakThreads() {
+		m.Warnings = append(m.Warnings, report.Weak(f, p)+".")
+	}
+	if s := f.Machine.StealPercent; s != nil && *s >= 1 {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("Other virtual machines took %.1f%% of the CPU time.", *s))
+	}
+	m.Warnings = append(m.Warnings, f.Failures()...)
+	for _, draw := range drawers {
+		x, err := draw(f, i)
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		if x != nil {
+			x.ID = m.ID + "-" + x.ID
+			m.Figures = append(m.Figures, *x)
+		}
+	}
+	var raw bytes.Buffer
+	err := f.Write(&raw)
+	m.Raw = raw.String()
+	return m, err
+}
+
+// detail returns in a line what was measured on.
+func detail(f *results.File) string {
+	m, b := &f.Machine, &f.Build
+	parts := []string{fmt.Sprintf("%d CPUs used of %d", m.GOMAXPROCS, max(m.CPUs, m.HWThreads))}
+	if m.L3 > 0 {
+		parts = append(parts, fmt.Sprintf("L1 %d KiB, L2 %d KiB, L3 %d MiB", m.L1D>>10, m.L2>>10, m.L3>>20))
+	}
+	if m.Hypervisor {
+		parts = append(parts, "virtual machine")
+	}
+	if m.Governor != "" {
+		parts = append(parts, "governor "+m.Governor)
+	}
+	parts = append(parts, b.GOOS+"/"+b.GOARCH, b.Go, fmt.Sprintf("contract %d", f.Contract))
+	if b.Commit != "" {
+		commit := b.Commit[:min(12, len(b.Commit))]
+		if b.Modified {
+			commit += " modified"
+		}
+		parts = append(parts, "commit "+commit)
+	}
+	if len(f.Date) >= 10 {
+		parts = append(parts, f.Date[:10])
+	}
+	if f.Quick {
+		parts = append(parts, "a quick run")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// cards are the figures of the verdict.
+func cards(f *results.File) []card {
+	v := f.Verdict()
+	all := []card{{"tier", v.Tier, "", "chosen on this CPU"}}
+	if p := v.Prefill; p != nil {
+		c := card{"prefill", fmt.Sprintf("%.0f", p.Percent), "% of FMA peak", fmt.Sprintf("%s of %s GFLOP/s on one thread", tables.GFLOPs(p.GFLOPs), tables.GFLOPs(p.Peak))}
+		if t := v.PrefillThreads; t != nil {
+			c.Detail += fmt.Sprintf("; %.0f%% of %s on %d", t.Percent, tables.GFLOPs(t.Peak), t.Threads)
+		}
+		all = append(all, c)
+	}
+	if v.DecodeThreads > 0 {
+		threads := "one thread"
+		if v.DecodeThreads > 1 {
+			threads = fmt.Sprintf("%d threads", v.DecodeThreads)
+		}
+		all = append(all, card{"decode", fmt.Sprintf("%.0f", v.DecodePercent), "% of reading", fmt.Sprintf("%.1f of %.1f GB/s on %s", v.DecodeGBs, v.DecodeRead, threads)})
+	}
+	a := results.Agree([]*results.File{f})
+	bits := card{"bits", "same", "", a.Short}
+	if !a.Agree {
+		bits.Value = "not shown"
+		if len(a.Names)+len(f.Failures()) > 0 {
+			bits.Value = "DIFFER"
+		}
+	}
+	return append(all, bits)
+}

@@ -1,0 +1,374 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/results"
+	"golang.org/x/net/html"
+)
+
+// hostile is a name that would do harm if it were not escaped.
+const hostile = `EPYC <script>document.title="broken"</script><img src=x onerror=document.title="broken"> & "7" ` + "`${1}`"
+
+// example returns a file with some rows of everything. Its numbers depend on the seed.
+func example(seed float64) *results.File {
+	x := func(v float64) float64 { return v * (1 + seed/7) }
+	t := func(ns float64) results.Timing {
+		return results.Timing{Ns: x(ns), Q1: x(ns) * 0.9, Q3: x(ns) * 1.1, Samples: 12}
+	}
+	speed := func(shape, alias, tier string, threads, length int, ns float64) results.Speed {
+		return results.Speed{Shape: shape, Alias: alias, Input: "input of " + shape, Length: length, Tier: tier, Threads: threads, Timing: t(ns), Calls: 3,
+			Flops: 1e6, Bytes: 1e4, GFLOPs: 1e6 / x(ns), Peak: 100, Percent: 1e6 / x(ns), SHA256: strings.Repeat("ab", 32)}
+	}
+	steal := 3.5
+	return &results.File{Format: results.Format, Schema: results.Schema, Contract: 2, Date: "2026-01-02T03:04:05Z", Note: "a note " + hostile,
+		Build:      results.Build{Go: "go1.26.0", GOOS: "linux", GOARCH: "amd64", Commit: "0123456789abcdef"},
+		Machine:    results.Machine{CPU: hostile, CPUs: 2, GOMAXPROCS: 2, L1D: 32 << 10, L2: 1 << 20, L3: 32 << 20, StealPercent: &steal},
+		Tiers:      []results.Tier{{Name: "avx2", Runs: true, Default: true}, {Name: "generic", Runs: true}},
+		Peaks:      []results.Peak{{Vectors: "avx2", Threads: 1, GFLOPs: x(100)}, {Vectors: "avx2", Threads: 2, GFLOPs: x(120)}},
+		Bandwidths: []results.Bandwidth{{Level: "L1", Threads: 1, GBs: x(150)}, {Level: "memory", Threads: 1, GBs: x(12)}},
+		Checks: []results.Check{{Name: "layer1", Input: hostile, Hashes: []results.Hash{{Tier: "avx2", Threads: 1, SHA256: strings.Repeat("cd", 32)}, {Tier: "generic", Threads: 1, SHA256: strings.Repeat("cd", 32)}},
+			Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 1.5e-7}}},
+		Errors:    []results.ShapeError{{Shape: "prefill", Rows: 16, Of: 32, Error: results.Error{Max: x(3e-7), RMS: x(3e-8)}}},
+		Speed:     []results.Speed{speed("prefill", "A", "avx2", 1, 1024, 12345.678901), speed("prefill", "A", "avx2", 2, 1024, 7000), speed("decode", "C", "avx2", 1, 1, 50000), speed("decode", "C", "generic", 1, 1, 900000)},
+		Lengths:   []results.Speed{speed("length-1-d64", "", "avx2", 1, 1, 1e5), speed("length-2-d64", "", "avx2", 1, 2, 5e4)},
+		Options:   []results.Option{{Shape: "E", Input: "big", Option: "causal", Tier: "avx2", Plain: x(10), With: x(6), Share: 0.5, Cost: 20}, {Shape: "A", Input: "small", Option: "ALiBi", Tier: "avx2", Plain: 10, With: 9, Cost: -3.25}},
+		Linear:    []results.Linear{{Rows: 128, Inputs: 768, Outputs: 768, Weights: "Q8_0", Tier: "avx2", Threads: 1, Timing: t(1e6), Limit: results.LimitPeak, Rate: 88, LimitRate: 99, Percent: 88.9}},
+		MultiHead: []results.Module{{Batch: 1, Tokens: 2, Width: 3, Heads: 4, Tier: "avx2", Threads: 1, Timing: t(5), GFLOPs: 5, Peak: 10, Percent: 50}},
+		Additive:  []results.Additive{{Batch: 1, Queries: 2, Keys: 3, Hidden: 4, Values: 5, Tier: "avx2", Threads: 1, Timing: t(6), Tanh: 0.7, Alone: 0.5, Percent: 70}},
+		Norms:     []results.Norm{{Tokens: 1, Width: 2, Norm: "RMS", Tier: "avx2", Threads: 1, Timing: t(7), Element: 0.2, Copy: 0.1}},
+		Decode:    []results.Decode{{Level: "memory", KVHeads: 8, Keys: 4096, Size: 128, Group: 4, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 9, Read: 12, ReadPercent: 75, PeakPercent: 20, Tokens: 1000}},
+		Queries:   []results.Queries{{Keys: 100, Queries: 2, Rows: 8, Tier: "avx2", Ns: x(8), Percent: 70}},
+		Ragged:    []results.Ragged{{Level: "L3", Bytes: 1e6, Type: "float32", Tier: "avx2", One: x(9), Threads: 2, Speedup: 1.8, Reading: 1.9}},
+		Accuracy:  &results.Accuracy{PyTorch: "2", CPU: "x", Tier: "avx2", Rows: 128, Cases: []results.AccuracyCase{{Kind: "norm", Case: "RMSNorm 384", Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 3e-7}}}},
+		Pages:     []results.Pages{{Shape: "decode", Type: "float32", Layout: "HND", Tier: "avx2", Contiguous: x(10), Sizes: []int{256, 64}, Cost: []float64{1.25, 2.5}}},
+		Growth:    []results.Growth{{AtOnce: 1, PageSize: 16, Layout: "HND", Copy: 1, Scatter: 2, Types: []string{"float32"}, Ns: []float64{x(3)}}},
+		Peers:     []results.Peer{{Program: "PyTorch 2", Shape: "A", Threads: 1, Ns: x(15000)}, {Program: "PyTorch 2", Shape: "unknown", Threads: 1, Ns: 1}},
+	}
+}
+
+func render(t *testing.T, files ...*results.File) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := Write(&b, files); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// walk calls f for all elements.
+func walk(n *html.Node, f func(n *html.Node)) {
+	if n.Type == html.ElementNode {
+		f(n)
+	}
+	for c := range n.ChildNodes() {
+		walk(c, f)
+	}
+}
+
+func attribute(n *html.Node, key string) (string, bool) {
+	i := slices.IndexFunc(n.Attr, func(a html.Attribute) bool { return a.Key == key })
+	if i < 0 {
+		return "", false
+	}
+	return n.Attr[i].Val, true
+}
+
+// textOf returns the text in an element.
+func textOf(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return n.Data
+	}
+	var s string
+	for c := range n.ChildNodes() {
+		s += textOf(c)
+	}
+	return s
+}
+
+// lookUp finds the number at a place such as 0.speed.3.ns in files that were read as JSON.
+func lookUp(files []any, key string) (float64, error) {
+	at := any(files)
+	for _, step := range strings.Split(key, ".") {
+		switch x := at.(type) {
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(x) {
+				return 0, fmt.Errorf("%s: no element %s", key, step)
+			}
+			at = x[i]
+		case map[string]any:
+			at = x[step]
+		default:
+			return 0, fmt.Errorf("%s: no field %s", key, step)
+		}
+	}
+	v, ok := at.(float64)
+	if !ok {
+		return 0, fmt.Errorf("%s is %v", key, at)
+	}
+	return v, nil
+}
+
+// checkValues compares all numbers in the page with those of the files, and returns how many
+// there are.
+func checkValues(t *testing.T, page string, files ...*results.File) (n int) {
+	t.Helper()
+	var raw []any
+	for _, f := range files {
+		var b bytes.Buffer
+		var x any
+		if err := f.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b.Bytes(), &x); err != nil {
+			t.Fatal(err)
+		}
+		raw = append(raw, x)
+	}
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	walk(root, func(e *html.Node) {
+		if e.Data != "data" {
+			return
+		}
+		n++
+		key, _ := attribute(e, "data-key")
+		value, _ := attribute(e, "value")
+		got, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+		if want, err := lookUp(raw, key); err != nil || got != want {
+			t.Errorf("%s is %v in the page, %v in the file (%v)", key, got, want, err)
+		}
+		if shown := textOf(e); shown == "" || strings.Contains(shown, "NaN") {
+			t.Errorf("%s is shown as %q", key, shown)
+		}
+	})
+	return n
+}
+
+// Every number of the page is that of the file, and the raw file is in the page as well.
+func TestValues(t *testing.T) {
+	files := []*results.File{example(0), example(1), example(2)}
+	if n := checkValues(t, render(t, files[0]), files[0]); n < 100 {
+		t.Errorf("only %d numbers", n)
+	}
+	page := render(t, files...)
+	checkValues(t, page, files...)
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	walk(root, func(e *html.Node) {
+		if e.Data != "pre" {
+			return
+		}
+		if _, err := results.Parse("pre", []byte(textOf(e))); err != nil {
+			t.Error(err)
+		}
+		i++
+	})
+	if i != 3 {
+		t.Errorf("%d raw files, want 3", i)
+	}
+}
+
+// The page has no elements from texts of the files, and loads nothing.
+func TestEscapes(t *testing.T) {
+	page := render(t, example(0), example(1))
+	root, err := html.Parse(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, named := 0, 0
+	walk(root, func(e *html.Node) {
+		switch e.Data {
+		case "script":
+			scripts++
+		case "img", "iframe", "object", "embed", "a":
+			t.Errorf("there is an element %s", e.Data)
+		case "h2":
+			if strings.Contains(textOf(e), hostile) {
+				named++
+			}
+		}
+		for _, a := range e.Attr {
+			if a.Key == "src" || strings.HasPrefix(a.Key, "on") || a.Key == "href" && a.Val != "data:," {
+				t.Errorf("%s has %s=%q", e.Data, a.Key, a.Val)
+			}
+		}
+	})
+	if scripts != 1 || named != 4 {
+		t.Errorf("%d scripts, want 1; %d headings with the name of the CPU, want 4", scripts, named)
+	}
+	for _, no := range []string{"@import", "url(", "fetch("} {
+		if strings.Contains(page, no) {
+			t.Errorf("the page has %q", no)
+		}
+	}
+}
+
+// Each chart has a heading, a legend if it is drawn in several styles, and a table.
+func TestAccessible(t *testing.T) {
+	root, err := html.Parse(strings.NewReader(render(t, example(0))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, figures := map[string]bool{}, 0
+	walk(root, func(e *html.Node) {
+		if id, ok := attribute(e, "id"); ok {
+			if ids[id] {
+				t.Errorf("id %s is there twice", id)
+			}
+			ids[id] = true
+		}
+	})
+	walk(root, func(e *html.Node) {
+		if by, ok := attribute(e, "aria-labelledby"); ok && !ids[by] {
+			t.Errorf("%s is labelled by %s, which is not there", e.Data, by)
+		}
+		class, _ := attribute(e, "class")
+		if class != "figure" {
+			return
+		}
+		figures++
+		count := map[string]int{}
+		walk(e, func(e *html.Node) { count[e.Data]++ })
+		if count["table"] != 1 || count["th"] == 0 || count["svg"] != 2 || count["figcaption"] != 1 {
+			t.Errorf("a figure has %v", count)
+		}
+	})
+	if figures != 9 {
+		t.Errorf("%d figures, want 9", figures)
+	}
+}
+
+// A file with nothing but what every file has gives a page, too, and so does one of a failed run.
+func TestFewResults(t *testing.T) {
+	f := &results.File{Format: results.Format, Schema: 1, Contract: 2, Machine: results.Machine{CPU: "x"}, Tiers: []results.Tier{{Name: "generic", Runs: true}}}
+	if page := render(t, f); !strings.Contains(page, "not compared") {
+		t.Error("the page does not say that no bits were compared")
+	}
+	f = example(0)
+	f.Checks[0].Failures = []string{"layer1: avx2 differs"}
+	f.Speed = f.Speed[:1]
+	f.Speed[0].GFLOPs, f.Speed[0].Bytes = 0, 0
+	if page := render(t, f); !strings.Contains(page, "DIFFER") || !strings.Contains(page, "layer1: avx2 differs") {
+		t.Error("the page does not show the failure")
+	}
+}
+
+// In a real browser the page has the same values, writes no error to the console, and sets no
+// other title.
+func TestBrowser(t *testing.T) {
+	var browser string
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("NOT RUN: the page in a browser, because chromium is not installed (apt-get install chromium)")
+	}
+	files := []*results.File{example(0), example(1), example(2)}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "page.html")
+	page := render(t, files...)
+	if len(page) > 3<<20 {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []string{"1280", "500"} {
+		cmd := exec.CommandContext(t.Context(), browser, "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir="+filepath.Join(dir, width),
+			"--window-size="+width+",900", "--enable-logging=stderr", "--v=0", "--dump-dom", "file://"+path)
+		cmd.WaitDelay = 10 * time.Second
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		dom, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &stderr)
+		}
+		for l := range strings.Lines(stderr.String()) {
+			if strings.Contains(l, ":CONSOLE") {
+				t.Errorf("the browser's console says %s", l)
+			}
+		}
+		if n := checkValues(t, string(dom), files...); n < 300 {
+			t.Errorf("only %d numbers", n)
+		}
+		if strings.Contains(string(dom), "<title>broken") {
+			t.Error("a name of a CPU was executed")
+		}
+		if !strings.Contains(string(dom), `class="sortable`) && !strings.Contains(string(dom), `sortable"`) {
+			t.Error("the script did not run")
+		}
+	}
+}
+
+func TestWriteCharts(t *testing.T) {
+	dir := t.TempDir()
+	if err := WriteCharts(dir, []*results.File{example(0)}); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := filepath.Glob(filepath.Join(dir, "*.svg")); err != nil || len(files) != 4 {
+		t.Errorf("%q, %v", files, err)
+	}
+	if err := WriteCharts(t.TempDir(), []*results.File{{}}); err == nil {
+		t.Error("charts of nothing")
+	}
+}
+
+// The charts in README.md are those of the file that the Makefile names.
+func TestReadmeCharts(t *testing.T) {
+	f, err := results.Read("../../results/amd-epyc-milan.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := WriteCharts(dir, []*results.File{f}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"roofline-light.svg", "roofline-dark.svg", "decode-light.svg", "decode-dark.svg"} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join("../../../docs", name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("docs/%s is not what the file gives (%v): run make report", name, err)
+		}
+	}
+}
+
+// All files in bench/results can be read, and computed the same bits.
+func TestCommittedResults(t *testing.T) {
+	paths, err := filepath.Glob("../../results/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatal("no files", err)
+	}
+	files, err := results.ReadAll(paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := results.Agree(files); !a.Agree {
+		t.Error(a.Line)
+	}
+	checkValues(t, render(t, files...), files...)
+}

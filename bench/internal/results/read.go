@@ -1,0 +1,144 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// ErrDamaged is in the chain of errors about files that are cut off or not of this form.
+var ErrDamaged = errors.New("not a whole results file of the bench command")
+
+// A SchemaError says that a file is of a schema that this version does not read.
+type SchemaError struct {
+	Path   string
+	Schema int
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("%s: schema %d, want 1 to %d: a newer version of the bench command wrote it; update this one", e.Path, e.Schema, Schema)
+}
+
+// A ContractError says that files are of different versions of the numeric contract, so that
+// their bits and speeds cannot be compared.
+type ContractError struct {
+	Path, Other        string
+	Contract, OtherOne int
+}
+
+func (e *ContractError) Error() string {
+	return fmt.Sprintf("%s is of contract %d, %s of contract %d: want files of one contract; measure anew", e.Path, e.Contract, e.Other, e.OtherOne)
+}
+
+// Read reads a file.
+func Read(path string) (*File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Parse reads the content of a file. The path is for error messages.
+func Parse(path string, data []byte) (*File, error) {
+	var head struct {
+		Format string `json:"format"`
+		Schema int    `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return nil, damaged(path, data, err)
+	}
+	switch {
+	case head.Format != Format:
+		return nil, fmt.Errorf("%s: format %q, want %q: %w", path, head.Format, Format, ErrDamaged)
+	case head.Schema < 1:
+		return nil, fmt.Errorf("%s: schema %d, want 1 to %d: %w", path, head.Schema, Schema, ErrDamaged)
+	case head.Schema > Schema:
+		return nil, &SchemaError{path, head.Schema}
+	}
+	f := new(File)
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, damaged(path, data, err)
+	}
+	return f, f.validate(path)
+}
+
+// damaged describes an error of package json.
+func damaged(path string, data []byte, err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset >= int64(len(data)) {
+		return fmt.Errorf("%s: ends after %d bytes, in the middle: %w", path, len(data), ErrDamaged)
+	}
+	return fmt.Errorf("%s: %v: %w", path, err, ErrDamaged)
+}
+
+// validate checks what the readers of a File rely on.
+func (f *File) validate(path string) error {
+	if f.Contract < 1 || f.Machine.CPU == "" || len(f.Tiers) == 0 {
+		return fmt.Errorf("%s: contract %d, CPU %q, %d tiers: %w", path, f.Contract, f.Machine.CPU, len(f.Tiers), ErrDamaged)
+	}
+	for _, rows := range [][]Speed{f.Speed, f.Lengths} {
+		for i, s := range rows {
+			if !(s.Ns > 0) || s.Threads < 1 {
+				return fmt.Errorf("%s: speed %d (%s) has %g ns on %d threads: %w", path, i, s.Shape, s.Ns, s.Threads, ErrDamaged)
+			}
+		}
+	}
+	for i, p := range f.Pages {
+		if len(p.Sizes) != len(p.Cost) {
+			return fmt.Errorf("%s: pages %d has %d sizes, but %d costs: %w", path, i, len(p.Sizes), len(p.Cost), ErrDamaged)
+		}
+	}
+	for i, g := range f.Growth {
+		if len(g.Types) != len(g.Ns) {
+			return fmt.Errorf("%s: growth %d has %d types, but %d times: %w", path, i, len(g.Types), len(g.Ns), ErrDamaged)
+		}
+	}
+	return nil
+}
+
+// ReadAll reads files that are to be laid side by side. They must be of one contract.
+func ReadAll(paths []string) ([]*File, error) {
+	var all []*File
+	for i, path := range paths {
+		f, err := Read(path)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && f.Contract != all[0].Contract {
+			return nil, &ContractError{path, paths[0], f.Contract, all[0].Contract}
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// Write writes the file as indented JSON.
+func (f *File) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	e.SetEscapeHTML(false)
+	return e.Encode(f)
+}
+
+// WriteFile writes the file to a path, or to standard output if that is "-". An interrupt
+// leaves no half of a file behind.
+func (f *File) WriteFile(path string) error {
+	if path == "-" {
+		return f.Write(os.Stdout)
+	}
+	out, err := os.Create(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Write(out), out.Close())
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		os.Remove(path + ".tmp")
+	}
+	return err
+}

@@ -1,0 +1,235 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// fill sets all fields of a value to something other than zero.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), n)
+		fill(v.Index(1), n)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.String:
+		v.SetString(fmt.Sprintf("<é&\"%d>", *n))
+	case reflect.Int:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 1.0/3)
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		panic("unknown kind " + v.Kind().String())
+	}
+}
+
+// full returns a file with all fields set.
+func full() *File {
+	f := new(File)
+	n := 0
+	fill(reflect.ValueOf(f).Elem(), &n)
+	f.Format, f.Schema, f.Contract = Format, Schema, 2
+	return f
+}
+
+// A file that is written and read again is the same.
+func TestRoundTrip(t *testing.T) {
+	want := full()
+	path := filepath.Join(t.TempDir(), "x.json")
+	if err := want.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant\n%+v", got, want)
+	}
+	if left, err := filepath.Glob(path + "*"); err != nil || len(left) != 1 {
+		t.Errorf("%q are left, %v", left, err)
+	}
+}
+
+// names collects the JSON names and types of a struct's fields.
+func names(b *strings.Builder, t reflect.Type, indent string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			names(b, f.Type, indent)
+			continue
+		}
+		e := f.Type
+		for e.Kind() == reflect.Slice || e.Kind() == reflect.Pointer {
+			e = e.Elem()
+		}
+		fmt.Fprintf(b, "%s%s %v\n", indent, name, f.Type)
+		if e.Kind() == reflect.Struct {
+			names(b, e, indent+"  ")
+		}
+	}
+}
+
+// The form is that of testdata/schema1.txt. If this fails because a field was added, write the
+// file anew with UPDATE=1; if a field has gone or changed, increment Schema as well.
+func TestSchema(t *testing.T) {
+	var b strings.Builder
+	names(&b, reflect.TypeFor[File](), "")
+	path := fmt.Sprintf("testdata/schema%d.txt", Schema)
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || b.String() != string(want) {
+		t.Errorf("the schema is not that of %s (%v):\n%s", path, err, &b)
+	}
+}
+
+// Every field says in a comment what it is, and in its tag how it is called.
+func TestFieldsAreNamed(t *testing.T) {
+	var b strings.Builder
+	names(&b, reflect.TypeFor[File](), "")
+	for l := range strings.Lines(b.String()) {
+		name, _, _ := strings.Cut(strings.TrimSpace(l), " ")
+		if name == "" || name != strings.ToLower(name) {
+			t.Errorf("a field has the name %q in %q", name, l)
+		}
+	}
+}
+
+// write returns the bytes of a file.
+func write(t *testing.T, f *File) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A file that is cut off anywhere gives an error that names it.
+func TestTruncated(t *testing.T) {
+	whole := write(t, full())
+	for _, n := range []int{0, 1, 100, len(whole) / 2, len(whole) - 3} {
+		_, err := Parse("cut.json", whole[:n])
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "cut.json: ends after") {
+			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		`[]`:                                 "x.json",
+		`{"format": "other"}`:                `format "other", want "attn-bench"`,
+		`{"format": 3}`:                      "x.json",
+		`{"format":"attn-bench"}`:            "schema 0, want 1",
+		`{"format":"attn-bench","schema":1}`: "contract 0",
+		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"speed":[{"threads":1}]}`:          "speed 0",
+		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"pages":[{"page_sizes":[1]}]}`:     "pages 0",
+		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"growth":[{"types":["float32"]}]}`: "growth 0",
+	} {
+		_, err := Parse("x.json", []byte(text))
+		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A newer schema is refused by its number, whatever else it has.
+func TestNewerSchema(t *testing.T) {
+	_, err := Parse("new.json", []byte(`{"format":"attn-bench","schema":99,"speed":"elsewhere"}`))
+	var schema *SchemaError
+	if !errors.As(err, &schema) || schema.Schema != 99 || !strings.Contains(err.Error(), "new.json: schema 99, want 1 to 1") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestContractsDiffer(t *testing.T) {
+	dir := t.TempDir()
+	a, b := full(), full()
+	b.Contract = 3
+	pa, pb := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := errors.Join(a.WriteFile(pa), b.WriteFile(pb)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := ReadAll([]string{pa, pb})
+	var contract *ContractError
+	if !errors.As(err, &contract) || contract.Contract != 3 || contract.OtherOne != 2 {
+		t.Errorf("%v", err)
+	}
+	if all, err := ReadAll([]string{pa, pa}); err != nil || len(all) != 2 {
+		t.Errorf("%d files, %v", len(all), err)
+	}
+}
+
+// hashed returns a file with one output.
+func hashed(name string, hashes ...string) *File {
+	f := &File{}
+	for _, h := range hashes {
+		f.Speed = append(f.Speed, Speed{Shape: name, SHA256: h})
+	}
+	return f
+}
+
+func TestAgree(t *testing.T) {
+	a, b := hashed("A", "1", "1"), hashed("A", "2")
+	for _, c := range []struct {
+		files []*File
+		agree bool
+		line  string
+	}{
+		{[]*File{a}, true, "All tiers and numbers of threads of this machine agree: the same bits in 1 outputs, computed 2 times."},
+		{[]*File{a, a, a}, true, "All 3 machines agree"},
+		{[]*File{a, a, b}, false, "The bits DIFFER in 1 of 1 outputs: A."},
+		{[]*File{hashed("A", "1", "2")}, false, "The bits DIFFER"},
+		{[]*File{a, a, hashed("B", "1")}, false, "The bits of 1 of 3 machines were not compared"},
+		{[]*File{hashed("A")}, false, "The bits of 1 of 1 machines were not compared"},
+		{[]*File{{Checks: []Check{{Name: "x", Hashes: []Hash{{SHA256: "1"}}, Failures: []string{"y"}}}}}, false, "The bits DIFFER: 1 checks failed."},
+	} {
+		if got := Agree(c.files); got.Agree != c.agree || !strings.HasPrefix(got.Line, c.line) {
+			t.Errorf("%+v, want %q", got, c.line)
+		}
+	}
+}
+
+func TestWeakThreads(t *testing.T) {
+	f := &File{Peaks: []Peak{{"avx2", 1, 100}, {"avx2", 2, 140}, {"avx2", 4, 320}}}
+	if weak := f.WeakThreads(); len(weak) != 1 || weak[0].Threads != 2 {
+		t.Errorf("%+v", weak)
+	}
+}
+
+func TestVerdict(t *testing.T) {
+	f := &File{Tiers: []Tier{{Name: "avx2", Default: true}}, Machine: Machine{L3: 100},
+		Speed: []Speed{{Shape: "p", Tier: "avx2", Threads: 1, Flops: 9}, {Shape: "p", Tier: "avx2", Threads: 2, Flops: 9}, {Shape: "q", Tier: "avx2", Threads: 1, Flops: 8},
+			{Shape: "p", Tier: "generic", Threads: 1, Flops: 9}, {Shape: "c", Alias: "C", Tier: "avx2", Threads: 2, Flops: 1, Bytes: 200, Timing: Timing{Ns: 20}}},
+		Bandwidths: []Bandwidth{{"L3", 1, 2, 50}, {"memory", 1, 2, 40}}}
+	v := f.Verdict()
+	if v.Prefill != &f.Speed[0] || v.PrefillThreads != &f.Speed[1] || v.DecodePercent != 25 || v.DecodeThreads != 2 {
+		t.Errorf("%+v", v)
+	}
+	f.Decode = []Decode{{Level: "memory", Type: "float32", Tier: "avx2", Threads: 1, ReadPercent: 77}}
+	if v := f.Verdict(); v.DecodePercent != 77 {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,249 @@
+package results
+
+import "github.com/attn-go/attn/bench/internal/stats"
+
+// A Timing is the time of a call.
+type Timing struct {
+	Ns      float64 `json:"ns"`      // median
+	Q1      float64 `json:"q1_ns"`   // a quarter of the samples is faster
+	Q3      float64 `json:"q3_ns"`   // a quarter of the samples is slower
+	Samples int     `json:"samples"` // each is a call, or the average of several short ones
+}
+
+// NewTiming sums up samples in nanoseconds.
+func NewTiming(ns []float64) Timing {
+	return Timing{stats.Median(ns), stats.Quantile(ns, 0.25), stats.Quantile(ns, 0.75), len(ns)}
+}
+
+// Spread returns the interquartile range, relative to the median.
+func (t Timing) Spread() float64 {
+	if t.Ns == 0 {
+		return 0
+	}
+	return (t.Q3 - t.Q1) / t.Ns
+}
+
+// An Error is a distance from float64. In place of an infinite one, which JSON does not have,
+// there is the largest float64.
+type Error struct {
+	Max float64 `json:"max"`
+	RMS float64 `json:"rms"`
+}
+
+// A Check compares the bits of all tiers on activations of trained models.
+type Check struct {
+	Name     string   `json:"name"`
+	Input    string   `json:"input"`              // in a few words
+	Contract string   `json:"contract,omitempty"` // SHA-256 of the output by the contract, if known
+	Hashes   []Hash   `json:"hashes"`
+	Error    Error    `json:"error"`   // against float64
+	PyTorch  Error    `json:"pytorch"` // PyTorch's on the same input
+	Failures []string `json:"failures,omitempty"`
+}
+
+// A Hash is that of an output.
+type Hash struct {
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	SHA256  string `json:"sha256"` // of float32 bits, little endian, in row-major order
+}
+
+// A ShapeError is the error of some rows of a shape's output on unit-normal input.
+type ShapeError struct {
+	Shape string `json:"shape"`
+	Rows  int    `json:"rows"` // that were computed
+	Of    int    `json:"of"`   // rows of the output
+	Error Error  `json:"error"`
+}
+
+// A Speed is that of one attention call on one tier and number of threads.
+type Speed struct {
+	Shape   string `json:"shape"`           // descriptive name
+	Alias   string `json:"alias,omitempty"` // short name
+	Input   string `json:"input"`           // in a few words
+	Length  int    `json:"length,omitempty"`
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	Calls   int       `json:"calls"`
+	Runs    []float64 `json:"runs_ns"` // median of each repetition (-count)
+	Flops   float64   `json:"flops"`   // operations of a call: 4·heads·Lq·Lk·D, half if causal
+	Bytes   float64   `json:"bytes"`   // of queries, keys, values and output, each once
+	GFLOPs  float64   `json:"gflops"`
+	Peak    float64   `json:"peak_gflops"`  // FMA peak of as many threads at once, measured between the calls
+	Percent float64   `json:"peak_percent"` // of that peak
+	SHA256  string    `json:"sha256"`       // of the output's bits; the input is the same on all machines
+}
+
+// An Option is the cost of an option of attention on one thread.
+type Option struct {
+	Shape   string  `json:"shape"`
+	Input   string  `json:"input"`
+	Option  string  `json:"option"`
+	Tier    string  `json:"tier"`
+	Plain   float64 `json:"plain_ns"`     // a call without the option, median
+	With    float64 `json:"with_ns"`      // a call with it, median
+	Share   float64 `json:"share"`        // of the scores that are computed with it
+	Cost    float64 `json:"cost_percent"` // what With takes more than Share of Plain: median of ratios of calls right after each other
+	Samples int     `json:"samples"`
+}
+
+// Limits of a linear layer.
+const (
+	LimitPeak = "peak" // GFLOP/s of FMAs
+	LimitRead = "read" // GB/s of reading the weights
+)
+
+// A Linear is the speed of a linear layer.
+type Linear struct {
+	Rows    int    `json:"rows"`
+	Inputs  int    `json:"inputs"`
+	Outputs int    `json:"outputs"`
+	Weights string `json:"weights"` // their type
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	Limit     string  `json:"limit"`         // LimitPeak or LimitRead
+	Rate      float64 `json:"rate"`          // in the unit of the limit
+	LimitRate float64 `json:"limit_rate"`    // what as many threads reach, measured between the calls
+	Percent   float64 `json:"limit_percent"` // Rate of LimitRate
+}
+
+// A Module is the speed of multi-head self-attention with its projections.
+type Module struct {
+	Batch   int    `json:"batch"`
+	Tokens  int    `json:"tokens"`
+	Width   int    `json:"width"`
+	Heads   int    `json:"heads"`
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	GFLOPs  float64 `json:"gflops"`
+	Peak    float64 `json:"peak_gflops"` // of as many threads
+	Percent float64 `json:"peak_percent"`
+}
+
+// An Additive is the speed of additive attention.
+type Additive struct {
+	Batch   int    `json:"batch"`
+	Queries int    `json:"queries"`
+	Keys    int    `json:"keys"`
+	Hidden  int    `json:"hidden"` // size of queries and keys
+	Values  int    `json:"values"` // size of values
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	Tanh    float64 `json:"tanh_ns"`       // for each tanh of the call
+	Alone   float64 `json:"tanh_alone_ns"` // for each tanh of a loop in L1 on as many threads
+	Percent float64 `json:"tanh_percent"`  // of the loop's rate
+}
+
+// A Norm is the speed of a norm beside a copy.
+type Norm struct {
+	Tokens  int    `json:"tokens"`
+	Width   int    `json:"width"`
+	Norm    string `json:"norm"`
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	Element float64 `json:"element_ns"`
+	Copy    float64 `json:"copy_element_ns"` // to copy an element
+}
+
+// A Decode is the speed of attention with one query per head.
+type Decode struct {
+	Level   string `json:"level"` // where keys and values lie: L2, L3 or memory
+	KVHeads int    `json:"kv_heads"`
+	Keys    int    `json:"keys"`
+	Size    int    `json:"head_size"`
+	Group   int    `json:"group"` // query heads for each KV head
+	Type    string `json:"type"`  // of keys and values
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	Flops       float64 `json:"flops"`
+	Bytes       float64 `json:"bytes"` // of keys and values
+	GBs         float64 `json:"gbs"`
+	Read        float64 `json:"read_gbs"`     // of as many threads that only read as much memory
+	ReadPercent float64 `json:"read_percent"` // GBs of Read
+	PeakPercent float64 `json:"peak_percent"` // of the FMA peak of as many threads
+	Tokens      float64 `json:"tokens_s"`     // per second, of one such layer
+}
+
+// A Queries is the time for each of several queries per head, from L3 on one thread.
+type Queries struct {
+	Keys    int     `json:"keys"`
+	Queries int     `json:"queries"`
+	Rows    int     `json:"rows"` // per KV head
+	Tier    string  `json:"tier"`
+	Ns      float64 `json:"query_ns"`
+	Percent float64 `json:"of_one_percent"` // of the time of one query alone
+}
+
+// A Ragged is the speedup by threads on a batch of uneven lengths.
+type Ragged struct {
+	Level   string  `json:"level"`
+	Bytes   int     `json:"bytes"`
+	Type    string  `json:"type"`
+	Tier    string  `json:"tier"`
+	One     float64 `json:"one_thread_ns"`
+	Threads int     `json:"threads"`
+	Speedup float64 `json:"speedup"`
+	Reading float64 `json:"reading_speedup"` // of threads that only read as much memory
+}
+
+// Accuracy has the errors against float64 beside those of PyTorch.
+type Accuracy struct {
+	PyTorch string         `json:"pytorch"` // version
+	CPU     string         `json:"cpu"`     // that PyTorch was measured on
+	Tier    string         `json:"tier"`
+	Rows    int            `json:"rows"` // of each case
+	Cases   []AccuracyCase `json:"cases"`
+}
+
+// An AccuracyCase is one input.
+type AccuracyCase struct {
+	Kind    string `json:"kind"` // attention, linear layer or norm
+	Case    string `json:"case"`
+	Error   Error  `json:"error"`
+	PyTorch Error  `json:"pytorch"`
+}
+
+// A Pages is what pages in random order cost attention on one thread.
+type Pages struct {
+	Shape      string    `json:"shape"`
+	Type       string    `json:"type"`
+	Layout     string    `json:"layout"`
+	Tier       string    `json:"tier"`
+	Contiguous float64   `json:"contiguous_ns"`
+	Sizes      []int     `json:"page_sizes"`
+	Cost       []float64 `json:"cost_percent"` // of each size, over contiguous keys
+}
+
+// A Growth is the time to append a token to a cache.
+type Growth struct {
+	AtOnce      int       `json:"at_once"` // tokens of an append
+	PageSize    int       `json:"page_size"`
+	Layout      string    `json:"layout"`
+	Copy        float64   `json:"copy_ns"`    // to only copy a token's float32 keys and values
+	Scatter     float64   `json:"scatter_ns"` // to only copy them to their places in pages
+	Types       []string  `json:"types"`
+	Ns          []float64 `json:"ns"`           // of each type
+	OverCopy    float64   `json:"over_copy"`    // time of float32 by that of copying
+	OverScatter float64   `json:"over_scatter"` // and by that of scattering
+}
+
+// A Fork is the time to fork a sequence and free the fork.
+type Fork struct {
+	Tokens   int     `json:"tokens"`
+	PageSize int     `json:"page_size"`
+	Ns       float64 `json:"ns"`
+}
+
+// A Peer is the time of another program for a shape, as bench/peers/attention.py -json writes it.
+type Peer struct {
+	Program string  `json:"program"` // with its version
+	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed
+	Threads int     `json:"threads"`
+	Ns      float64 `json:"ns"`
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/results"
+)
+
+// measured is the file that the command wrote about two small shapes.
+var measured = sync.OnceValues(func() ([]byte, string) {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return nil, err.Error()
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "x.json")
+	code, _, text := runCommand("-shapes", "S1,short-2-d64", "-threads", "1,2", "-time", "1ms", "-count", "2", "-note", "a note", "-json", path)
+	if code != exitOK {
+		return nil, text
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return data, ""
+})
+
+// measureTo writes a file of results of two small shapes.
+func measureTo(t *testing.T, name string) (path string, f *results.File) {
+	t.Helper()
+	data, text := measured()
+	if text != "" {
+		t.Fatal(text)
+	}
+	path = filepath.Join(t.TempDir(), name)
+	f, err := results.Parse(path, data)
+	if err == nil {
+		err = os.WriteFile(path, data, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, f
+}
+
+// What -json writes has everything that was measured, and report and compare read it.
+func TestJSON(t *testing.T) {
+	path, f := measureTo(t, "a.json")
+	if len(f.Speed) < 4 || len(f.Speed[0].Runs) != 2 || f.Speed[0].Shape != "short-1-d64" || f.Note != "a note" || len(f.Checks) != 3 || len(f.Peaks) < 2 || len(f.Bandwidths) != 8 {
+		t.Errorf("%+v", f)
+	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	code, _, err := runCommand("report", path, path, "-o", page)
+	if code != 0 || !strings.Contains(err, "All 2 machines agree") {
+		t.Errorf("exit code %d: %s", code, err)
+	}
+	if text, err := os.ReadFile(page); err != nil || !bytes.Contains(text, []byte("All 2 machines agree")) {
+		t.Errorf("the page lacks the agreement: %v", err)
+	}
+	code, out, err := runCommand("compare", "-all", path, path)
+	if code != 0 || !strings.Contains(out, "0 of ") || !strings.Contains(out, "short-1-d64 generic threads=2") || !strings.Contains(out, "1.000") {
+		t.Errorf("exit code %d, %q, %s", code, out, err)
+	}
+}
+
+// Files whose bits differ or whose calls are slower give exit code 1.
+func TestReportAndCompareFail(t *testing.T) {
+	path, f := measureTo(t, "a.json")
+	for i := range f.Speed[0].Runs {
+		f.Speed[0].Runs[i] *= 2
+	}
+	slow := path + ".slow"
+	if err := f.WriteFile(slow); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, _ := runCommand("compare", path, slow); code != 1 || !strings.Contains(out, "1 of ") || !strings.Contains(out, "slower?") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	if code, out, _ := runCommand("compare", "-threshold", "200", path, slow); code != 0 {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+	f.Speed[0].SHA256 = strings.Repeat("0", 64)
+	if err := f.WriteFile(slow); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, err := runCommand("report", path, slow, "-o", os.DevNull); code != 1 || !strings.Contains(err, "DIFFER") || !strings.Contains(err, "short-1-d64") {
+		t.Errorf("exit code %d, %q", code, err)
+	}
+	if code, out, _ := runCommand("compare", "-threshold", "200", path, slow); code != 1 || !strings.Contains(out, "DIFFER") {
+		t.Errorf("exit code %d, %q", code, out)
+	}
+}
+
+func TestSubcommandErrors(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.json")
+	if err := os.WriteFile(bad, []byte(`{"format": "attn-bench", "sche`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"report":                        {2, "want files"},
+		"report -x":                     {2, "-x"},
+		"report no/such":                {1, "no/such"},
+		"report " + bad:                 {1, "ends after 30 bytes"},
+		"compare a":                     {2, "want OLD and NEW"},
+		"compare -threshold -1 a b":     {2, "-threshold"},
+		"compare " + bad + " " + bad:    {1, "ends after"},
+		"compare no-*.json no/such":     {1, "no-*.json"},
+		"-json /no/such/x -shapes none": {1, "/no/such/x"},
+		"-json x -peers no/such":        {1, "no/such"},
+	} {
+		code, _, err := runCommand(strings.Fields(args)...)
+		if code != want.code || !strings.Contains(err, want.text) {
+			t.Errorf("%s: exit code %d, %q", args, code, err)
+		}
+	}
+	for _, sub := range []string{"report", "compare"} {
+		if code, out, _ := runCommand(sub, "-h"); code != 0 || !strings.Contains(out, "usage: go run ./bench "+sub) {
+			t.Errorf("%s -h: exit code %d, %q", sub, code, out)
+		}
+	}
+}
+
+// A suite's rows are written, too.
+func TestSuiteJSON(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.json")
+	code, out, err := runCommand("-accuracy", "-quick", "-json", path)
+	if code != 0 || !strings.Contains(out, "worst ratio") {
+		t.Fatalf("exit code %d: %s", code, err)
+	}
+	if f, err := results.Read(path); err != nil || f.Accuracy == nil || len(f.Accuracy.Cases) < 20 || !f.Quick || len(f.Speed) > 0 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// -serve shows the page until it is interrupted.
+func TestServe(t *testing.T) {
+	path, _ := measureTo(t, "a.json")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, w := io.Pipe()
+	done := make(chan int)
+	go func() { done <- runReport(ctx, []string{"-serve", path}, w, io.Discard) }()
+	url := make([]byte, 100)
+	n, err := r.Read(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Get(strings.TrimSpace(string(url[:n])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || resp.StatusCode != 200 || !bytes.Contains(text, []byte("<!doctype html>")) {
+		t.Errorf("status %d, %v", resp.StatusCode, err)
+	}
+	cancel()
+	if code := <-done; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
