@@ -102,7 +102,7 @@ var known = []testedPackage{
 	{
 		path: "models/llama",
 		must: []string{"TestGolden"}, only: []string{"arm64"},
-		run:  "TestGolden$",
+		run: "TestGolden$",
 	},
 	{
 		path: "examples/gobytes",
