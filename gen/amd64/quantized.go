@@ -24,7 +24,9 @@ import (
 //
 // A tile has some rows of A and some vectors of a panel. More rows use a weight more often, with
 // fewer vectors, as there are only so many registers. If the vectors are not those of the whole
-// panel, a segment is gone through again for the others: it is in L1 then.
+// panel, a segment is gone through again for the others: it is in L1 then. With AVX2, 4-bit
+// numbers of a block are taken 3 vectors at a time, so that scales and minima are in registers:
+// a Zen 3 was measured to load 4 vectors in 3 cycles, and a weight would need two loads.
 //
 // General registers: c, cs, rs and 3·rs; the start of the segment in A and in the panel; the
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
@@ -38,7 +40,8 @@ type blockGemmer struct {
 
 	c, cs, rs, rs3           reg.GPVirtual // row of C; distances in bytes
 	start, block             reg.GPVirtual // of the segment
-	p, scales, numbers, left reg.GPVirtual // within the segment
+	p, scales, numbers, left reg.GPVirtual // within the segment, at the start of a block
+	x                        reg.GPVirtual // within the block, in the row of A
 
 	a, m   operand.Mem // row of A, rows left
 	rest   operand.Mem // steps after the segment
@@ -47,10 +50,12 @@ type blockGemmer struct {
 	lane   operand.Mem // first lane of the tile
 	count  operand.Mem // of iterations
 	ldc    operand.Mem // in bytes
-	minima operand.Mem // of the tile, on the stack
+	minima operand.Mem // on the stack, if there are not enough registers
 
-	acc [][]reg.VecVirtual // by row and vector
-	d   []reg.VecVirtual   // the scales
+	acc   [][]reg.VecVirtual // by row and vector
+	first int                // vector of those that are taken at a time
+	d     []reg.VecVirtual   // their scales
+	m4    []operand.Op       // and minima
 }
 
 func (g *gen) WeightGemmQ(q spec.BlockFormat) {
@@ -92,12 +97,17 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	t.Label(name("pass"))
 	t.startPass(s)
 	t.Label(name("block"))
-	t.loadScales()
-	if t.format == spec.Q8_0 {
-		t.eightBits(name("step"))
-	} else {
-		t.fourBits(t, name("step"))
+	n := t.atATime(s)
+	for t.first = 0; t.first < s.Vectors; t.first += n {
+		t.MOVQ(t.p, t.x)
+		t.loadScales(s.Rows, n)
+		if step := name(fmt.Sprintf("step%d", t.first)); t.format == spec.Q8_0 {
+			t.eightBits(step)
+		} else {
+			t.fourBits(t, step)
+		}
 	}
+	t.MOVQ(t.x, t.p)
 	size := t.format.BlockBytes(spec.PanelLanes)
 	t.ADDQ(operand.U32(size), t.scales)
 	t.ADDQ(operand.U32(size), t.numbers)
@@ -143,7 +153,7 @@ func (t *blockGemmer) nextSegment() {
 
 // startPass goes to the start of the segment for the lanes from lane on.
 func (t *blockGemmer) startPass(s spec.TileShape) {
-	t.p, t.scales, t.numbers, t.left = t.GP64(), t.GP64(), t.GP64(), t.GP64()
+	t.p, t.x, t.scales, t.numbers, t.left = t.GP64(), t.GP64(), t.GP64(), t.GP64(), t.GP64()
 	t.MOVQ(t.start, t.p)
 	t.MOVQ(t.lane, t.left)
 	t.LEAQ(indexed(t.block, t.left, 2), t.scales)
@@ -179,39 +189,56 @@ func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
 	}
 }
 
-// loadScales loads the scales of a block, and stores the minima as float32.
-func (t *blockGemmer) loadScales() {
-	t.d = t.Vecs(t.vectors)
+// atATime is the number of vectors of a tile that are taken at a time.
+func (t *blockGemmer) atATime(s spec.TileShape) int {
+	if t.format == spec.Q8_0 {
+		return s.Vectors
+	}
+	return min(3, s.Vectors)
+}
+
+// loadScales loads the scales and minima of n vectors, for a tile of some rows. Minima for which
+// there are no registers are stored as float32.
+func (t *blockGemmer) loadScales(rows, n int) {
+	t.d, t.m4 = t.Vecs(n), make([]operand.Op, n)
+	registers := 16
+	if t.evex() {
+		registers = 32
+	}
+	const others = 2 // a weight, and a constant
+	inRegisters := rows*t.vectors+2*n+rows+others <= registers
 	for v, d := range t.d {
-		t.VCVTPH2PS(at(t.scales, v*t.bytes()/2), d)
+		at16 := (t.first + v) * t.bytes() / 2
+		t.VCVTPH2PS(at(t.scales, at16), d)
 		if t.format == spec.Q8_0 {
 			continue
 		}
 		m := t.vec()
 		if t.format == spec.Q4_1 {
-			t.VCVTPH2PS(at(t.scales, 2*spec.PanelLanes+v*t.bytes()/2), m)
+			t.VCVTPH2PS(at(t.scales, 2*spec.PanelLanes+at16), m)
 		} else {
 			t.VMULPS(t.constant(math.Float32bits(-8)), d, m)
 		}
-		t.VMOVUPS(m, t.minimum(v))
+		t.m4[v] = m
+		if !inRegisters {
+			t.m4[v] = t.minima.Offset(v * t.bytes())
+			t.VMOVUPS(m, t.m4[v])
+		}
 	}
 }
 
-// minimum is the memory of a vector of minima.
-func (t *blockGemmer) minimum(v int) operand.Mem { return t.minima.Offset(v * t.bytes()) }
-
 // step emits a step: weight makes a vector of weights.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
-	rows := []operand.Mem{at(t.p, 0), indexed(t.p, t.rs, 1), indexed(t.p, t.rs, 2), indexed(t.p, t.rs3, 1)}
+	rows := []operand.Mem{at(t.x, 0), indexed(t.x, t.rs, 1), indexed(t.x, t.rs, 2), indexed(t.x, t.rs3, 1)}
 	xs := t.Vecs(len(t.acc))
 	for i, x := range xs {
 		t.VBROADCASTSS(rows[i], x)
 	}
-	t.ADDQ(t.cs, t.p)
+	t.ADDQ(t.cs, t.x)
 	for v := range t.d {
 		w := weight(v)
 		for i, x := range xs {
-			t.VFMADD231PS(x, w, t.acc[i][v])
+			t.VFMADD231PS(x, w, t.acc[i][t.first+v])
 		}
 	}
 }
@@ -251,9 +278,10 @@ func (t *blockGemmer) eightBits(name string) {
 	})
 }
 
-// word is the memory of vector v of the words of step i of a position.
+// word is the memory of a vector, number v of those at a time, of the words of step i of a
+// position.
 func (t *blockGemmer) word(i, v int) operand.Mem {
-	return at(t.numbers, 4*(i*spec.PanelLanes+v*t.lanes()))
+	return at(t.numbers, 4*(i*spec.PanelLanes+(t.first+v)*t.lanes()))
 }
 
 // fourBits takes the numbers of 8 positions in a word where they are: masked, number j is
@@ -269,12 +297,14 @@ func (avx2) fourBits(t *blockGemmer, name string) {
 				w := t.vec()
 				number(t.word(i, v), w)
 				t.VCVTDQ2PS(w, w)
-				t.VFMADD213PS(t.minimum(v), t.d[v], w)
+				t.VFMADD213PS(t.m4[v], t.d[v], w)
 				return w
 			})
 		}
-		t.PREFETCHT0(at(far, blockAhead))
-		t.PREFETCHT0(at(far, blockAhead+spec.LineBytes))
+		if t.first == 0 {
+			t.PREFETCHT0(at(far, blockAhead))
+			t.PREFETCHT0(at(far, blockAhead+spec.LineBytes))
+		}
 	}
 	scale := func(by float32) {
 		for _, d := range t.d {
@@ -312,7 +342,7 @@ func (avx512) fourBits(t *blockGemmer, _ string) {
 					t.VPSRLD(operand.U8(4*j), t.word(i, v), w)
 				}
 				t.VPERMPS(table, w, w)
-				t.VFMADD213PS(t.minimum(v), t.d[v], w)
+				t.VFMADD213PS(t.m4[v], t.d[v], w)
 				return w
 			})
 		}
