@@ -154,7 +154,7 @@ func FromPacked(data []byte) (*Linear, error) {
 	if !fits {
 		return nil, (*kernel.ArgumentError)(&check.Failure{Arg: "data", Got: fmt.Sprintf("%d bytes, which must be copied", len(data)), Want: "a size that fits memory and the memory limit of the program"})
 	}
-
+	l.mapped = true
 	return l, nil
 }
 
