@@ -21,7 +21,8 @@ func TestEmbedding(t *testing.T) {
 		return lines
 	}
 	guide := read("embedding.md")
-	examples := "\n" + strings.Join(read("example_embedding_test.go"), "\n") + "\n"
+	files := append(read("example_embedding_test.go"), read("example_bytes_test.go")...)
+	examples := "\n" + strings.Join(files, "\n") + "\n"
 	blocks := 0
 	for i, line := range guide {
 		if line != "```go" {

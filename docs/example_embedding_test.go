@@ -164,25 +164,6 @@ func Example_masks() {
 	// <nil> [2.5 4.5]
 }
 
-// Half floats as a program has them: as integers, or as bytes of a file.
-func Example_halfFloats() {
-	cacheK, cacheV := make([]uint16, 4), []uint16{0x3c00, 0x4000, 0x4200, 0x4600} // 1, 2, 3, 6
-	weights := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40}                            // 1 and 2 as float32, little-endian
-	q, out := make([]float32, 1), make([]float32, 1)
-
-	k := kernel.BHLD(kernel.OfBits[kernel.F16](cacheK), 1, 1, 4, 1)
-	v := kernel.BHLD(kernel.OfBits[kernel.F16](cacheV), 1, 1, 4, 1)
-	err := kernel.Attention(kernel.BHLD(out, 1, 1, 1, 1), kernel.BHLD(q, 1, 1, 1, 1), k, v, kernel.Options{})
-	fmt.Println(out, err)
-
-	w, err := kernel.OfBytes[float32](weights) // BF16, F16, int8 too
-	fmt.Println(w, err)
-
-	// Output:
-	// [3] <nil>
-	// [1 2] <nil>
-}
-
 // Weights are packed once.
 func Example_linear() {
 	weights := []float32{1, 2, 3, 4} // [2, 2]

@@ -51,7 +51,7 @@ func dequantize(f linear.Format, dst []float32, block []byte) {
 		case linear.Q8_0:
 			dst[i] = float32(d * float64(int8(block[2+i])))
 		case linear.Q4_0:
-			dst[i] = float32(float64(d*float64(nibble(block[2:], i))) - 8*d)
+			dst[i] = float32(float64(d*float64(nibble(block[2:], i))) - float64(8*d)) // fused, a zero could be -0
 		case linear.Q4_1:
 			dst[i] = float32(float64(d*float64(nibble(block[4:], i))) + half(2))
 		}
