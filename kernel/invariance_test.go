@@ -13,6 +13,7 @@ import (
 // TestManyThreads: the number of threads changes no bit of a call that is worth many of them
 // on every tier. A parallel-for shows that it is split for as many as asked for.
 func TestManyThreads(t *testing.T) {
+	contracttest.AllowThreads(t)
 	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 150, Lk: 1100, D: 32, Dv: 32, Mask: contracttest.Causal(950)}
 	q, k, v := c.Inputs()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {

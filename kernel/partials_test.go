@@ -181,6 +181,7 @@ func canonize(s []float32) {
 // of the pool nor those of the program's own.
 func TestMergePartialsThreads(t *testing.T) {
 	contracttest.ForceThreads(t)
+	contracttest.AllowThreads(t)
 	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 13, Lk: 1100, D: 16, Dv: 37, Seed: 61, Layout: contracttest.Gaps}
 	q, k, v := c.Inputs()
 	first, second := kernel.NewPartials(3, c.B, c.H, c.Lq, c.Dv), kernel.NewPartials(2, c.B, c.H, c.Lq, c.Dv)

@@ -165,8 +165,7 @@ func splitCases() map[string]contracttest.Case {
 // tiles.
 func TestSplitKV(t *testing.T) {
 	contracttest.ForceThreads(t)
-	procs := runtime.GOMAXPROCS(8) // which limits threads, also on a machine with one CPU
-	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
+	contracttest.AllowThreads(t)
 	for name, c := range splitCases() {
 		t.Run(name, func(t *testing.T) {
 			q, k, v := c.Inputs()

@@ -1,6 +1,7 @@
 package contracttest
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -26,6 +27,13 @@ func ForceThreads(t testing.TB) {
 		ukernel.Tiers[x].ThreadFMAs = 1
 		t.Cleanup(func() { ukernel.Tiers[x].ThreadFMAs = before })
 	}
+}
+
+// AllowThreads raises GOMAXPROCS, which limits the threads of a call, to at least 8 until the
+// test ends: for tests that need threads, on machines with fewer CPUs.
+func AllowThreads(t testing.TB) {
+	before := runtime.GOMAXPROCS(max(8, runtime.GOMAXPROCS(0)))
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
 }
 
 // QuickGo reports whether tests are to be quick and this CPU runs the generic tier alone.
