@@ -1,8 +1,6 @@
 package fallback
 
-import (
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // Quantized weights are integers with a scale, and perhaps a minimum, for every block of
 // BlockSteps inputs of an output. A packed panel of them has some lanes, one per output,
@@ -49,16 +47,16 @@ func (f BlockFormat) Weight(block []byte, lanes, step, lane int) float32 {
 
 // WidenQ8_0 converts the k rows of a packed panel of [BlockQ8_0] to float32, lanes wide
 // and without gaps. k is a multiple of BlockSteps.
-func WidenQ8_0(dst []float32, b []byte, lanes, k int) { BlockQ8_0.widen(dst, lanes, b, 0, lanes, k) }
+func WidenQ8_0(dst []float32, b []byte, lanes, k int) { BlockQ8_0.Widen(dst, lanes, b, 0, lanes, k) }
 
 // WidenQ4_0 is WidenQ8_0 for [BlockQ4_0].
-func WidenQ4_0(dst []float32, b []byte, lanes, k int) { BlockQ4_0.widen(dst, lanes, b, 0, lanes, k) }
+func WidenQ4_0(dst []float32, b []byte, lanes, k int) { BlockQ4_0.Widen(dst, lanes, b, 0, lanes, k) }
 
 // WidenQ4_1 is WidenQ8_0 for [BlockQ4_1].
-func WidenQ4_1(dst []float32, b []byte, lanes, k int) { BlockQ4_1.widen(dst, lanes, b, 0, lanes, k) }
+func WidenQ4_1(dst []float32, b []byte, lanes, k int) { BlockQ4_1.Widen(dst, lanes, b, 0, lanes, k) }
 
-// widen converts the k rows of n lanes from the first one on.
-func (f BlockFormat) widen(dst []float32, n int, b []byte, first, lanes, k int) {
+// Widen converts the k rows of n lanes of a packed panel, from the first one on, without gaps.
+func (f BlockFormat) Widen(dst []float32, n int, b []byte, first, lanes, k int) {
 	size := f.Bytes(lanes)
 	for x := range k {
 		block, row := window(b, x/BlockSteps*size, size), window(dst, x*n, n)
@@ -93,7 +91,7 @@ func (f BlockFormat) gemm(c []float32, ldc int, a []float32, rs, cs int, b []byt
 	for x := 0; x < k; x += InputSegment {
 		n := min(InputSegment, k-x)
 		for lane := 0; lane < PanelLanes; lane += Lanes {
-			f.widen(wide[:], Lanes, b[x/BlockSteps*f.Bytes(PanelLanes):], lane, PanelLanes, n)
+			f.Widen(wide[:], Lanes, b[x/BlockSteps*f.Bytes(PanelLanes):], lane, PanelLanes, n)
 			Gemm(c[lane:], ldc, a[x*cs:], rs, cs, wide[:], Lanes, m, n, InputSegment, load || x > 0)
 		}
 	}

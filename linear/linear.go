@@ -178,10 +178,8 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 		return x.failure("x", "%d columns, the inputs of the layer", l.k)
 	case out.rows != x.rows || out.cols != l.n:
 		return out.failure("out", "[%d %d], x's rows and the outputs of the layer", x.rows, l.n)
-	case out.cols > 1 && out.colStride != 1:
-		return out.failure("out", "contiguous rows")
 	}
-	if f := out.checkDistinct("out"); f != nil {
+	if f := out.checkOutput("out"); f != nil {
 		return f
 	}
 	if out.memory().Overlaps(x.memory()) {

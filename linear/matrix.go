@@ -126,6 +126,15 @@ func (m *Matrix) check(arg string) *check.Failure {
 	return nil
 }
 
+// checkOutput reports a matrix that is no output: its rows are contiguous, and no two elements
+// share an address.
+func (m *Matrix) checkOutput(arg string) *check.Failure {
+	if m.cols > 1 && m.colStride != 1 {
+		return m.failure(arg, "contiguous rows")
+	}
+	return m.checkDistinct(arg)
+}
+
 // checkDistinct reports a matrix two of whose elements may share an address.
 func (m *Matrix) checkDistinct(arg string) *check.Failure {
 	inner, outer := m.cols, m.rows // the shorter stride first

@@ -135,10 +135,8 @@ func (l *Linear) checkRows(out *Matrix, rows []int32) *check.Failure {
 		return out.failure("out", "float32")
 	case out.rows != len(rows) || out.cols != l.k:
 		return out.failure("out", "[%d %d], a row for each of rows and the inputs of the layer", len(rows), l.k)
-	case out.cols > 1 && out.colStride != 1:
-		return out.failure("out", "contiguous rows")
 	}
-	if f := out.checkDistinct("out"); f != nil {
+	if f := out.checkOutput("out"); f != nil {
 		return f
 	}
 	for i, row := range rows {
@@ -149,24 +147,23 @@ func (l *Linear) checkRows(out *Matrix, rows []int32) *check.Failure {
 	return nil
 }
 
-// row writes the weights of an output.
+// row writes the weights of an output: a lane of its panel.
 func (l *Linear) row(dst []float32, n int) {
 	p, lane := n/ukernel.PanelLanes, n%ukernel.PanelLanes
-	lanes, start := l.panelWidth(p), l.panelStart(p)
-	for k := range dst {
-		var x float32
-		switch {
-		case l.format != 0:
-			layout := l.format.layout()
-			size := layout.Bytes(lanes)
-			x = layout.Weight(l.panelBlocks(p)[k/ukernel.BlockSteps*size:], lanes, k%ukernel.BlockSteps, lane)
-		case l.dtype == view.Float32:
-			x = l.f32[start+k*lanes+lane]
-		case l.dtype == view.Float16:
-			x = fallback.F16(l.u16[start+k*lanes+lane])
-		default:
-			x = fallback.BF16(l.u16[start+k*lanes+lane])
+	lanes, at := l.panelWidth(p), l.panelStart(p)+lane
+	switch {
+	case l.format != 0:
+		l.format.layout().Widen(dst, 1, l.panelBlocks(p), lane, lanes, l.k)
+	case l.dtype == view.Float32:
+		for k := range dst {
+			dst[k] = l.f32[at+k*lanes]
 		}
+	case l.dtype == view.Float16:
+		fallback.WidenF16(dst, 1, l.u16[at:], lanes, l.k, 1)
+	default:
+		fallback.WidenBF16(dst, 1, l.u16[at:], lanes, l.k, 1)
+	}
+	for k, x := range dst {
 		dst[k] = fallback.Canonical(x)
 	}
 }
