@@ -26,7 +26,7 @@ func (avx2) tiles() []spec.TileShape {
 // weightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole.
 func (avx2) weightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2} }
 
-// blockTiles have 6 to 8 accumulators; as many registers as they have vectors are scales.
+// blockTiles have 6 to 8 accumulators. The other registers are for scales, minima and weights.
 func (avx2) blockTiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 2, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 6, Rows: 1}}
 }

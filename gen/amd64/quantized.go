@@ -25,8 +25,8 @@ import (
 // A tile has some rows of A and some vectors of a panel. More rows use a weight more often, with
 // fewer vectors, as there are only so many registers. If the vectors are not those of the whole
 // panel, a segment is gone through again for the others: it is in L1 then. With AVX2, 4-bit
-// numbers of a block are taken 3 vectors at a time, so that scales and minima are in registers:
-// a Zen 3 was measured to load 4 vectors in 3 cycles, and a weight would need two loads.
+// numbers of a block are taken 3 vectors at a time, so that scales and minima are in registers.
+// With minima in memory and 6 vectors at a time, a row takes a fifth longer on Zen 3.
 //
 // General registers: c, cs, rs and 3·rs; the start of the segment in A and in the panel; the
 // current places in A, of the scales and of the numbers, and to prefetch from; the steps left
@@ -53,9 +53,9 @@ type blockGemmer struct {
 	minima operand.Mem // on the stack, if there are not enough registers
 
 	acc   [][]reg.VecVirtual // by row and vector
-	first int                // vector of those that are taken at a time
+	first int                // of the vectors that are taken at a time
 	d     []reg.VecVirtual   // their scales
-	m4    []operand.Op       // and minima
+	min   []operand.Op       // and minima
 }
 
 func (g *gen) WeightGemmQ(q spec.BlockFormat) {
@@ -157,11 +157,7 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 	t.MOVQ(t.start, t.p)
 	t.MOVQ(t.lane, t.left)
 	t.LEAQ(indexed(t.block, t.left, 2), t.scales)
-	perLane := uint8(4) // bytes
-	if t.format == spec.Q8_0 {
-		perLane = 1
-	}
-	numbers := indexed(t.block, t.left, perLane)
+	numbers := indexed(t.block, t.left, uint8(t.format.LaneBytes()))
 	numbers.Disp = t.format.HeaderBytes() * spec.PanelLanes
 	t.LEAQ(numbers, t.numbers)
 	t.MOVQ(t.steps, t.left)
@@ -200,7 +196,7 @@ func (t *blockGemmer) atATime(s spec.TileShape) int {
 // loadScales loads the scales and minima of n vectors, for a tile of some rows. Minima for which
 // there are no registers are stored as float32.
 func (t *blockGemmer) loadScales(rows, n int) {
-	t.d, t.m4 = t.Vecs(n), make([]operand.Op, n)
+	t.d, t.min = t.Vecs(n), make([]operand.Op, n)
 	registers := 16
 	if t.evex() {
 		registers = 32
@@ -214,16 +210,21 @@ func (t *blockGemmer) loadScales(rows, n int) {
 			continue
 		}
 		m := t.vec()
-		if t.format == spec.Q4_1 {
-			t.VCVTPH2PS(at(t.scales, 2*spec.PanelLanes+at16), m)
-		} else {
-			t.VMULPS(t.constant(math.Float32bits(-8)), d, m)
-		}
-		t.m4[v] = m
+		t.loadMinima(t.format, at(t.scales, 2*spec.PanelLanes+at16), d, m)
+		t.min[v] = m
 		if !inRegisters {
-			t.m4[v] = t.minima.Offset(v * t.bytes())
-			t.VMOVUPS(m, t.m4[v])
+			t.min[v] = t.minima.Offset(v * t.bytes())
+			t.VMOVUPS(m, t.min[v])
 		}
+	}
+}
+
+// loadMinima sets m to the minima of 4-bit numbers: those in memory, or -8d.
+func (g *gen) loadMinima(q spec.BlockFormat, from operand.Mem, d, m reg.VecVirtual) {
+	if q == spec.Q4_1 {
+		g.VCVTPH2PS(from, m)
+	} else {
+		g.VMULPS(g.constant(math.Float32bits(-8)), d, m)
 	}
 }
 
@@ -265,8 +266,7 @@ func (t *blockGemmer) eightBits(name string) {
 		for i := range unrolled {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.vec()
-				t.VPMOVSXBD(at(q, i*spec.PanelLanes+v*t.lanes()), w)
-				t.VCVTDQ2PS(w, w)
+				t.loadWide(spec.Int8, at(q, i*spec.PanelLanes+v*t.lanes()), w)
 				t.VMULPS(t.d[v], w, w)
 				return w
 			})
@@ -297,7 +297,7 @@ func (avx2) fourBits(t *blockGemmer, name string) {
 				w := t.vec()
 				number(t.word(i, v), w)
 				t.VCVTDQ2PS(w, w)
-				t.VFMADD213PS(t.m4[v], t.d[v], w)
+				t.VFMADD213PS(t.min[v], t.d[v], w)
 				return w
 			})
 		}
@@ -342,7 +342,7 @@ func (avx512) fourBits(t *blockGemmer, _ string) {
 					t.VPSRLD(operand.U8(4*j), t.word(i, v), w)
 				}
 				t.VPERMPS(table, w, w)
-				t.VFMADD213PS(t.m4[v], t.d[v], w)
+				t.VFMADD213PS(t.min[v], t.d[v], w)
 				return w
 			})
 		}
@@ -400,11 +400,8 @@ func (w *blockWidener) header(block, lane reg.GPVirtual) {
 	h := w.GP64()
 	w.LEAQ(indexed(block, lane, 2), h)
 	w.VCVTPH2PS(at(h, 0), w.d)
-	switch w.format {
-	case spec.Q4_0:
-		w.VMULPS(w.constant(math.Float32bits(-8)), w.d, w.m)
-	case spec.Q4_1:
-		w.VCVTPH2PS(indexed(h, w.lanes, 2), w.m)
+	if w.format != spec.Q8_0 {
+		w.loadMinima(w.format, indexed(h, w.lanes, 2), w.d, w.m)
 	}
 	w.MOVQ(block, w.numbers)
 	if w.format == spec.Q4_1 {
@@ -412,11 +409,7 @@ func (w *blockWidener) header(block, lane reg.GPVirtual) {
 	} else {
 		w.LEAQ(indexed(w.numbers, w.lanes, 2), w.numbers)
 	}
-	perLane := uint8(4) // bytes
-	if w.format == spec.Q8_0 {
-		perLane = 1
-	}
-	w.LEAQ(indexed(w.numbers, lane, perLane), w.numbers)
+	w.LEAQ(indexed(w.numbers, lane, uint8(w.format.LaneBytes())), w.numbers)
 }
 
 func (w *blockWidener) store(x reg.VecVirtual) {
@@ -431,8 +424,7 @@ func (w *blockWidener) eightBits() {
 	loop.Times(w.gen, count, "step", func() {
 		for range unrolled {
 			x := w.vec()
-			w.VPMOVSXBD(at(w.numbers, 0), x)
-			w.VCVTDQ2PS(x, x)
+			w.loadWide(spec.Int8, at(w.numbers, 0), x)
 			w.VMULPS(w.d, x, x)
 			w.store(x)
 			w.ADDQ(w.lanes, w.numbers)

@@ -66,31 +66,22 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Op("MOVD", start, t.p)
 	t.Op("ADD", lane.Shl(1), block, t.scales)
 	t.Op("ADD", spec.PanelLanes*t.format.HeaderBytes(), block, t.numbers)
-	if t.format == spec.Q8_0 {
-		t.Op("ADD", lane, t.numbers, t.numbers)
-	} else {
-		t.Op("ADD", lane.Shl(2), t.numbers, t.numbers)
-	}
+	t.advanceLanes(t.format, lane, t.numbers)
 	for _, v := range t.acc {
 		t.zero(v)
 	}
 	t.Op("MOVD", steps, t.left)
 	t.Label("block")
 	t.Scope(func() {
-		t.d = t.halves(0)
-		if t.format == spec.Q8_0 {
+		t.d = t.halves(t.scales, 0, halfVectors)
+		switch t.format {
+		case spec.Q8_0:
 			t.eightBits()
 			return
-		}
-		if t.format == spec.Q4_1 {
-			t.m = t.halves(2 * spec.PanelLanes)
-		} else {
-			t.m = t.Vecs(halfVectors)
-			eight := t.broadcast(math.Float32bits(-8))
-			for v, m := range t.m {
-				t.FMUL(m, t.d[v], eight)
-			}
-			t.Free(eight)
+		case spec.Q4_0:
+			t.m = t.minima(t.d)
+		case spec.Q4_1:
+			t.m = t.halves(t.scales, 2*spec.PanelLanes, halfVectors)
 		}
 		t.fourBits()
 	})
@@ -118,15 +109,41 @@ func (t *blockGemmer) sum(c, lane, adds a64.GP) {
 	}
 }
 
-// halves loads binary16 of half of the lanes, from a distance after the scales.
-func (t *blockGemmer) halves(after int) []a64.Vec {
-	xs := t.Vecs(halfVectors)
-	for v := 0; v < halfVectors; v += 2 {
-		t.load(a64.At(t.scales, after+v*vecBytes/2), xs[v])
-		t.FCVTL2(xs[v+1], xs[v])
-		t.FCVTL(xs[v], xs[v])
+// advanceLanes moves a pointer to numbers on by some lanes.
+func (g *neon) advanceLanes(q spec.BlockFormat, lanes, p a64.GP) {
+	if q == spec.Q8_0 {
+		g.Op("ADD", lanes, p, p)
+	} else {
+		g.Op("ADD", lanes.Shl(2), p, p)
+	}
+}
+
+// halves loads some vectors of binary16 from after bytes behind p.
+func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
+	xs := g.Vecs(vectors)
+	for v := 0; v < vectors; v += 2 {
+		g.load(a64.At(p, after+v*vecBytes/2), xs[v])
+		g.FCVTL2(xs[v+1], xs[v])
+		g.FCVTL(xs[v], xs[v])
 	}
 	return xs
+}
+
+// minima returns the minima of Q4_0, -8d.
+func (g *neon) minima(d []a64.Vec) []a64.Vec {
+	m, eight := g.Vecs(len(d)), g.broadcast(math.Float32bits(-8))
+	for v := range m {
+		g.FMUL(m[v], d[v], eight)
+	}
+	g.Free(eight)
+	return m
+}
+
+// fourBitWeight sets w to the weights of the integers in q.
+func (g *neon) fourBitWeight(w, q, d, m a64.Vec) {
+	g.SCVTF(q, q)
+	g.Op("VMOV", m.B16(), w.B16())
+	g.Op("VFMLA", d.S4(), q.S4(), w.S4())
 }
 
 // step emits a step: weight makes vector v of the weights.
@@ -181,9 +198,7 @@ func (t *blockGemmer) fourBits() {
 				q, w := qs[v%3], ws[v%3]
 				t.load(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*vecLanes)), q)
 				number(q)
-				t.SCVTF(q, q)
-				t.Op("VMOV", t.m[v].B16(), w.B16())
-				t.Op("VFMLA", t.d[v].S4(), q.S4(), w.S4())
+				t.fourBitWeight(w, q, t.d[v], t.m[v])
 				return w
 			})
 		}
@@ -242,50 +257,24 @@ type blockWidener struct {
 }
 
 func (w *blockWidener) lanes16(block, lane a64.GP) {
-	d := w.halves(w.scales)
-	if w.format == spec.Q8_0 {
-		w.Op("ADD", w.lanes.Shl(1), block, w.numbers)
-		w.Op("ADD", lane, w.numbers, w.numbers)
-		w.eightBits(d)
-		return
-	}
+	d := w.halves(w.scales, 0, 4)
 	w.Op("ADD", w.lanes.Shl(1), block, w.numbers)
 	var m []a64.Vec
-	if w.format == spec.Q4_1 {
+	switch w.format {
+	case spec.Q4_0:
+		m = w.minima(d)
+	case spec.Q4_1:
 		w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
 		w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
-		m = w.halves(w.scales)
+		m = w.halves(w.scales, 0, 4)
+	}
+	w.advanceLanes(w.format, lane, w.numbers)
+	if w.format == spec.Q8_0 {
+		w.eightBits(d)
 	} else {
-		m = w.Vecs(4)
-		eight := w.broadcast(math.Float32bits(-8))
-		for v := range m {
-			w.FMUL(m[v], d[v], eight)
-		}
+		w.fourBits(d, m)
 	}
-	w.Op("ADD", lane.Shl(2), w.numbers, w.numbers)
-	w.fourBits(d, m)
 }
-
-// halves loads 16 binary16.
-func (w *blockWidener) halves(p a64.GP) []a64.Vec {
-	xs := w.Vecs(4)
-	for v := 0; v < 4; v += 2 {
-		w.load(a64.At(p, v*vecBytes/2), xs[v])
-		w.FCVTL2(xs[v+1], xs[v])
-		w.FCVTL(xs[v], xs[v])
-	}
-	return xs
-}
-
-// store stores 16 floats and goes to the next row.
-func (w *blockWidener) store(xs []a64.Vec) {
-	for v, x := range xs {
-		w.store1(x, v)
-	}
-	w.Op("ADD", w.row, w.to, w.to)
-}
-
-func (w *blockWidener) store1(x a64.Vec, v int) { w.neon.store(x, a64.At(w.to, v*vecBytes)) }
 
 func (w *blockWidener) eightBits(d []a64.Vec) {
 	widener, bytes, half, xs := w.newWidener(spec.Int8), w.Vec(), w.Vec(), w.Vecs(4)
@@ -296,8 +285,9 @@ func (w *blockWidener) eightBits(d []a64.Vec) {
 		widener.prepare(bytes)
 		for v, x := range xs {
 			widener.widen(bytes, v, half, x, d[v])
+			w.store(x, a64.At(w.to, v*vecBytes))
 		}
-		w.store(xs)
+		w.Op("ADD", w.row, w.to, w.to)
 	})
 }
 
@@ -317,10 +307,8 @@ func (w *blockWidener) fourBits(d, m []a64.Vec) {
 			for v, x := range xs {
 				w.Op("VAND", mask.B16(), words[v].B16(), q.B16())
 				w.Op("VUSHR", 4, words[v].S4(), words[v].S4())
-				w.SCVTF(q, q)
-				w.Op("VMOV", m[v].B16(), x.B16())
-				w.Op("VFMLA", d[v].S4(), q.S4(), x.S4())
-				w.store1(x, v)
+				w.fourBitWeight(x, q, d[v], m[v])
+				w.store(x, a64.At(w.to, v*vecBytes))
 			}
 			w.Op("ADD", w.row.Shl(2), w.to, w.to)
 		})

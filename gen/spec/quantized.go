@@ -30,6 +30,9 @@ func (q BlockFormat) Bits() int { return [...]int{8, 4, 4}[q] }
 // HeaderBytes is the size of the scales and minima of a lane in a block.
 func (q BlockFormat) HeaderBytes() int { return [...]int{2, 2, 4}[q] }
 
+// LaneBytes is the size of a lane in a row of numbers: an int8, or a word.
+func (q BlockFormat) LaneBytes() int { return [...]int{1, 4, 4}[q] }
+
 // BlockBytes is the size of a block of a number of lanes.
 func (q BlockFormat) BlockBytes(lanes int) int {
 	return lanes * (q.HeaderBytes() + BlockSteps*q.Bits()/8)
