@@ -14,17 +14,18 @@ import (
 	"os"
 
 	"github.com/attn-go/attn/examples/heat"
-	"github.com/attn-go/attn/examples/internal/program"
+	"github.com/attn-go/attn/examples/internal/pictures"
+	"github.com/attn-go/attn/internal/command"
 )
 
 func main() {
-	program.Exit("dates", run(os.Args[1:], os.Stdout, os.Stderr))
+	command.Exit("dates", run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // config is a parsed command line.
 type config struct {
 	texts    []string
-	pictures program.Pictures
+	pictures pictures.Files
 	settings settings
 }
 
@@ -32,7 +33,6 @@ type config struct {
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("dates", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	fs.Usage = func() {
 		fmt.Fprintf(fs.Output(), "usage: dates [flags] TEXT...\n\n"+
 			"Translates each text, a date, into YYYY-MM-DD with a small trained model, says how probable the\n"+
@@ -42,19 +42,15 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c.pictures.Flags(fs, "dates")
 	fs.StringVar(&c.settings.tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.threads, "threads", 1, "most threads to use; 0 means all")
-	err := fs.Parse(args)
+	if err := command.Parse(fs, args, help); err != nil {
+		return nil, err
+	}
 	c.texts = fs.Args()
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(help)
-		fs.Usage()
-		return nil, err
-	case err != nil:
-		return nil, program.Usage(err)
 	case len(c.texts) == 0:
-		return nil, program.Usage(errors.New("no text to translate, such as 'Saturday, November 21, 2026'"))
+		return nil, command.Usage(errors.New("no text to translate, such as 'Saturday, November 21, 2026'"))
 	case c.settings.threads < 0:
-		return nil, program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.threads))
+		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.threads))
 	}
 	return c, nil
 }

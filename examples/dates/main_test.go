@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/examples/internal/program"
+	"github.com/attn-go/attn/internal/command"
 )
 
 // TestRun: dates and probabilities go to out, one a line. The pictures are drawn and
@@ -71,12 +71,12 @@ func TestUsage(t *testing.T) {
 		return run(append([]string{"-svg", "", "-png", ""}, args...), new(bytes.Buffer), new(bytes.Buffer))
 	}
 	for _, args := range [][]string{{}, {"-threads", "-1", "1.1.2000"}, {"-unknown"}} {
-		if err := none(args...); !errors.As(err, new(program.UsageError)) {
+		if err := none(args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
 	for _, args := range [][]string{{"-tier", "none", "1.1.2000"}, {""}, {"€"}, {"-svg", "x.jpg", "1.1.2000"}} {
-		if err := none(args...); err == nil || errors.As(err, new(program.UsageError)) {
+		if err := none(args...); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}
 	}

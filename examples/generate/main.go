@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/examples/gobytes"
-	"github.com/attn-go/attn/examples/internal/program"
+	"github.com/attn-go/attn/internal/command"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	program.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	command.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // config is a parsed command line.
@@ -40,7 +40,6 @@ type config struct {
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), "usage: generate [flags]\n\n"+
 			"Continues a prompt, byte by byte, with gobytes, a small language model trained on Go's standard\n"+
@@ -55,25 +54,20 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
 	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
-	err := fs.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fs.SetOutput(help)
-		fs.Usage()
+	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
 	switch {
-	case err != nil:
-		return nil, program.Usage(err)
 	case fs.NArg() > 0:
-		return nil, program.Usage(fmt.Errorf("unexpected argument %q; -prompt takes the text, in quotes", fs.Arg(0)))
+		return nil, command.Usage(fmt.Errorf("unexpected argument %q; -prompt takes the text, in quotes", fs.Arg(0)))
 	case c.prompt == "":
-		return nil, program.Usage(errors.New("-prompt is empty, want at least one byte"))
+		return nil, command.Usage(errors.New("-prompt is empty, want at least one byte"))
 	case !(c.temperature >= 0):
-		return nil, program.Usage(fmt.Errorf("-temperature is %v, want 0 or more", c.temperature))
+		return nil, command.Usage(fmt.Errorf("-temperature is %v, want 0 or more", c.temperature))
 	case c.n < 0:
-		return nil, program.Usage(fmt.Errorf("-n is %d, want 0 or more", c.n))
+		return nil, command.Usage(fmt.Errorf("-n is %d, want 0 or more", c.n))
 	case c.settings.Threads < 0:
-		return nil, program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
+		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}
 	return c, nil
 }
@@ -123,7 +117,7 @@ func (c *config) chooser() (func(logits []float32) (byte, error), error) {
 	}
 	s, err := gobytes.NewSampler(float32(c.temperature), c.seed)
 	if err != nil {
-		return nil, program.Usage(err)
+		return nil, command.Usage(err)
 	}
 	return s.Next, nil
 }

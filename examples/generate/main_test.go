@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/examples/internal/program"
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -58,12 +58,12 @@ func TestContext(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"-n", "x"}, {"-prompt", ""}, {"more"}, {"-n", "-1"}, {"-threads", "-1"}, {"-temperature", "-1"}, {"-unknown"}} {
-		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); !errors.As(err, new(program.UsageError)) {
+		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
 	for _, args := range [][]string{{"-tier", "none"}, {"-model", "/none"}, {"-prompt", strings.Repeat("x", 513)}} {
-		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || errors.As(err, new(program.UsageError)) {
+		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}
 	}

@@ -18,11 +18,12 @@ import (
 
 	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/heat"
-	"github.com/attn-go/attn/examples/internal/program"
+	"github.com/attn-go/attn/examples/internal/pictures"
+	"github.com/attn-go/attn/internal/command"
 )
 
 func main() {
-	program.Exit("heatmap", run(os.Args[1:], os.Stderr))
+	command.Exit("heatmap", run(os.Args[1:], os.Stderr))
 }
 
 // maxText is the length in bytes of the longest text whose labels are still readable.
@@ -33,7 +34,7 @@ type config struct {
 	text     string
 	layer    int
 	heads    []int // nil: all
-	pictures program.Pictures
+	pictures pictures.Files
 	settings gobytes.Settings
 }
 
@@ -41,7 +42,6 @@ type config struct {
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("heatmap", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), "usage: heatmap [flags]\n\n"+
 			"Lets the language model gobytes read a text and draws the attention weights of one layer,\n"+
@@ -54,20 +54,16 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c.pictures.Flags(fs, "heatmap")
 	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
-	err := fs.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(help)
-		fs.Usage()
+	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
-	case err != nil:
-		return nil, program.Usage(err)
+	}
+	switch {
 	case fs.NArg() > 0:
-		return nil, program.Usage(fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0)))
+		return nil, command.Usage(fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0)))
 	case c.text == "" || len(c.text) > maxText:
-		return nil, program.Usage(fmt.Errorf("-text has %d bytes, want 1 to %d", len(c.text), maxText))
+		return nil, command.Usage(fmt.Errorf("-text has %d bytes, want 1 to %d", len(c.text), maxText))
 	case c.settings.Threads < 0:
-		return nil, program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
+		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}
 	return c, nil
 }
@@ -89,7 +85,7 @@ func (c *config) parseHeads(list string) error {
 // the command line names none.
 func (c *config) choose(m *gobytes.Model) error {
 	if c.layer < 0 || c.layer >= m.Layers {
-		return program.Usage(fmt.Errorf("-layer is %d, but the model has layers 0 to %d", c.layer, m.Layers-1))
+		return command.Usage(fmt.Errorf("-layer is %d, but the model has layers 0 to %d", c.layer, m.Layers-1))
 	}
 	if c.heads == nil {
 		for h := range m.Heads {
@@ -98,10 +94,10 @@ func (c *config) choose(m *gobytes.Model) error {
 	}
 	for i, h := range c.heads {
 		if h < 0 || h >= m.Heads {
-			return program.Usage(fmt.Errorf("-heads names head %d, but the model has heads 0 to %d", h, m.Heads-1))
+			return command.Usage(fmt.Errorf("-heads names head %d, but the model has heads 0 to %d", h, m.Heads-1))
 		}
 		if slices.Contains(c.heads[:i], h) {
-			return program.Usage(fmt.Errorf("-heads names head %d twice", h))
+			return command.Usage(fmt.Errorf("-heads names head %d twice", h))
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/examples/gobytes"
-	"github.com/attn-go/attn/examples/internal/program"
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -108,12 +108,12 @@ func TestUsage(t *testing.T) {
 		{"more"}, {"-text", ""}, {"-text", strings.Repeat("x", maxText+1)}, {"-layer", "4"}, {"-layer", "-1"}, {"-threads", "-1"},
 		{"-heads", "6"}, {"-heads", "1,1"}, {"-heads", "x"}, {"-heads", ""}, {"-unknown"},
 	} {
-		if err := none(args...); !errors.As(err, new(program.UsageError)) {
+		if err := none(args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
 	for _, args := range [][]string{{"-tier", "none"}, {"-png", "x.jpg"}} {
-		if err := none(args...); err == nil || errors.As(err, new(program.UsageError)) {
+		if err := none(args...); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/llama"
@@ -25,7 +26,7 @@ type conversation struct {
 // converse answers line after line, until the input ends.
 func (p *program) converse(ctx context.Context) error {
 	if p.raw || p.n != 1 {
-		return usageError{errors.New("-raw and -n need a prompt")}
+		return command.Usage(errors.New("-raw and -n need a prompt"))
 	}
 	s, err := p.model.NewSession(1, 0)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/weights"
 	"github.com/attn-go/attn/models/llama"
@@ -36,20 +37,13 @@ var cacheTypes = []struct {
 func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("chat", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	fs.Usage = func() { usage(fs) }
 	cache, sampler := c.define(fs)
-	err := fs.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(help)
-		fs.Usage()
+	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
-	case err != nil:
-		return nil, usageError{err}
 	}
 	if err := c.finish(fs, *cache, sampler); err != nil {
-		return nil, usageError{err}
+		return nil, command.Usage(err)
 	}
 	return c, nil
 }

@@ -11,7 +11,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -19,27 +18,18 @@ import (
 	"os/signal"
 	"strings"
 
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/llama"
 )
 
 func main() {
 	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		os.Exit(130) // as shells report an interrupt
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(os.Stderr, "chat: %v\nRun chat -h for help.\n", err)
-		os.Exit(2)
-	default:
-		fmt.Fprintf(os.Stderr, "chat: %v\n", err)
-		os.Exit(1)
 	}
+	command.Exit("chat", err)
 }
-
-// A usageError says what is wrong with a command line.
-type usageError struct{ error }
 
 // A program is a run of the command.
 type program struct {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
@@ -218,18 +219,18 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-p", "a", "b"}, {"-lines", "-p", "a"}, {"-lines", "a"}, {"-raw", "-system", "a"}, {"-unknown"},
 	} {
-		if _, _, err := try(t.Context(), strings.NewReader(""), args...); !errors.As(err, new(usageError)) {
+		if _, _, err := try(t.Context(), strings.NewReader(""), args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, "-model", model, "-n", "2"); !errors.As(err, new(usageError)) {
+	if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, "-model", model, "-n", "2"); !errors.As(err, new(command.UsageError)) {
 		t.Errorf("two answers in a conversation: %v", err)
 	}
 	for _, args := range [][]string{
 		{"-model", model + "x"}, {"-model", model, "-tier", "mmx", "a"}, {"-model", model, "-temp", "-1", "a"}, {"-model", model, "-ctx", "-1", "a"},
 		{"-model", model, "-ctx", "20", strings.Repeat("a long prompt ", 9)},
 	} {
-		if out, _, err := try(t.Context(), strings.NewReader(""), args...); err == nil || errors.As(err, new(usageError)) || out != "" {
+		if out, _, err := try(t.Context(), strings.NewReader(""), args...); err == nil || errors.As(err, new(command.UsageError)) || out != "" {
 			t.Errorf("%q: %q, %v, want no text, and an error that is no usage error", args, out, err)
 		}
 	}

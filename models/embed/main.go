@@ -16,15 +16,15 @@ import (
 	"os/signal"
 	"path/filepath"
 
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/internal/program"
 	"github.com/attn-go/attn/models/internal/weights"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	program.Exit("embed", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	command.Exit("embed", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // config is a parsed command line.
@@ -77,7 +77,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
 	fs.IntVar(&c.settings.Threads, "threads", 0, "most threads to use; 0 means all")
 	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
-	if err := program.Parse(fs, args, help); err != nil {
+	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
 	if c.texts = fs.Args(); c.isQuery {
@@ -93,15 +93,15 @@ func parse(args []string, help io.Writer) (*config, error) {
 func (c *config) check() error {
 	switch {
 	case c.isQuery && c.out != "":
-		return program.Usage(errors.New("-o is for vectors, which -query does not give"))
+		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
 	case len(c.texts) > 0 && len(c.files) > 0:
-		return program.Usage(fmt.Errorf("both texts (%q) and files (-f %s): want one of them", c.texts[0], c.files[0]))
+		return command.Usage(fmt.Errorf("both texts (%q) and files (-f %s): want one of them", c.texts[0], c.files[0]))
 	case c.top < 1:
-		return program.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
+		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
 	case c.settings.Threads < 0:
-		return program.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
+		return command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
-		return program.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
+		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 // showsBar returns whether a progress bar makes sense: for files, unless vectors appear on the
 // same terminal.
 func (c *config) showsBar(out io.Writer) bool {
-	return len(c.files) > 0 && (c.isQuery || c.out != "" || !program.IsTerminal(out))
+	return len(c.files) > 0 && (c.isQuery || c.out != "" || !isTerminal(out))
 }
 
 // load loads the model.

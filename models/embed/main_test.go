@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/internal/program"
 	"github.com/attn-go/attn/models/internal/testweights"
 )
 
@@ -262,7 +262,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"-model", folder, "x"}, filepath.Join(folder, "config.json"), false},
 	} {
 		err := run(t.Context(), c.args, strings.NewReader(""), io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, new(program.UsageError)) != c.usage {
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, new(command.UsageError)) != c.usage {
 			t.Errorf("%q: got %v, want an error with %q", c.args, err, c.want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/attn-go/attn/bridge/born"
 	"github.com/attn-go/attn/bridge/born/internal/bytemodel"
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
 	"github.com/born-ml/born/backend/cpu"
 	"github.com/born-ml/born/models/llama"
@@ -27,11 +28,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "generate:", err)
-		os.Exit(1)
-	}
+	command.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // A way is one of the ways to compute the model.

@@ -7,14 +7,13 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 
 	"github.com/attn-go/attn/bridge/embeddings"
 	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
 )
@@ -22,11 +21,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "search:", err)
-		os.Exit(1)
-	}
+	command.Exit("search", semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // load loads a model for package bert.

@@ -7,8 +7,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -17,16 +15,13 @@ import (
 	"github.com/attn-go/attn/bridge/embeddings/hugot"
 	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
 	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+	"github.com/attn-go/attn/internal/command"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "search:", err)
-		os.Exit(1)
-	}
+	command.Exit("search", semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr))
 }
 
 // load loads a model for hugot, which chooses the number of threads itself.

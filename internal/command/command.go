@@ -1,5 +1,5 @@
-// Package program has what the commands of this module share.
-package program
+// Package command has what commands share: how a command line is parsed, and how a program ends.
+package command
 
 import (
 	"errors"
@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"golang.org/x/term"
 )
 
 // A UsageError says what is wrong with a command line.
@@ -49,10 +47,4 @@ func Exit(name string, err error) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
-}
-
-// IsTerminal returns whether w shows what is written to a person.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
