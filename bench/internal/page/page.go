@@ -84,15 +84,7 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 func detail(f *results.File) string {
 	m, b := &f.Machine, &f.Build
 	parts := []string{fmt.Sprintf("%d CPUs used of %d", m.GOMAXPROCS, max(m.CPUs, m.HWThreads))}
-	if m.L3 > 0 {
-		parts = append(parts, fmt.Sprintf("L1 %d KiB, L2 %d KiB, L3 %d MiB", m.L1D>>10, m.L2>>10, m.L3>>20))
-	}
-	if m.Hypervisor {
-		parts = append(parts, "virtual machine")
-	}
-	if m.Governor != "" {
-		parts = append(parts, "governor "+m.Governor)
-	}
+	parts = append(parts, m.Traits()...)
 	parts = append(parts, b.GOOS+"/"+b.GOARCH, b.Go, fmt.Sprintf("contract %d", f.Contract))
 	if b.Commit != "" {
 		commit := b.Commit[:min(12, len(b.Commit))]

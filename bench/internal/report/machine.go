@@ -35,15 +35,7 @@ func cores(m *results.Machine) string {
 	if m.Cores > 0 && m.HWThreads > 0 {
 		parts = append(parts, fmt.Sprintf("the CPU reports %d cores, %d threads", m.Cores, m.HWThreads))
 	}
-	if m.L3 > 0 {
-		parts = append(parts, fmt.Sprintf("L1 %d KiB, L2 %d KiB, L3 %d MiB", m.L1D>>10, m.L2>>10, m.L3>>20))
-	}
-	if m.Hypervisor {
-		parts = append(parts, "virtual machine")
-	}
-	if m.Governor != "" {
-		parts = append(parts, "governor "+m.Governor)
-	}
+	parts = append(parts, m.Traits()...)
 	if m.StealPercent != nil {
 		parts = append(parts, fmt.Sprintf("steal %.1f%%", *m.StealPercent))
 	}

@@ -6,6 +6,8 @@
 // missing was not measured.
 package results
 
+import "fmt"
+
 // Schema is the version of the form. A change that an older reader would misunderstand
 // increments it. New fields alone do not.
 const Schema = 1
@@ -78,6 +80,20 @@ type Machine struct {
 	Governor     string   `json:"governor,omitempty"`      // of the clock frequency, on Linux
 	StealPercent *float64 `json:"steal_percent,omitempty"` // CPU time taken by other virtual machines while measuring, on Linux
 	Load         *float64 `json:"load,omitempty"`          // load average of the last minute when the run began, on Linux
+}
+
+// Traits says in words what caches the machine has, and what may disturb a measurement.
+func (m *Machine) Traits() (list []string) {
+	if m.L3 > 0 {
+		list = append(list, fmt.Sprintf("L1 %d KiB, L2 %d KiB, L3 %d MiB", m.L1D>>10, m.L2>>10, m.L3>>20))
+	}
+	if m.Hypervisor {
+		list = append(list, "virtual machine")
+	}
+	if m.Governor != "" {
+		list = append(list, "governor "+m.Governor)
+	}
+	return list
 }
 
 // A Tier is an implementation of the kernels.

@@ -75,21 +75,14 @@ func (d *Dict) get(name value) (value, bool) {
 
 // number returns the number that v is, if any. True is 1.
 func number(v value) (float64, bool) {
-	switch v := v.(type) {
-	case bool:
-		if v {
-			return 1, true
-		}
-		return 0, true
-	case int64:
-		return float64(v), true
-	case float64:
-		return v, true
+	if n, ok := whole(v); ok {
+		return float64(n), true
 	}
-	return 0, false
+	x, ok := v.(float64)
+	return x, ok
 }
 
-// whole returns the integer that v is, if any.
+// whole returns the integer that v is, if any. True is 1.
 func whole(v value) (int64, bool) {
 	switch v := v.(type) {
 	case bool:
