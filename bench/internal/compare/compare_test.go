@@ -9,7 +9,7 @@ import (
 
 // runs returns a file whose shape took these times.
 func runs(ns ...float64) *results.File {
-	return &results.File{Machine: results.Machine{CPU: "x"}, Speed: []results.Speed{{Shape: "p", Tier: "avx2", Threads: 1, Runs: ns, SHA256: "1"}}}
+	return &results.File{Machine: results.Machine{CPU: "x"}, Speed: []results.Speed{{Shape: "p", Tier: "avx2", Threads: 1, Timing: results.Timing{Runs: ns}, SHA256: "1"}}}
 }
 
 func TestFiles(t *testing.T) {
