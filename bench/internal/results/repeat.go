@@ -26,6 +26,7 @@ func (f *File) AddRuns(runs []*File) {
 		f.Accuracy = first.Accuracy
 	}
 	f.Pages, f.Growth, f.Forks = append(f.Pages, first.Pages...), append(f.Growth, first.Growth...), append(f.Forks, first.Forks...)
+	f.NotRun = append(f.NotRun, first.NotRun...)
 }
 
 // addMedians adds the rows of one list. time returns the time of a row, and where those of all

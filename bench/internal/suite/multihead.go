@@ -33,6 +33,11 @@ type multiHeadShape struct{ batch, tokens, width, heads int }
 
 var multiHeadShapes = []multiHeadShape{{1, 128, 768, 12}, {8, 128, 768, 12}, {1, 1024, 768, 12}}
 
+func (s multiHeadShape) shape() string {
+	return fmt.Sprintf("multi-head-%dx%dx%d", s.batch, s.tokens, s.width)
+}
+func (s multiHeadShape) isQuick() bool { return s == multiHeadShapes[0] }
+
 // String returns batch, tokens, width and heads.
 func (s multiHeadShape) String() string {
 	return fmt.Sprintf("%d × %d × %d, %d", s.batch, s.tokens, s.width, s.heads)
@@ -57,7 +62,7 @@ func (s multiHeadShape) module() (*layer.MultiHead, error) {
 
 func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f *results.File) error {
 	p := machine.NewProbes().For(tier)
-	for _, s := range some(c, multiHeadShapes, 1) {
+	for _, s := range chosen(c, multiHeadShapes) {
 		if err := c.begin(ctx, fmt.Sprintf("multi-head %v %s threads=%d", s, tier, threads)); err != nil {
 			return err
 		}
