@@ -13,7 +13,7 @@ import (
 type drawer func(f *results.File, i int) (*figure, error)
 
 // drawers are the figures of a machine, in order.
-var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, linear, options, accuracy, peers}
+var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, linear, models, options, accuracy, peers}
 
 // oneThread returns the rows of the shapes on one thread, with their indices.
 func oneThread(rows []results.Speed) (found []int) {
@@ -195,6 +195,21 @@ func linear(f *results.File, i int) (*figure, error) {
 		}
 	}
 	return newFigure("linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t)
+}
+
+// models shows the speed of whole models.
+func models(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "sentences or tokens per second, tier " + f.Default(), FromZero: true}
+	t := table{Caption: "Whole models. What is generated follows 8 tokens, which are read before", Head: []string{"model", "tier", "threads", "time", "rate", "unit"}}
+	for k := range f.Models {
+		m := &f.Models[k]
+		from := from(i, "models", k)
+		t.Rows = append(t.Rows, []cell{text("%s", m.Name()), text("%s", m.Tier), from.int("threads", m.Threads), from.num("ns", m.Ns, tables.Duration(m.Ns)), from.fixed("rate", m.Rate, 1), text("%s", m.Unit())})
+		if m.Tier == f.Default() {
+			addBar(c, m.Name(), fmt.Sprintf("threads=%d", m.Threads), chart.Point{X: m.Rate, Label: fmt.Sprintf("%s, threads=%d: %.1f %s", m.Name(), m.Threads, m.Rate, m.Unit())})
+		}
+	}
+	return newFigure("models", "Whole models", "Sentences that become vectors, a prompt that is read, and text that is generated, by models whose weights make models fetches.", c, t)
 }
 
 // options shows what options cost.

@@ -63,6 +63,9 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 	if s := f.Machine.StealPercent; s != nil && *s >= 1 {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("Other virtual machines took %.1f%% of the CPU time.", *s))
 	}
+	for _, n := range f.NotRun {
+		m.Warnings = append(m.Warnings, "NOT RUN: "+n)
+	}
 	m.Warnings = append(m.Warnings, f.Failures()...)
 	for _, draw := range drawers {
 		x, err := draw(f, i)
