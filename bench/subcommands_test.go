@@ -111,6 +111,7 @@ func TestSubcommandErrors(t *testing.T) {
 		text string
 	}{
 		"report":                     {2, "want files"},
+		"report -serve -o x y":       {2, "-o does not go with -serve"},
 		"report -x":                  {2, "-x"},
 		"report no/such":             {1, "no/such"},
 		"report " + bad:              {1, "ends after 30 bytes"},
@@ -170,6 +171,15 @@ func TestSuiteJSON(t *testing.T) {
 	}
 	if f, err := results.Read(path); err != nil || f.Accuracy == nil || len(f.Accuracy.Cases) < 20 || !f.Quick || len(f.Speed) > 0 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// Without names, report takes the files of bench/results.
+func TestReportOfCommitted(t *testing.T) {
+	t.Chdir("..")
+	code, _, err := runCommand("report", "-o", os.DevNull)
+	if code != 0 || !strings.Contains(err, "agree") {
+		t.Errorf("exit code %d: %s", code, err)
 	}
 }
 
