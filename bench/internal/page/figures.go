@@ -256,27 +256,34 @@ func accuracy(f *results.File, i int) (*figure, error) {
 func peers(f *results.File, i int) (*figure, error) {
 	c := &chart.Chart{XLabel: "times as long as attn", FromZero: true}
 	t := table{Caption: "Time of a call beside attn's on as many threads", Head: []string{"program", "shape", "threads", "time", "attn's", "times as long"}}
-	own := func(p *results.Peer) *results.Speed {
-		for k := range f.Speed {
-			s := &f.Speed[k]
-			if s.Tier == f.Default() && s.Threads == p.Threads && (s.Shape == p.Shape || s.Alias == p.Shape) {
-				return s
-			}
-		}
-		return nil
-	}
 	for k := range f.Peers {
 		p := &f.Peers[k]
-		s := own(p)
-		if s == nil || p.Ns <= 0 {
+		shape, own := same(f, p)
+		if own == 0 || p.Ns <= 0 {
 			continue
 		}
 		from := from(i, "peers", k)
-		t.Rows = append(t.Rows, []cell{text("%s", p.Program), text("%s", s.Shape), from.int("threads", p.Threads), from.num("ns", p.Ns, tables.Duration(p.Ns)), text("%s", tables.Duration(s.Ns)), text("%.2f", p.Ns/s.Ns)})
-		call := fmt.Sprintf("%s, threads=%d", s.Shape, p.Threads)
-		addBar(c, call, p.Program, chart.Point{X: p.Ns / s.Ns, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, call, tables.Duration(p.Ns), p.Ns/s.Ns)})
+		t.Rows = append(t.Rows, []cell{text("%s", p.Program), text("%s", shape), from.int("threads", p.Threads), from.num("ns", p.Ns, tables.Duration(p.Ns)), text("%s", tables.Duration(own)), text("%.2f", p.Ns/own)})
+		call := fmt.Sprintf("%s, threads=%d", shape, p.Threads)
+		addBar(c, call, p.Program, chart.Point{X: p.Ns / own, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, call, tables.Duration(p.Ns), p.Ns/own)})
 	}
 	return newFigure("peers", "Other programs", "The same calls in other programs: how many times as long they take.", c, t)
+}
+
+// same returns the name and attn's time of what another program was timed with, on the default
+// tier; 0 if that was not measured.
+func same(f *results.File, p *results.Peer) (shape string, ns float64) {
+	for i := range f.Speed {
+		if s := &f.Speed[i]; s.Tier == f.Default() && s.Threads == p.Threads && (s.Shape == p.Shape || s.Alias == p.Shape) {
+			return s.Shape, s.Ns
+		}
+	}
+	for i := range f.Models {
+		if m := &f.Models[i]; m.Tier == f.Default() && m.Threads == p.Threads && m.Shape == p.Shape {
+			return m.Shape, m.Ns
+		}
+	}
+	return "", 0
 }
 
 // together compares the default tiers of several machines.

@@ -264,6 +264,7 @@ const (
 type Model struct {
 	Model   string `json:"model"`   // name
 	Weights string `json:"weights"` // SHA-256 of the file with its weights
+	Shape   string `json:"shape"`   // name for -shapes
 	Task    string `json:"task"`    // TaskEmbed, TaskPrompt or TaskGenerate
 	Texts   int    `json:"texts"`   // side by side
 	Tokens  int    `json:"tokens"`  // of each text: of the input or, of TaskGenerate, of the output
@@ -293,7 +294,7 @@ func (m *Model) Unit() string {
 // A Peer is the time of another program for a shape, as bench/peers/attention.py --json writes it.
 type Peer struct {
 	Program string  `json:"program"` // with its version
-	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed
+	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed or Models
 	Threads int     `json:"threads"`
 	Ns      float64 `json:"ns"`
 }

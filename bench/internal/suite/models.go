@@ -36,6 +36,7 @@ var modelTasks = []modelTask{
 	{"minilm-8x64", miniLM, results.TaskEmbed, 8, 64, true},
 	{"minilm-32x128", miniLM, results.TaskEmbed, 32, 128, false},
 	{"smollm2-prompt-256", smolLM2, results.TaskPrompt, 1, 256, false},
+	{"smollm2-generate-128", smolLM2, results.TaskGenerate, 1, 128, false},
 	{"smollm2-generate-32", smolLM2, results.TaskGenerate, 1, 32, true},
 }
 
@@ -133,7 +134,7 @@ func (t modelTask) rows(ctx context.Context, c *Config, l loaded, sum string, f 
 			if err != nil {
 				return err
 			}
-			r := results.Model{Model: t.model.name, Weights: sum, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: tier, Threads: threads, Timing: timing, SHA256: digest(last)}
+			r := results.Model{Model: t.model.name, Weights: sum, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: tier, Threads: threads, Timing: timing, SHA256: digest(last)}
 			r.Rate = 1e9 * float64(t.tokens) / r.Ns
 			if t.task == results.TaskEmbed {
 				r.Rate = 1e9 * float64(t.texts) / r.Ns
