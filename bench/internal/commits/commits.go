@@ -133,6 +133,7 @@ func (v *version) build(ctx context.Context) error {
 // run measures once.
 func (v *version) run(ctx context.Context, args []string, path string) error {
 	c := exec.CommandContext(ctx, v.command, append(slices.Clone(args), "-json", path)...)
+	c.Dir = v.dir // whose commit the results name
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	var stderr bytes.Buffer

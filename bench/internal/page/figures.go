@@ -209,7 +209,7 @@ func models(f *results.File, i int) (*figure, error) {
 			addBar(c, m.Name(), fmt.Sprintf("threads=%d", m.Threads), chart.Point{X: m.Rate, Label: fmt.Sprintf("%s, threads=%d: %.1f %s", m.Name(), m.Threads, m.Rate, m.Unit())})
 		}
 	}
-	return newFigure("models", "Whole models", "Sentences that become vectors, a prompt that is read, and text that is generated, by models whose weights make models fetches.", c, t)
+	return newFigure("models", "Whole models", "Real models on one machine: sentences become vectors, a prompt is read, and text is generated token by token.", c, t)
 }
 
 // options shows what options cost.
@@ -267,7 +267,7 @@ func peers(f *results.File, i int) (*figure, error) {
 		call := fmt.Sprintf("%s, threads=%d", shape, p.Threads)
 		addBar(c, call, p.Program, chart.Point{X: p.Ns / own, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, call, tables.Duration(p.Ns), p.Ns/own)})
 	}
-	return newFigure("peers", "Other programs", "The same calls in other programs: how many times as long they take.", c, t)
+	return newFigure("peers", "Other programs", "The same calls in other programs: how many times as long as attn they take. Less than 1 is faster than attn.", c, t)
 }
 
 // same returns the name and attn's time of what another program was timed with, on the default

@@ -86,7 +86,7 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 // detail returns in a line what was measured on.
 func detail(f *results.File) string {
 	m, b := &f.Machine, &f.Build
-	parts := []string{fmt.Sprintf("%d CPUs used of %d", m.GOMAXPROCS, max(m.CPUs, m.HWThreads))}
+	parts := []string{fmt.Sprintf("%d of %d CPUs used", m.GOMAXPROCS, max(m.CPUs, m.HWThreads))}
 	parts = append(parts, m.Traits()...)
 	parts = append(parts, b.GOOS+"/"+b.GOARCH, b.Go, fmt.Sprintf("contract %d", f.Contract))
 	if b.Commit != "" {

@@ -280,7 +280,8 @@ func (m *Model) Name() string {
 	if m.Task == TaskEmbed {
 		return fmt.Sprintf("%s, %d × %d tokens", m.Model, m.Texts, m.Tokens)
 	}
-	return fmt.Sprintf("%s, %s of %d tokens", m.Model, m.Task, m.Tokens)
+	what := map[string]string{TaskPrompt: "prompt", TaskGenerate: "generation"}[m.Task]
+	return fmt.Sprintf("%s, %s of %d tokens", m.Model, what, m.Tokens)
 }
 
 // Unit returns the unit of Rate.

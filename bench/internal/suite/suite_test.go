@@ -170,7 +170,7 @@ func TestModels(t *testing.T) {
 	replace(t, &modelTasks, []modelTask{{"a", miniLM, results.TaskEmbed, 2, 5, false}, {"b", smolLM2, results.TaskPrompt, 1, 9, false}, {"c", smolLM2, results.TaskGenerate, 1, 3, false}})
 	replace(t, &limitTime, time.Millisecond)
 	c := &Config{Tiers: machine.Tiers(), Threads: []int{1, 2}}
-	run(t, "models", c, "all-MiniLM-L6-v2, 2 × 5 tokens", "SmolLM2-135M-Instruct, generate of 3 tokens", "sentences/s", "tokens/s")
+	run(t, "models", c, "all-MiniLM-L6-v2, 2 × 5 tokens", "SmolLM2-135M-Instruct, generation of 3 tokens", "sentences/s", "tokens/s")
 	var f results.File
 	if err := Models(t.Context(), c, &f); err != nil {
 		t.Fatal(err)
