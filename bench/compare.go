@@ -196,12 +196,16 @@ func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all 
 			continue
 		}
 		interval := ""
-		if r.High > 0 && !r.FewRuns() {
+		if r.High > 0 {
 			interval = fmt.Sprintf("%.3f – %.3f", r.Low, r.High)
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%.3f\t%s\t%d+%d\t%s", r.Name, table.Duration(r.Old), table.Duration(r.New), r.Ratio, interval, r.Runs[0], r.Runs[1], note))
 	}
-	fmt.Fprintf(w, "%d of %d figures are slower by more than %g%%, %d are faster.\n%s\n", slower, len(c.Rows), threshold, faster, c.Agreement.Line)
+	bits := c.Agreement.Line
+	if c.Agreement.Agree {
+		bits = fmt.Sprintf("The bits of all %d files agree: %s.", c.Files, c.Agreement.Short)
+	}
+	fmt.Fprintf(w, "%d of %d figures are slower by more than %g%%, %d are faster.\n%s\n", slower, len(c.Rows), threshold, faster, bits)
 	if c.OtherCPU {
 		fmt.Fprintln(w, "The files are of different CPUs: the ratios are of machines, not of versions.")
 	}

@@ -4,6 +4,7 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/attn-go/attn/bench/internal/results"
@@ -22,11 +23,11 @@ type Row struct {
 	Name     string
 	Old, New float64 // median times in nanoseconds
 	Ratio    float64 // New by Old; more than 1 is slower
-	Low      float64 // the ratio lies between Low and High at 95% confidence, as far as so many
-	High     float64 // runs can tell; 0 if the versions have different numbers of runs
+	Low      float64 // the ratio lies between Low and High at 95% confidence; 0 if there are
+	High     float64 // less than 6 runs, or not as many of both versions
 	P        float64 // probability of such a difference by chance alone
 	Runs     [2]int
-	Certain  bool // the difference is hardly chance
+	Certain  bool // the difference is hardly chance: P is small, and 1 is not between Low and High
 	Slower   bool // by more than the threshold, and not known to be chance
 }
 
@@ -36,6 +37,7 @@ func (r *Row) FewRuns() bool { return min(r.Runs[0], r.Runs[1]) < LeastRuns }
 // A Comparison has the rows in the order of the files.
 type Comparison struct {
 	Rows      []Row
+	Files     int
 	Agreement results.Agreement // of the bits of all files
 	OtherCPU  bool              // the files are of different CPUs
 }
@@ -49,7 +51,7 @@ func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, err
 	before, names := samples(old)
 	after, _ := samples(new)
 	all := slices.Concat(old, new)
-	c := &Comparison{Agreement: results.Agree(all)}
+	c := &Comparison{Files: len(all), Agreement: results.Agree(all)}
 	for _, f := range all {
 		c.OtherCPU = c.OtherCPU || f.Machine.CPU != all[0].Machine.CPU || f.Machine.Model != all[0].Machine.Model
 	}
@@ -85,11 +87,14 @@ func row(name string, old, new []float64, thresholdPercent float64) Row {
 			ratios = append(ratios, new[i]/old[i])
 		}
 		s := benchmath.AssumeNothing.Summary(sample(ratios), confidence)
-		r.Ratio, r.Low, r.High = s.Center, s.Lo, s.Hi
+		r.Ratio = s.Center
+		if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+			r.Low, r.High = s.Lo, s.Hi
+		}
 	}
 	test := benchmath.AssumeNothing.Compare(a, b)
 	r.P = test.P
-	r.Certain = !r.FewRuns() && test.P < test.Alpha
+	r.Certain = !r.FewRuns() && test.P < test.Alpha && !(r.Low < 1 && r.High > 1)
 	r.Slower = r.Ratio > 1+thresholdPercent/100 && (r.Certain || r.FewRuns())
 	return r
 }

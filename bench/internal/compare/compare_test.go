@@ -39,6 +39,29 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// With less than 6 runs there is no interval. A difference that alternated runs do not have is
+// not certain, however unlikely it is in runs without an order.
+func TestInterval(t *testing.T) {
+	for _, c := range []struct {
+		old, new []float64
+		interval bool
+		certain  bool
+	}{
+		{[]float64{100, 101, 99, 100, 101}, []float64{120, 121, 119, 120, 121}, false, true},
+		{[]float64{100, 101, 99, 100, 101, 102}, []float64{120, 121, 119, 120, 121, 122}, true, true},
+		{[]float64{100, 101, 102, 103, 104, 105, 106, 107, 130}, []float64{110, 111, 112, 113, 114, 115, 116, 117, 118}, true, true},
+		{[]float64{100, 101, 102, 103, 104, 105, 106, 107, 130, 131}, []float64{120, 121, 122, 123, 124, 125, 126, 127, 128, 129}, true, false},
+	} {
+		got, err := Files([]*results.File{runs(c.old...)}, []*results.File{runs(c.new...)}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := got.Rows[0]; (r.High > 0) != c.interval || r.Certain != c.certain || r.P >= 0.05 {
+			t.Errorf("%v %v: %+v", c.old, c.new, r)
+		}
+	}
+}
+
 // The ratio is the median of those of alternated runs, so that load that comes and goes does not
 // count.
 func TestRatioOfAlternatedRuns(t *testing.T) {
