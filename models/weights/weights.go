@@ -33,7 +33,7 @@ func Find(model string) (string, error) {
 	}
 	path := filepath.Join(folder, filepath.FromSlash(model))
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("make models fetches it: %w", err)
+		return "", fmt.Errorf("missing, make models fetches it: %w", err)
 	}
 	return path, nil
 }
