@@ -38,7 +38,7 @@ type config struct {
 }
 
 const usage = `usage: go run ./bench [flags]                        check, then measure
-       go run ./bench report [flags] FILE...         draw a page from results
+       go run ./bench report [flags] [FILE...]       draw a page from results
        go run ./bench compare [flags] OLD NEW        compare the speed of two versions
 
 Checks on real input that every tier computes the same bits, then measures

@@ -69,8 +69,7 @@ type loaded interface {
 // noted in f.NotRun.
 func Models(ctx context.Context, c *Config, f *results.File) error {
 	tasks := chosen(c, modelTasks)
-	if len(c.vectorTiers()) == 0 {
-		f.NotRun = append(f.NotRun, "models: only the tier generic runs here, which takes minutes; -tiers generic measures it")
+	if c.noVectors("models", f) {
 		return ctx.Err()
 	}
 	for _, m := range []*model{miniLM, smolLM2} {

@@ -16,6 +16,9 @@ import (
 // Layer measures the multi-head module in comparison with the FMA peak, additive attention in
 // comparison with the rate of tanh, and norms beside a copy.
 func Layer(ctx context.Context, c *Config, f *results.File) error {
+	if c.noVectors("layers", f) {
+		return ctx.Err()
+	}
 	for _, measure := range []func(ctx context.Context, tier string, threads int, f *results.File) error{c.multiHeadRows, c.additiveRows, c.normRows} {
 		for _, tier := range c.vectorTiers() {
 			for _, threads := range c.Threads {

@@ -83,6 +83,9 @@ const optionRounds = 7
 // Options measures the cost of each option: the median ratio of calls with it to calls
 // without it right before.
 func Options(ctx context.Context, c *Config, f *results.File) error {
+	if c.noVectors("options", f) {
+		return ctx.Err()
+	}
 	for i := range optionShapes {
 		s := &optionShapes[i]
 		if !c.takesOptions(s) {

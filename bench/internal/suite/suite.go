@@ -19,11 +19,11 @@ type Suite struct {
 	Usage   string
 	Run     func(ctx context.Context, c *Config, f *results.File) error // after an error, f has the rows measured before it
 	Print   func(w io.Writer, f *results.File)
+	Lines   func(f *results.File) []string // its rows in Go's benchmark format; nil: they are no times of calls
 	Steps   func(c *Config) int            // how many rows Run measures
 	Shapes  func() []string                // names for Config.Shapes, with their aliases; nil: it has none
-	Lines   func(f *results.File) []string // its rows in Go's benchmark format; nil: they are no times of calls
-	Refuses map[string]string              // flags that say nothing to it, and why
 	OneTier bool                           // only the first tier is measured
+	Refuses map[string]string              // flags that say nothing to it, and why
 }
 
 // Repeats says whether the suite is measured again for -count.
@@ -31,16 +31,24 @@ func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 
 // All lists the suites in the order in which they run. To add one, add an entry.
 var All = []Suite{
-	{"options", "measure what each option costs", Options, report.Options, optionSteps, optionShapeNames, report.OptionLines,
-		map[string]string{"threads": "options are measured on one thread"}, false},
-	{"linear", "measure linear layers", Linear, report.Linear, linearSteps, func() []string { return shapesOf(linearShapes) }, report.LinearLines, nil, false},
-	{"layer", "measure the multi-head module, additive attention and norms", Layer, report.Layer, layerSteps, layerShapeNames, report.LayerLines, nil, false},
-	{"decode", "measure decoding in comparison with the bandwidth of caches and memory", Decode, report.Decode, decodeSteps, decodeShapeNames, report.DecodeLines, nil, false},
-	{"accuracy", "compare the errors against float64 with PyTorch's", Accuracy, report.Accuracy, accuracySteps, nil, nil,
-		map[string]string{"shapes": "its cases are those of PyTorch's file", "benchfmt": noTimes, "time": noTimes, "count": "errors are the same each time", "threads": "errors are the same with any number of threads"}, true},
-	{"cache", "measure attention on pages, and the growth and forks of a cache", Cache, report.Cache, cacheSteps, nil, nil,
-		map[string]string{"shapes": "it has no shapes to choose from", "benchfmt": ratios, "count": ratios, "threads": "it is measured on one thread"}, true},
-	{"models", "measure whole models, if make models has fetched their weights", Models, report.Models, modelSteps, func() []string { return shapesOf(modelTasks) }, report.ModelLines, nil, false},
+	{Name: "options", Usage: "measure what each option costs",
+		Run: Options, Print: report.Options, Lines: report.OptionLines, Steps: optionSteps, Shapes: optionShapeNames,
+		Refuses: map[string]string{"threads": "options are measured on one thread"}},
+	{Name: "linear", Usage: "measure linear layers",
+		Run: Linear, Print: report.Linear, Lines: report.LinearLines, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
+	{Name: "layer", Usage: "measure the multi-head module, additive attention and norms",
+		Run: Layer, Print: report.Layer, Lines: report.LayerLines, Steps: layerSteps, Shapes: layerShapeNames},
+	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
+		Run: Decode, Print: report.Decode, Lines: report.DecodeLines, Steps: decodeSteps, Shapes: decodeShapeNames},
+	{Name: "accuracy", Usage: "compare the errors against float64 with PyTorch's",
+		Run: Accuracy, Print: report.Accuracy, Steps: accuracySteps, OneTier: true,
+		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "benchfmt": noTimes, "time": noTimes,
+			"count": "errors are the same each time", "threads": "errors are the same with any number of threads"}},
+	{Name: "cache", Usage: "measure attention on pages, and the growth and forks of a cache",
+		Run: Cache, Print: report.Cache, Steps: cacheSteps, OneTier: true,
+		Refuses: map[string]string{"shapes": "it has no shapes to choose from", "benchfmt": ratios, "count": ratios, "threads": "it is measured on one thread"}},
+	{Name: "models", Usage: "measure whole models, if make models has fetched their weights",
+		Run: Models, Print: report.Models, Lines: report.ModelLines, Steps: modelSteps, Shapes: func() []string { return shapesOf(modelTasks) }},
 }
 
 // Why suites refuse flags.
@@ -96,4 +104,13 @@ func (c *Config) vectorTiers() []string {
 		}
 	}
 	return tiers
+}
+
+// noVectors says whether there is no tier to measure, and notes that in the file.
+func (c *Config) noVectors(what string, f *results.File) bool {
+	if len(c.vectorTiers()) > 0 {
+		return false
+	}
+	f.NotRun = append(f.NotRun, what+": only the tier generic runs here, which takes long; -tiers generic measures it")
+	return true
 }

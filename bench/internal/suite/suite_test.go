@@ -186,16 +186,19 @@ func TestModels(t *testing.T) {
 }
 
 // What cannot be measured is noted.
-func TestModelsNotRun(t *testing.T) {
+func TestNotRun(t *testing.T) {
 	t.Setenv("ATTN_MODELS", t.TempDir())
 	var f results.File
 	c := &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}
 	if err := Models(t.Context(), c, &f); err != nil || len(f.NotRun) != 2 || len(f.Models) != 0 {
 		t.Errorf("%q, %v", f.NotRun, err)
 	}
-	f.NotRun, c.Generic = nil, false
-	if err := Models(t.Context(), c, &f); err != nil || len(f.NotRun) != 1 {
-		t.Errorf("on the tier generic alone: %q, %v", f.NotRun, err)
+	c.Generic = false
+	for _, name := range []string{"models", "options", "layer"} {
+		f.NotRun = nil
+		if err := find(name).Run(t.Context(), c, &f); err != nil || len(f.NotRun) != 1 {
+			t.Errorf("%s on the tier generic alone: %q, %v", name, f.NotRun, err)
+		}
 	}
 }
 
