@@ -61,6 +61,18 @@ func (m *transposer) columns(step, one func()) {
 	m.addresses()
 	m.Op("CMP", m.step, m.left)
 	m.Jump("BLT", "one")
+	m.steps(step)
+	m.Commentf("Rows of less than %d columns.", m.step)
+	m.Label("one")
+	one()
+	m.Op("SUBS", 1, m.left, m.left)
+	m.Jump("BNE", "one")
+	m.Label("next")
+}
+
+// steps emits the loop of columns for rows of at least a step, from their addresses on. It goes
+// to the label next.
+func (m *transposer) steps(step func()) {
 	m.Align(32)
 	m.Label("step")
 	step()
@@ -77,12 +89,6 @@ func (m *transposer) columns(step, one func()) {
 	m.Op("ADD", m.left, m.p, m.p)
 	m.Op("MOVD", m.step, m.left)
 	m.Jump("B", "step")
-	m.Commentf("Rows of less than %d columns.", m.step)
-	m.Label("one")
-	one()
-	m.Op("SUBS", 1, m.left, m.left)
-	m.Jump("BNE", "one")
-	m.Label("next")
 }
 
 // Pack transposes rows into a packed panel and scales them. All lanes have a row, as off
