@@ -33,7 +33,8 @@ func (g *neon) transpose(e spec.Element, v, t []a64.Vec) {
 }
 
 // A transposer moves a tile, 4 lanes at a time, between rows that start at off and a panel
-// with the rows in its lanes.
+// with the rows in its lanes. For weights, whose rows have one distance, base and off are not
+// used.
 type transposer struct {
 	*neon
 	step, shift  int      // columns per iteration, log2 of the size of an element of the rows
