@@ -69,6 +69,16 @@ func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []u
 //go:noescape
 func AddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 
+// WeightPackAVX2 transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8.
+//
+//go:noescape
+func WeightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
+
+// WeightPackHalvesAVX2 is WeightPack for weights of 16 bits.
+//
+//go:noescape
+func WeightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+
 // WeightGemmQ8_0AVX2 is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
 //
 //go:noescape

@@ -12260,6 +12260,314 @@ DATA const7fc00000AVX2<>+24(SB)/4, $0x7fc00000
 DATA const7fc00000AVX2<>+28(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func WeightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
+// Requires: AVX
+TEXT ·WeightPackAVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 4 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ           R9, R15
+	VBROADCASTF128 (R10), Y0
+	VINSERTF128    $0x01, (R11), Y0, Y0
+	VBROADCASTF128 (R10)(BX*1), Y1
+	VINSERTF128    $0x01, (R11)(BX*1), Y1, Y1
+	VBROADCASTF128 (R10)(BX*2), Y2
+	VINSERTF128    $0x01, (R11)(BX*2), Y2, Y2
+	VBROADCASTF128 (R10)(SI*1), Y3
+	VINSERTF128    $0x01, (R11)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y4, Y3
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y2, Y0, Y4
+	VUNPCKHPD      Y2, Y0, Y0
+	VMOVUPS        Y3, (R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y1, (R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y4, (R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y0, (R15)
+	ADDQ           CX, R15
+	MOVQ           R9, R15
+	VBROADCASTF128 (R12), Y0
+	VINSERTF128    $0x01, (R13), Y0, Y0
+	VBROADCASTF128 (R12)(BX*1), Y1
+	VINSERTF128    $0x01, (R13)(BX*1), Y1, Y1
+	VBROADCASTF128 (R12)(BX*2), Y2
+	VINSERTF128    $0x01, (R13)(BX*2), Y2, Y2
+	VBROADCASTF128 (R12)(SI*1), Y3
+	VINSERTF128    $0x01, (R13)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y1, Y0, Y4
+	VUNPCKHPS Y1, Y0, Y0
+	VUNPCKLPS Y3, Y2, Y1
+	VUNPCKHPS Y3, Y2, Y2
+	VUNPCKLPD Y1, Y4, Y3
+	VUNPCKHPD Y1, Y4, Y1
+	VUNPCKLPD Y2, Y0, Y4
+	VUNPCKHPD Y2, Y0, Y0
+	VMOVUPS   Y3, 32(R15)
+	ADDQ      CX, R15
+	VMOVUPS   Y1, 32(R15)
+	ADDQ      CX, R15
+	VMOVUPS   Y4, 32(R15)
+	ADDQ      CX, R15
+	VMOVUPS   Y0, 32(R15)
+	ADDQ      CX, R15
+	SUBQ      $0x00000004, R14
+	JZ        columndone
+	CMPQ      R14, $0x00000004
+	JL        columnrest
+	ADDQ      $0x00000010, R10
+	ADDQ      $0x00000010, R11
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000010, R13
+	LEAQ      (R9)(CX*4), R9
+	JMP       columnstep
+
+	// Less than 4 columns are left: compute the last 4.
+columnrest:
+	LEAQ  (R10)(R14*4), R10
+	LEAQ  (R11)(R14*4), R11
+	LEAQ  (R12)(R14*4), R12
+	LEAQ  (R13)(R14*4), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000004, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+// func WeightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·WeightPackHalvesAVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x01, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x01, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 8 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ           R9, R15
+	VBROADCASTF128 (R10), Y0
+	VINSERTF128    $0x01, (R11), Y0, Y0
+	VBROADCASTF128 (R10)(BX*1), Y1
+	VINSERTF128    $0x01, (R11)(BX*1), Y1, Y1
+	VBROADCASTF128 (R10)(BX*2), Y2
+	VINSERTF128    $0x01, (R11)(BX*2), Y2, Y2
+	VBROADCASTF128 (R10)(SI*1), Y3
+	VINSERTF128    $0x01, (R11)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y4, Y3
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y2, Y0, Y4
+	VUNPCKHPD      Y2, Y0, Y0
+	VANDPS         const0000ffffAVX2<>+0(SB), Y3, Y2
+	VEXTRACTI128   $0x01, Y2, X5
+	VPACKUSDW      X5, X2, X5
+	VMOVDQU        X5, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y3, Y3
+	VEXTRACTI128   $0x01, Y3, X2
+	VPACKUSDW      X2, X3, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y1, Y2
+	VEXTRACTI128   $0x01, Y2, X3
+	VPACKUSDW      X3, X2, X3
+	VMOVDQU        X3, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y1, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y4, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y4, Y4
+	VEXTRACTI128   $0x01, Y4, X1
+	VPACKUSDW      X1, X4, X1
+	VMOVDQU        X1, (R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y0, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y0, Y0
+	VEXTRACTI128   $0x01, Y0, X1
+	VPACKUSDW      X1, X0, X1
+	VMOVDQU        X1, (R15)
+	ADDQ           CX, R15
+	MOVQ           R9, R15
+	VBROADCASTF128 (R12), Y0
+	VINSERTF128    $0x01, (R13), Y0, Y0
+	VBROADCASTF128 (R12)(BX*1), Y1
+	VINSERTF128    $0x01, (R13)(BX*1), Y1, Y1
+	VBROADCASTF128 (R12)(BX*2), Y2
+	VINSERTF128    $0x01, (R13)(BX*2), Y2, Y2
+	VBROADCASTF128 (R12)(SI*1), Y3
+	VINSERTF128    $0x01, (R13)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y1
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y4, Y3
+	VUNPCKHPD    Y1, Y4, Y1
+	VUNPCKLPD    Y2, Y0, Y4
+	VUNPCKHPD    Y2, Y0, Y0
+	VANDPS       const0000ffffAVX2<>+0(SB), Y3, Y2
+	VEXTRACTI128 $0x01, Y2, X5
+	VPACKUSDW    X5, X2, X5
+	VMOVDQU      X5, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX2<>+0(SB), Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSDW    X3, X2, X3
+	VMOVDQU      X3, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX2<>+0(SB), Y4, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X1
+	VPACKUSDW    X1, X4, X1
+	VMOVDQU      X1, 16(R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX2<>+0(SB), Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(R15)
+	ADDQ         CX, R15
+	SUBQ         $0x00000008, R14
+	JZ           columndone
+	CMPQ         R14, $0x00000008
+	JL           columnrest
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000010, R13
+	LEAQ         (R9)(CX*8), R9
+	JMP          columnstep
+
+	// Less than 8 columns are left: compute the last 8.
+columnrest:
+	LEAQ  (R10)(R14*2), R10
+	LEAQ  (R11)(R14*2), R11
+	LEAQ  (R12)(R14*2), R12
+	LEAQ  (R13)(R14*2), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000008, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const0000ffffAVX2<>+0(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+4(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+8(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+12(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+16(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+20(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+24(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+28(SB)/4, $0x0000ffff
+GLOBL const0000ffffAVX2<>(SB), RODATA|NOPTR, $32
+
 // func WeightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·WeightGemmQ8_0AVX2(SB), NOSPLIT, $0-113

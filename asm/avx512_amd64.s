@@ -23983,6 +23983,236 @@ DATA const7fc00000AVX512<>+56(SB)/4, $0x7fc00000
 DATA const7fc00000AVX512<>+60(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func WeightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
+// Requires: AVX, AVX512F
+TEXT ·WeightPackAVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 4 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ         R9, R15
+	VMOVUPS      (R10), X0
+	VINSERTF32X4 $0x01, (R11), Z0, Z0
+	VINSERTF32X4 $0x02, (R12), Z0, Z0
+	VINSERTF32X4 $0x03, (R13), Z0, Z0
+	VMOVUPS      (R10)(BX*1), X1
+	VINSERTF32X4 $0x01, (R11)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x02, (R12)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x03, (R13)(BX*1), Z1, Z1
+	VMOVUPS      (R10)(BX*2), X2
+	VINSERTF32X4 $0x01, (R11)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x02, (R12)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R13)(BX*2), Z2, Z2
+	VMOVUPS      (R10)(SI*1), X3
+	VINSERTF32X4 $0x01, (R11)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R12)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x03, (R13)(SI*1), Z3, Z3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VMOVUPS   Z3, (R15)
+	ADDQ      CX, R15
+	VMOVUPS   Z1, (R15)
+	ADDQ      CX, R15
+	VMOVUPS   Z4, (R15)
+	ADDQ      CX, R15
+	VMOVUPS   Z0, (R15)
+	ADDQ      CX, R15
+	SUBQ      $0x00000004, R14
+	JZ        columndone
+	CMPQ      R14, $0x00000004
+	JL        columnrest
+	ADDQ      $0x00000010, R10
+	ADDQ      $0x00000010, R11
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000010, R13
+	LEAQ      (R9)(CX*4), R9
+	JMP       columnstep
+
+	// Less than 4 columns are left: compute the last 4.
+columnrest:
+	LEAQ  (R10)(R14*4), R10
+	LEAQ  (R11)(R14*4), R11
+	LEAQ  (R12)(R14*4), R12
+	LEAQ  (R13)(R14*4), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000004, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+// func WeightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·WeightPackHalvesAVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x01, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x01, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 8 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ         R9, R15
+	VMOVUPS      (R10), X0
+	VINSERTF32X4 $0x01, (R11), Z0, Z0
+	VINSERTF32X4 $0x02, (R12), Z0, Z0
+	VINSERTF32X4 $0x03, (R13), Z0, Z0
+	VMOVUPS      (R10)(BX*1), X1
+	VINSERTF32X4 $0x01, (R11)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x02, (R12)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x03, (R13)(BX*1), Z1, Z1
+	VMOVUPS      (R10)(BX*2), X2
+	VINSERTF32X4 $0x01, (R11)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x02, (R12)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R13)(BX*2), Z2, Z2
+	VMOVUPS      (R10)(SI*1), X3
+	VINSERTF32X4 $0x01, (R11)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R12)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x03, (R13)(SI*1), Z3, Z3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VANDPS    const0000ffffAVX512<>+0(SB), Z3, Z2
+	VPMOVDW   Z2, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, (R15)
+	ADDQ      CX, R15
+	VANDPS    const0000ffffAVX512<>+0(SB), Z1, Z2
+	VPMOVDW   Z2, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z1, Z1
+	VPMOVDW   Z1, (R15)
+	ADDQ      CX, R15
+	VANDPS    const0000ffffAVX512<>+0(SB), Z4, Z1
+	VPMOVDW   Z1, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, (R15)
+	ADDQ      CX, R15
+	VANDPS    const0000ffffAVX512<>+0(SB), Z0, Z1
+	VPMOVDW   Z1, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z0, Z0
+	VPMOVDW   Z0, (R15)
+	ADDQ      CX, R15
+	SUBQ      $0x00000008, R14
+	JZ        columndone
+	CMPQ      R14, $0x00000008
+	JL        columnrest
+	ADDQ      $0x00000010, R10
+	ADDQ      $0x00000010, R11
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000010, R13
+	LEAQ      (R9)(CX*8), R9
+	JMP       columnstep
+
+	// Less than 8 columns are left: compute the last 8.
+columnrest:
+	LEAQ  (R10)(R14*2), R10
+	LEAQ  (R11)(R14*2), R11
+	LEAQ  (R12)(R14*2), R12
+	LEAQ  (R13)(R14*2), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000008, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const0000ffffAVX512<>+0(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+4(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+8(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+12(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+16(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+20(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+24(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+28(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+32(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+36(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+40(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+44(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+48(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+52(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+56(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+60(SB)/4, $0x0000ffff
+GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
+
 // func WeightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmQ8_0AVX512(SB), NOSPLIT, $0-113

@@ -69,6 +69,16 @@ func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []u
 //go:noescape
 func AddBiasNEON(c []float32, ldc int, m int, bias []float32)
 
+// WeightPackNEON transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8.
+//
+//go:noescape
+func WeightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
+
+// WeightPackHalvesNEON is WeightPack for weights of 16 bits.
+//
+//go:noescape
+func WeightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+
 // WeightGemmQ8_0NEON is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
 //
 //go:noescape

@@ -33739,6 +33739,194 @@ vector:
 done:
 	RET
 
+// func WeightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
+TEXT ·WeightPackNEON(SB), NOSPLIT, $0-80
+	MOVD d+72(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD ld+24(FP), R2
+	LSL $2, R2, R2
+	MOVD src_base+32(FP), R5
+	MOVD lds+56(FP), R6
+	LSL $2, R6, R6
+	MOVD n+64(FP), R7
+	CBZ R7, done
+
+	// 4 columns of 4 rows per iteration.
+rows:
+	MOVD R5, R8
+	ADD R6, R5, R5
+	MOVD R5, R9
+	ADD R6, R5, R5
+	MOVD R5, R10
+	ADD R6, R5, R5
+	MOVD R5, R11
+	ADD R6, R5, R5
+	MOVD R1, R3
+	MOVD R0, R4
+	PCALIGN $32
+
+step:
+	FMOVQ.P 16(R8), F0
+	FMOVQ.P 16(R9), F1
+	FMOVQ.P 16(R10), F2
+	FMOVQ.P 16(R11), F3
+
+	// Transpose 4×4 matrices.
+	VTRN1 V1.S4, V0.S4, V4.S4
+	VTRN2 V1.S4, V0.S4, V5.S4
+	VTRN1 V3.S4, V2.S4, V6.S4
+	VTRN2 V3.S4, V2.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V0.D2
+	VTRN2 V6.D2, V4.D2, V2.D2
+	VTRN1 V7.D2, V5.D2, V1.D2
+	VTRN2 V7.D2, V5.D2, V3.D2
+	FMOVQ F0, (R3)
+	ADD R2, R3, R3
+	FMOVQ F1, (R3)
+	ADD R2, R3, R3
+	FMOVQ F2, (R3)
+	ADD R2, R3, R3
+	FMOVQ F3, (R3)
+	ADD R2, R3, R3
+	SUBS $4, R4, R4
+	BEQ next
+	CMP $4, R4
+	BGE step
+
+	// Less than 4 columns are left: compute the last 4.
+	SUB $4, R4, R4
+	ADD R4<<2, R8, R8
+	ADD R4<<2, R9, R9
+	ADD R4<<2, R10, R10
+	ADD R4<<2, R11, R11
+	MUL R2, R4, R4
+	ADD R4, R3, R3
+	MOVD $4, R4
+	B step
+
+next:
+	ADD $16, R1, R1
+	SUBS $4, R7, R7
+	BNE rows
+
+done:
+	RET
+
+// func WeightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+TEXT ·WeightPackHalvesNEON(SB), NOSPLIT, $0-80
+	MOVD d+72(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD ld+24(FP), R2
+	LSL $1, R2, R2
+	MOVD src_base+32(FP), R5
+	MOVD lds+56(FP), R6
+	LSL $1, R6, R6
+	MOVD n+64(FP), R7
+	CBZ R7, done
+
+	// 8 columns of 8 rows per iteration.
+rows:
+	MOVD R5, R8
+	ADD R6, R5, R5
+	MOVD R5, R9
+	ADD R6, R5, R5
+	MOVD R5, R10
+	ADD R6, R5, R5
+	MOVD R5, R11
+	ADD R6, R5, R5
+	MOVD R5, R12
+	ADD R6, R5, R5
+	MOVD R5, R13
+	ADD R6, R5, R5
+	MOVD R5, R14
+	ADD R6, R5, R5
+	MOVD R5, R15
+	ADD R6, R5, R5
+	MOVD R1, R3
+	MOVD R0, R4
+	PCALIGN $32
+
+step:
+	FMOVQ.P 16(R8), F0
+	FMOVQ.P 16(R9), F1
+	FMOVQ.P 16(R10), F2
+	FMOVQ.P 16(R11), F3
+	FMOVQ.P 16(R12), F4
+	FMOVQ.P 16(R13), F5
+	FMOVQ.P 16(R14), F6
+	FMOVQ.P 16(R15), F7
+
+	// Transpose 4×4 matrices.
+	VTRN1 V1.S4, V0.S4, V8.S4
+	VTRN2 V1.S4, V0.S4, V9.S4
+	VTRN1 V3.S4, V2.S4, V10.S4
+	VTRN2 V3.S4, V2.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V0.D2
+	VTRN2 V10.D2, V8.D2, V2.D2
+	VTRN1 V11.D2, V9.D2, V1.D2
+	VTRN2 V11.D2, V9.D2, V3.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V7.S4, V6.S4, V10.S4
+	VTRN2 V7.S4, V6.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V6.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	VUZP1 V4.H8, V0.H8, V8.H8
+	VUZP2 V4.H8, V0.H8, V9.H8
+	VUZP1 V5.H8, V1.H8, V10.H8
+	VUZP2 V5.H8, V1.H8, V11.H8
+	VUZP1 V6.H8, V2.H8, V12.H8
+	VUZP2 V6.H8, V2.H8, V13.H8
+	VUZP1 V7.H8, V3.H8, V14.H8
+	VUZP2 V7.H8, V3.H8, V15.H8
+	FMOVQ F8, (R3)
+	ADD R2, R3, R3
+	FMOVQ F9, (R3)
+	ADD R2, R3, R3
+	FMOVQ F10, (R3)
+	ADD R2, R3, R3
+	FMOVQ F11, (R3)
+	ADD R2, R3, R3
+	FMOVQ F12, (R3)
+	ADD R2, R3, R3
+	FMOVQ F13, (R3)
+	ADD R2, R3, R3
+	FMOVQ F14, (R3)
+	ADD R2, R3, R3
+	FMOVQ F15, (R3)
+	ADD R2, R3, R3
+	SUBS $8, R4, R4
+	BEQ next
+	CMP $8, R4
+	BGE step
+
+	// Less than 8 columns are left: compute the last 8.
+	SUB $8, R4, R4
+	ADD R4<<1, R8, R8
+	ADD R4<<1, R9, R9
+	ADD R4<<1, R10, R10
+	ADD R4<<1, R11, R11
+	ADD R4<<1, R12, R12
+	ADD R4<<1, R13, R13
+	ADD R4<<1, R14, R14
+	ADD R4<<1, R15, R15
+	MUL R2, R4, R4
+	ADD R4, R3, R3
+	MOVD $8, R4
+	B step
+
+next:
+	ADD $16, R1, R1
+	SUBS $8, R7, R7
+	BNE rows
+
+done:
+	RET
+
 // func WeightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·WeightGemmQ8_0NEON(SB), NOSPLIT, $0-113
 	MOVD a_base+32(FP), R6

@@ -5,6 +5,8 @@ type Emitter interface {
 	Gemm(s TileShape, e Epilogue)
 	WeightGemm(s TileShape, b Element)
 	AddBias()
+	WeightPack()
+	WeightPackHalves()
 	BlockEmitter
 	Additive()
 	Softcap()
@@ -43,6 +45,8 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 		e.WeightGemm(weights, b)
 	}
 	e.AddBias()
+	e.WeightPack()
+	e.WeightPackHalves()
 	emitBlocks(e)
 	e.Additive()
 	e.Softcap()

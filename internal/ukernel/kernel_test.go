@@ -114,6 +114,8 @@ var kernelTests = []struct {
 	{"Weights.WidenQ4_0", blockWidenCases(fallback.BlockQ4_0)},
 	{"Weights.WidenQ4_1", blockWidenCases(fallback.BlockQ4_1)},
 	{"Weights.AddBias", addBiasCases},
+	{"Weights.Pack", weightPackCases(false)},
+	{"Weights.PackHalves", weightPackCases(true)},
 	{"Norms.RMSNorm", normCases(false)},
 	{"Norms.LayerNorm", normCases(true)},
 	{"Norms.Add", addCases},

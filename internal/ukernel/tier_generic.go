@@ -57,6 +57,9 @@ var genericKernels = Kernels{
 		WidenQ4_0: fallback.WidenQ4_0,
 		WidenQ4_1: fallback.WidenQ4_1,
 		AddBias:   fallback.AddBias,
+
+		Pack:       fallback.WeightPack,
+		PackHalves: fallback.WeightPackHalves,
 	},
 	Norms:       genericNorms,
 	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
