@@ -29285,6 +29285,335 @@ done:
 	VZEROUPPER
 	RET
 
+// func BackwardDotsAVX2(sum []float32, x []float32, y []float32, ld int, n int)
+// Requires: AVX, FMA3
+TEXT ·BackwardDotsAVX2(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    sum_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    y_base+48(FP), DX
+	SUBQ    x_base+24(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+80(FP), SI
+	MOVQ    sum_len+8(FP), DI
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  DI, $0x00000010
+	JGE   chunk2
+	TESTQ DI, DI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS     (R8), Y2
+	VFMADD231PS (R8)(DX*1), Y2, Y0
+	VMOVUPS     32(R8), Y2
+	VFMADD231PS 32(R8)(DX*1), Y2, Y1
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk2row
+
+chunk2done:
+	VADDPS  (AX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VADDPS  32(AX), Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DI
+	JMP     columns
+
+chunk1:
+	VXORPS  Y0, Y0, Y0
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS     (R8), Y1
+	VFMADD231PS (R8)(DX*1), Y1, Y0
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk1row
+
+chunk1done:
+	VADDPS  (AX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DI
+	JMP     columns
+
+// func BackwardSoftmaxAVX2(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·BackwardSoftmaxAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    s_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    lse_base+64(FP), SI
+	MOVQ    delta_base+88(FP), DI
+	MOVQ    lse_len+72(FP), R8
+	VXORPS  Y0, Y0, Y0
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  R8, $0x00000010
+	JGE   chunk2
+	TESTQ R8, R8
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VMOVUPS (SI), Y1
+	VMOVUPS (DI), Y3
+	VMOVUPS 32(SI), Y2
+	VMOVUPS 32(DI), Y4
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS (R9), Y5
+	VSUBPS  Y1, Y5, Y5
+	VMINPS  Y5, Y0, Y5
+	VMOVUPS 32(R9), Y6
+	VSUBPS  Y2, Y6, Y6
+	VMINPS  Y6, Y0, Y6
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y5, Y7
+	VCVTDQ2PS Y7, Y9
+	VSUBPS    Y9, Y5, Y9
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y5, Y5
+	VCVTPS2DQ Y6, Y8
+	VCVTDQ2PS Y8, Y10
+	VSUBPS    Y10, Y6, Y10
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y6, Y6
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y12
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y11
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y7, Y7
+	VPADDD Y7, Y11, Y11
+	VANDPS Y5, Y11, Y11
+	VPSLLD $0x17, Y8, Y8
+	VPADDD Y8, Y12, Y12
+	VANDPS Y6, Y12, Y12
+
+	// Hidden scores give weights and gradients of 0.
+	VMOVUPS (R9), Y5
+	VMOVUPS (R9)(CX*1), Y6
+	VSUBPS  Y3, Y6, Y6
+	VMULPS  Y11, Y6, Y6
+	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y7
+	VANDPS  Y7, Y11, Y11
+	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y5
+	VANDPS  Y5, Y6, Y6
+	VMOVUPS Y11, (R9)
+	VMOVUPS Y6, (R9)(CX*1)
+	VMOVUPS 32(R9), Y5
+	VMOVUPS 32(R9)(CX*1), Y6
+	VSUBPS  Y4, Y6, Y6
+	VMULPS  Y12, Y6, Y6
+	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y7
+	VANDPS  Y7, Y12, Y12
+	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y5
+	VANDPS  Y5, Y6, Y6
+	VMOVUPS Y12, 32(R9)
+	VMOVUPS Y6, 32(R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
+	JNZ     chunk2row
+
+chunk2done:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, SI
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R8
+	JMP  columns
+
+chunk1:
+	VMOVUPS (SI), Y1
+	VMOVUPS (DI), Y2
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS (R9), Y3
+	VSUBPS  Y1, Y3, Y3
+	VMINPS  Y3, Y0, Y3
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y3, Y4
+	VCVTDQ2PS Y4, Y5
+	VSUBPS    Y5, Y3, Y5
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y3, Y3
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y4, Y4
+	VPADDD Y4, Y6, Y6
+	VANDPS Y3, Y6, Y6
+
+	// Hidden scores give weights and gradients of 0.
+	VMOVUPS (R9), Y3
+	VMOVUPS (R9)(CX*1), Y4
+	VSUBPS  Y2, Y4, Y4
+	VMULPS  Y6, Y4, Y4
+	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y3, Y5
+	VANDPS  Y5, Y6, Y6
+	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y3, Y3
+	VANDPS  Y3, Y4, Y4
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y4, (R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
+	JNZ     chunk1row
+
+chunk1done:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, SI
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000008, R8
+	JMP  columns
+
+// func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// Requires: AVX, FMA3
+TEXT ·BackwardSoftcapAVX2(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
+	MOVQ         ds_base+0(FP), AX
+	MOVQ         s_base+24(FP), CX
+	SUBQ         ds_base+0(FP), CX
+	MOVQ         ld+48(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         n+56(FP), BX
+	MOVQ         lanes+64(FP), SI
+	VBROADCASTSS inv+72(FP), Y0
+	VMOVUPS      const3f800000AVX2<>+0(SB), Y1
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMULPS       (DI)(CX*1), Y0, Y2
+	VMOVUPS      (DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI)(CX*1), Y0, Y2
+	VMOVUPS      32(DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, 32(DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk2row
+
+chunk2done:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, SI
+	JMP  columns
+
+chunk1:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMULPS       (DI)(CX*1), Y0, Y2
+	VMOVUPS      (DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk1row
+
+chunk1done:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, SI
+	JMP  columns
+
+DATA const00000000AVX2<>+0(SB)/4, $0x00000000
+DATA const00000000AVX2<>+4(SB)/4, $0x00000000
+DATA const00000000AVX2<>+8(SB)/4, $0x00000000
+DATA const00000000AVX2<>+12(SB)/4, $0x00000000
+DATA const00000000AVX2<>+16(SB)/4, $0x00000000
+DATA const00000000AVX2<>+20(SB)/4, $0x00000000
+DATA const00000000AVX2<>+24(SB)/4, $0x00000000
+DATA const00000000AVX2<>+28(SB)/4, $0x00000000
+GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
+
 // func PeakAVX2(n int)
 // Requires: AVX, FMA3
 TEXT ·PeakAVX2(SB), NOSPLIT, $0-8

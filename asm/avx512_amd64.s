@@ -65421,6 +65421,566 @@ done:
 	VZEROUPPER
 	RET
 
+// func BackwardDotsAVX512(sum []float32, x []float32, y []float32, ld int, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·BackwardDotsAVX512(SB), NOSPLIT, $0-88
+	PCALIGN $0x40
+	MOVQ    sum_base+0(FP), AX
+	MOVQ    x_base+24(FP), CX
+	MOVQ    y_base+48(FP), DX
+	SUBQ    x_base+24(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+80(FP), SI
+	MOVQ    sum_len+8(FP), DI
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  DI, $0x00000040
+	JGE   chunk4
+	CMPQ  DI, $0x00000020
+	JGE   chunk2
+	TESTQ DI, DI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk4done
+	PCALIGN $0x40
+
+chunk4row:
+	VMOVUPS     (R8), Z4
+	VFMADD231PS (R8)(DX*1), Z4, Z0
+	VMOVUPS     64(R8), Z4
+	VFMADD231PS 64(R8)(DX*1), Z4, Z1
+	VMOVUPS     128(R8), Z4
+	VFMADD231PS 128(R8)(DX*1), Z4, Z2
+	VMOVUPS     192(R8), Z4
+	VFMADD231PS 192(R8)(DX*1), Z4, Z3
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk4row
+
+chunk4done:
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DI
+	JMP     columns
+
+chunk2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS     (R8), Z2
+	VFMADD231PS (R8)(DX*1), Z2, Z0
+	VMOVUPS     64(R8), Z2
+	VFMADD231PS 64(R8)(DX*1), Z2, Z1
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk2row
+
+chunk2done:
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DI
+	JMP     columns
+
+chunk1:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS     (R8), Z1
+	VFMADD231PS (R8)(DX*1), Z1, Z0
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk1row
+
+chunk1done:
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DI
+	JMP     columns
+
+// func BackwardSoftmaxAVX512(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·BackwardSoftmaxAVX512(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    s_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    lse_base+64(FP), SI
+	MOVQ    delta_base+88(FP), DI
+	MOVQ    lse_len+72(FP), R8
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS const3f317218AVX512<>+0(SB), Z1
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z2
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
+	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
+	VXORPS  Z8, Z8, Z8
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  R8, $0x00000040
+	JGE   chunk4
+	CMPQ  R8, $0x00000020
+	JGE   chunk2
+	TESTQ R8, R8
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	VMOVUPS (SI), Z9
+	VMOVUPS (DI), Z13
+	VMOVUPS 64(SI), Z10
+	VMOVUPS 64(DI), Z14
+	VMOVUPS 128(SI), Z11
+	VMOVUPS 128(DI), Z15
+	VMOVUPS 192(SI), Z12
+	VMOVUPS 192(DI), Z16
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk4done
+	PCALIGN $0x40
+
+chunk4row:
+	VMOVUPS (R9), Z17
+	VSUBPS  Z9, Z17, Z17
+	VMINPS  Z17, Z8, Z17
+	VMOVUPS 64(R9), Z18
+	VSUBPS  Z10, Z18, Z18
+	VMINPS  Z18, Z8, Z18
+	VMOVUPS 128(R9), Z19
+	VSUBPS  Z11, Z19, Z19
+	VMINPS  Z19, Z8, Z19
+	VMOVUPS 192(R9), Z20
+	VSUBPS  Z12, Z20, Z20
+	VMINPS  Z20, Z8, Z20
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z7, Z17, K1
+	VRNDSCALEPS $0x00, Z17, Z21
+	VSUBPS      Z21, Z17, Z22
+	VCMPPS      $0x15, Z7, Z18, K2
+	VRNDSCALEPS $0x00, Z18, Z17
+	VSUBPS      Z17, Z18, Z23
+	VCMPPS      $0x15, Z7, Z19, K3
+	VRNDSCALEPS $0x00, Z19, Z18
+	VSUBPS      Z18, Z19, Z24
+	VCMPPS      $0x15, Z7, Z20, K4
+	VRNDSCALEPS $0x00, Z20, Z19
+	VSUBPS      Z19, Z20, Z20
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z5, Z25
+	VMOVUPS     Z5, Z26
+	VMOVUPS     Z5, Z27
+	VMOVUPS     Z5, Z28
+	VFMADD231PS Z6, Z22, Z25
+	VFMADD231PS Z6, Z23, Z26
+	VFMADD231PS Z6, Z24, Z27
+	VFMADD231PS Z6, Z20, Z28
+	VFMADD213PS Z4, Z22, Z25
+	VFMADD213PS Z4, Z23, Z26
+	VFMADD213PS Z4, Z24, Z27
+	VFMADD213PS Z4, Z20, Z28
+	VFMADD213PS Z3, Z22, Z25
+	VFMADD213PS Z3, Z23, Z26
+	VFMADD213PS Z3, Z24, Z27
+	VFMADD213PS Z3, Z20, Z28
+	VFMADD213PS Z2, Z22, Z25
+	VFMADD213PS Z2, Z23, Z26
+	VFMADD213PS Z2, Z24, Z27
+	VFMADD213PS Z2, Z20, Z28
+	VFMADD213PS Z1, Z22, Z25
+	VFMADD213PS Z1, Z23, Z26
+	VFMADD213PS Z1, Z24, Z27
+	VFMADD213PS Z1, Z20, Z28
+	VFMADD213PS Z0, Z22, Z25
+	VFMADD213PS Z0, Z23, Z26
+	VFMADD213PS Z0, Z24, Z27
+	VFMADD213PS Z0, Z20, Z28
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z21, Z25, K1, Z25
+	VSCALEFPS.Z Z17, Z26, K2, Z26
+	VSCALEFPS.Z Z18, Z27, K3, Z27
+	VSCALEFPS.Z Z19, Z28, K4, Z28
+
+	// Hidden scores give weights and gradients of 0.
+	VMOVUPS   (R9), Z17
+	VMOVUPS   (R9)(CX*1), Z18
+	VSUBPS    Z13, Z18, Z18
+	VMULPS    Z25, Z18, Z18
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z25, K1, Z25
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z18, K1, Z18
+	VMOVUPS   Z25, (R9)
+	VMOVUPS   Z18, (R9)(CX*1)
+	VMOVUPS   64(R9), Z17
+	VMOVUPS   64(R9)(CX*1), Z18
+	VSUBPS    Z14, Z18, Z18
+	VMULPS    Z26, Z18, Z18
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z26, K1, Z26
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z18, K1, Z18
+	VMOVUPS   Z26, 64(R9)
+	VMOVUPS   Z18, 64(R9)(CX*1)
+	VMOVUPS   128(R9), Z17
+	VMOVUPS   128(R9)(CX*1), Z18
+	VSUBPS    Z15, Z18, Z18
+	VMULPS    Z27, Z18, Z18
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z27, K1, Z27
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z18, K1, Z18
+	VMOVUPS   Z27, 128(R9)
+	VMOVUPS   Z18, 128(R9)(CX*1)
+	VMOVUPS   192(R9), Z17
+	VMOVUPS   192(R9)(CX*1), Z18
+	VSUBPS    Z16, Z18, Z18
+	VMULPS    Z28, Z18, Z18
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z28, K1, Z28
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
+	VMOVAPS.Z Z18, K1, Z18
+	VMOVUPS   Z28, 192(R9)
+	VMOVUPS   Z18, 192(R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
+	JNZ       chunk4row
+
+chunk4done:
+	ADDQ $0x00000100, AX
+	ADDQ $0x00000100, SI
+	ADDQ $0x00000100, DI
+	SUBQ $0x00000040, R8
+	JMP  columns
+
+chunk2:
+	VMOVUPS (SI), Z9
+	VMOVUPS (DI), Z11
+	VMOVUPS 64(SI), Z10
+	VMOVUPS 64(DI), Z12
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS (R9), Z13
+	VSUBPS  Z9, Z13, Z13
+	VMINPS  Z13, Z8, Z13
+	VMOVUPS 64(R9), Z14
+	VSUBPS  Z10, Z14, Z14
+	VMINPS  Z14, Z8, Z14
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z7, Z13, K1
+	VRNDSCALEPS $0x00, Z13, Z15
+	VSUBPS      Z15, Z13, Z16
+	VCMPPS      $0x15, Z7, Z14, K2
+	VRNDSCALEPS $0x00, Z14, Z13
+	VSUBPS      Z13, Z14, Z14
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z5, Z17
+	VMOVUPS     Z5, Z18
+	VFMADD231PS Z6, Z16, Z17
+	VFMADD231PS Z6, Z14, Z18
+	VFMADD213PS Z4, Z16, Z17
+	VFMADD213PS Z4, Z14, Z18
+	VFMADD213PS Z3, Z16, Z17
+	VFMADD213PS Z3, Z14, Z18
+	VFMADD213PS Z2, Z16, Z17
+	VFMADD213PS Z2, Z14, Z18
+	VFMADD213PS Z1, Z16, Z17
+	VFMADD213PS Z1, Z14, Z18
+	VFMADD213PS Z0, Z16, Z17
+	VFMADD213PS Z0, Z14, Z18
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z15, Z17, K1, Z17
+	VSCALEFPS.Z Z13, Z18, K2, Z18
+
+	// Hidden scores give weights and gradients of 0.
+	VMOVUPS   (R9), Z13
+	VMOVUPS   (R9)(CX*1), Z14
+	VSUBPS    Z11, Z14, Z14
+	VMULPS    Z17, Z14, Z14
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
+	VMOVAPS.Z Z17, K1, Z17
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
+	VMOVAPS.Z Z14, K1, Z14
+	VMOVUPS   Z17, (R9)
+	VMOVUPS   Z14, (R9)(CX*1)
+	VMOVUPS   64(R9), Z13
+	VMOVUPS   64(R9)(CX*1), Z14
+	VSUBPS    Z12, Z14, Z14
+	VMULPS    Z18, Z14, Z14
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
+	VMOVAPS.Z Z18, K1, Z18
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
+	VMOVAPS.Z Z14, K1, Z14
+	VMOVUPS   Z18, 64(R9)
+	VMOVUPS   Z14, 64(R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
+	JNZ       chunk2row
+
+chunk2done:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, SI
+	ADDQ $0x00000080, DI
+	SUBQ $0x00000020, R8
+	JMP  columns
+
+chunk1:
+	VMOVUPS (SI), Z9
+	VMOVUPS (DI), Z10
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS (R9), Z11
+	VSUBPS  Z9, Z11, Z11
+	VMINPS  Z11, Z8, Z11
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z7, Z11, K1
+	VRNDSCALEPS $0x00, Z11, Z12
+	VSUBPS      Z12, Z11, Z11
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z5, Z13
+	VFMADD231PS Z6, Z11, Z13
+	VFMADD213PS Z4, Z11, Z13
+	VFMADD213PS Z3, Z11, Z13
+	VFMADD213PS Z2, Z11, Z13
+	VFMADD213PS Z1, Z11, Z13
+	VFMADD213PS Z0, Z11, Z13
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z12, Z13, K1, Z13
+
+	// Hidden scores give weights and gradients of 0.
+	VMOVUPS   (R9), Z11
+	VMOVUPS   (R9)(CX*1), Z12
+	VSUBPS    Z10, Z12, Z12
+	VMULPS    Z13, Z12, Z12
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z13, K1, Z13
+	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z Z12, K1, Z12
+	VMOVUPS   Z13, (R9)
+	VMOVUPS   Z12, (R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
+	JNZ       chunk1row
+
+chunk1done:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, SI
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, R8
+	JMP  columns
+
+// func BackwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// Requires: AVX, AVX512F
+TEXT ·BackwardSoftcapAVX512(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
+	MOVQ         ds_base+0(FP), AX
+	MOVQ         s_base+24(FP), CX
+	SUBQ         ds_base+0(FP), CX
+	MOVQ         ld+48(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         n+56(FP), BX
+	MOVQ         lanes+64(FP), SI
+	VBROADCASTSS inv+72(FP), Z0
+	VMOVUPS      const3f800000AVX512<>+0(SB), Z1
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000040
+	JGE   chunk4
+	CMPQ  SI, $0x00000020
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk4done
+	PCALIGN $0x40
+
+chunk4row:
+	VMULPS       (DI)(CX*1), Z0, Z2
+	VMOVUPS      (DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (DI)
+	VMULPS       64(DI)(CX*1), Z0, Z2
+	VMOVUPS      64(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 64(DI)
+	VMULPS       128(DI)(CX*1), Z0, Z2
+	VMOVUPS      128(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 128(DI)
+	VMULPS       192(DI)(CX*1), Z0, Z2
+	VMOVUPS      192(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 192(DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk4row
+
+chunk4done:
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000040, SI
+	JMP  columns
+
+chunk2:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMULPS       (DI)(CX*1), Z0, Z2
+	VMOVUPS      (DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (DI)
+	VMULPS       64(DI)(CX*1), Z0, Z2
+	VMOVUPS      64(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 64(DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk2row
+
+chunk2done:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, SI
+	JMP  columns
+
+chunk1:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMULPS       (DI)(CX*1), Z0, Z2
+	VMOVUPS      (DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk1row
+
+chunk1done:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, SI
+	JMP  columns
+
+DATA const00000000AVX512<>+0(SB)/4, $0x00000000
+DATA const00000000AVX512<>+4(SB)/4, $0x00000000
+DATA const00000000AVX512<>+8(SB)/4, $0x00000000
+DATA const00000000AVX512<>+12(SB)/4, $0x00000000
+DATA const00000000AVX512<>+16(SB)/4, $0x00000000
+DATA const00000000AVX512<>+20(SB)/4, $0x00000000
+DATA const00000000AVX512<>+24(SB)/4, $0x00000000
+DATA const00000000AVX512<>+28(SB)/4, $0x00000000
+DATA const00000000AVX512<>+32(SB)/4, $0x00000000
+DATA const00000000AVX512<>+36(SB)/4, $0x00000000
+DATA const00000000AVX512<>+40(SB)/4, $0x00000000
+DATA const00000000AVX512<>+44(SB)/4, $0x00000000
+DATA const00000000AVX512<>+48(SB)/4, $0x00000000
+DATA const00000000AVX512<>+52(SB)/4, $0x00000000
+DATA const00000000AVX512<>+56(SB)/4, $0x00000000
+DATA const00000000AVX512<>+60(SB)/4, $0x00000000
+GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
+
 // func PeakAVX512(n int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·PeakAVX512(SB), NOSPLIT, $0-8

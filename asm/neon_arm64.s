@@ -57518,6 +57518,441 @@ single:
 done:
 	RET
 
+// func BackwardDotsNEON(sum []float32, x []float32, y []float32, ld int, n int)
+TEXT ·BackwardDotsNEON(SB), NOSPLIT, $0-88
+	MOVD sum_base+0(FP), R0
+	MOVD x_base+24(FP), R1
+	MOVD y_base+48(FP), R2
+	MOVD ld+72(FP), R3
+	LSL $2, R3, R3
+	MOVD sum_len+8(FP), R4
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $12, R4
+	BGE chunk3
+	CMP $8, R4
+	BGE chunk2
+	CMP $4, R4
+	BGE chunk1
+	RET
+
+chunk3:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	MOVD n+80(FP), R7
+	MOVD R2, R6
+	MOVD R1, R5
+	CBZ R7, chunk3done
+	PCALIGN $32
+
+chunk3row:
+	FMOVQ (R5), F3
+	FMOVQ (R6), F4
+	VFMLA V3.S4, V4.S4, V0.S4
+	FMOVQ 16(R5), F3
+	FMOVQ 16(R6), F4
+	VFMLA V3.S4, V4.S4, V1.S4
+	FMOVQ 32(R5), F3
+	FMOVQ 32(R6), F4
+	VFMLA V3.S4, V4.S4, V2.S4
+	ADD R3, R6, R6
+	ADD R3, R5, R5
+	SUBS $1, R7, R7
+	BNE chunk3row
+
+chunk3done:
+	FMOVQ (R0), F3
+	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ F1, 16(R0)
+	FMOVQ 32(R0), F3
+	WORD $0x4e22d462 // fadd v2.4s, v3.4s, v2.4s
+	FMOVQ F2, 32(R0)
+	ADD $48, R0, R0
+	ADD $48, R1, R1
+	ADD $48, R2, R2
+	SUB $12, R4, R4
+	B columns
+
+chunk2:
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	MOVD n+80(FP), R7
+	MOVD R2, R6
+	MOVD R1, R5
+	CBZ R7, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R5), F2
+	FMOVQ (R6), F3
+	VFMLA V2.S4, V3.S4, V0.S4
+	FMOVQ 16(R5), F2
+	FMOVQ 16(R6), F3
+	VFMLA V2.S4, V3.S4, V1.S4
+	ADD R3, R6, R6
+	ADD R3, R5, R5
+	SUBS $1, R7, R7
+	BNE chunk2row
+
+chunk2done:
+	FMOVQ (R0), F2
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ F0, (R0)
+	FMOVQ 16(R0), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ F1, 16(R0)
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R2, R2
+	SUB $8, R4, R4
+	B columns
+
+chunk1:
+	VMOVI $0, V0.B16
+	MOVD n+80(FP), R7
+	MOVD R2, R6
+	MOVD R1, R5
+	CBZ R7, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R5), F1
+	FMOVQ (R6), F2
+	VFMLA V1.S4, V2.S4, V0.S4
+	ADD R3, R6, R6
+	ADD R3, R5, R5
+	SUBS $1, R7, R7
+	BNE chunk1row
+
+chunk1done:
+	FMOVQ (R0), F1
+	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ F0, (R0)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R2, R2
+	SUB $4, R4, R4
+	B columns
+
+// func BackwardSoftmaxNEON(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
+TEXT ·BackwardSoftmaxNEON(SB), NOSPLIT, $0-112
+	MOVD s_base+0(FP), R0
+	MOVD dp_base+24(FP), R1
+	MOVD ld+48(FP), R2
+	LSL $2, R2, R2
+	MOVD lse_base+64(FP), R3
+	MOVD delta_base+88(FP), R4
+	MOVD lse_len+72(FP), R5
+	MOVD $exp2NEON<>(SB), R6
+	FMOVQ 96(R6), F0
+	MOVD $0x4b400080, R7
+	VDUP R7, V1.S4
+	MOVD $0xc2fc0000, R7
+	VDUP R7, V2.S4
+	MOVD $0xff800000, R7
+	VDUP R7, V3.S4
+	VMOVI $0, V4.B16
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $8, R5
+	BGE chunk2
+	CMP $4, R5
+	BGE chunk1
+	RET
+
+chunk2:
+	FMOVQ (R3), F5
+	FMOVQ (R4), F7
+	FMOVQ 16(R3), F6
+	FMOVQ 16(R4), F8
+	MOVD n+56(FP), R9
+	MOVD R1, R8
+	MOVD R0, R7
+	CBZ R9, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R7), F9
+	WORD $0x4e23e52b // fcmeq v11.4s, v9.4s, v3.4s
+	WORD $0x4ea5d529 // fsub v9.4s, v9.4s, v5.4s
+	WORD $0x4ea4f529 // fmin v9.4s, v9.4s, v4.4s
+	FMOVQ 16(R7), F10
+	WORD $0x4e23e54c // fcmeq v12.4s, v10.4s, v3.4s
+	WORD $0x4ea6d54a // fsub v10.4s, v10.4s, v6.4s
+	WORD $0x4ea4f54a // fmin v10.4s, v10.4s, v4.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e21d52d // fadd v13.4s, v9.4s, v1.4s
+	WORD $0x4ea1d5af // fsub v15.4s, v13.4s, v1.4s
+	WORD $0x4eafd52f // fsub v15.4s, v9.4s, v15.4s
+	WORD $0x6ea9e453 // fcmgt v19.4s, v2.4s, v9.4s
+	WORD $0x4e21d54e // fadd v14.4s, v10.4s, v1.4s
+	WORD $0x4ea1d5d0 // fsub v16.4s, v14.4s, v1.4s
+	WORD $0x4eb0d550 // fsub v16.4s, v10.4s, v16.4s
+	WORD $0x6eaae454 // fcmgt v20.4s, v2.4s, v10.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R6), F17
+	VFMLA V15.S4, V0.S4, V17.S4
+	FMOVQ 80(R6), F18
+	VFMLA V16.S4, V0.S4, V18.S4
+	FMOVQ 64(R6), F9
+	VFMLA V15.S4, V17.S4, V9.S4
+	FMOVQ 64(R6), F10
+	VFMLA V16.S4, V18.S4, V10.S4
+	FMOVQ 48(R6), F17
+	VFMLA V15.S4, V9.S4, V17.S4
+	FMOVQ 48(R6), F18
+	VFMLA V16.S4, V10.S4, V18.S4
+	FMOVQ 32(R6), F9
+	VFMLA V15.S4, V17.S4, V9.S4
+	FMOVQ 32(R6), F10
+	VFMLA V16.S4, V18.S4, V10.S4
+	FMOVQ 16(R6), F17
+	VFMLA V15.S4, V9.S4, V17.S4
+	FMOVQ 16(R6), F18
+	VFMLA V16.S4, V10.S4, V18.S4
+	FMOVQ (R6), F9
+	VFMLA V15.S4, V17.S4, V9.S4
+	FMOVQ (R6), F10
+	VFMLA V16.S4, V18.S4, V10.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V13.S4, V13.S4
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x4e731d29 // bic v9.16b, v9.16b, v19.16b
+	VSHL $23, V14.S4, V14.S4
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x4e741d4a // bic v10.16b, v10.16b, v20.16b
+
+	// Hidden scores give weights and gradients of 0.
+	FMOVQ (R8), F13
+	WORD $0x4ea7d5ad // fsub v13.4s, v13.4s, v7.4s
+	WORD $0x6e29ddad // fmul v13.4s, v13.4s, v9.4s
+	WORD $0x4e6b1dad // bic v13.16b, v13.16b, v11.16b
+	WORD $0x4e6b1d29 // bic v9.16b, v9.16b, v11.16b
+	FMOVQ F9, (R7)
+	FMOVQ F13, (R8)
+	FMOVQ 16(R8), F13
+	WORD $0x4ea8d5ad // fsub v13.4s, v13.4s, v8.4s
+	WORD $0x6e2addad // fmul v13.4s, v13.4s, v10.4s
+	WORD $0x4e6c1dad // bic v13.16b, v13.16b, v12.16b
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	FMOVQ F10, 16(R7)
+	FMOVQ F13, 16(R8)
+	ADD R2, R8, R8
+	ADD R2, R7, R7
+	SUBS $1, R9, R9
+	BNE chunk2row
+
+chunk2done:
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUB $8, R5, R5
+	B columns
+
+chunk1:
+	FMOVQ (R3), F5
+	FMOVQ (R4), F6
+	MOVD n+56(FP), R9
+	MOVD R1, R8
+	MOVD R0, R7
+	CBZ R9, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R7), F7
+	WORD $0x4e23e4e8 // fcmeq v8.4s, v7.4s, v3.4s
+	WORD $0x4ea5d4e7 // fsub v7.4s, v7.4s, v5.4s
+	WORD $0x4ea4f4e7 // fmin v7.4s, v7.4s, v4.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e21d4e9 // fadd v9.4s, v7.4s, v1.4s
+	WORD $0x4ea1d52a // fsub v10.4s, v9.4s, v1.4s
+	WORD $0x4eaad4ea // fsub v10.4s, v7.4s, v10.4s
+	WORD $0x6ea7e44c // fcmgt v12.4s, v2.4s, v7.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R6), F11
+	VFMLA V10.S4, V0.S4, V11.S4
+	FMOVQ 64(R6), F7
+	VFMLA V10.S4, V11.S4, V7.S4
+	FMOVQ 48(R6), F11
+	VFMLA V10.S4, V7.S4, V11.S4
+	FMOVQ 32(R6), F7
+	VFMLA V10.S4, V11.S4, V7.S4
+	FMOVQ 16(R6), F11
+	VFMLA V10.S4, V7.S4, V11.S4
+	FMOVQ (R6), F7
+	VFMLA V10.S4, V11.S4, V7.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V9.S4, V9.S4
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4e6c1ce7 // bic v7.16b, v7.16b, v12.16b
+
+	// Hidden scores give weights and gradients of 0.
+	FMOVQ (R8), F9
+	WORD $0x4ea6d529 // fsub v9.4s, v9.4s, v6.4s
+	WORD $0x6e27dd29 // fmul v9.4s, v9.4s, v7.4s
+	WORD $0x4e681d29 // bic v9.16b, v9.16b, v8.16b
+	WORD $0x4e681ce7 // bic v7.16b, v7.16b, v8.16b
+	FMOVQ F7, (R7)
+	FMOVQ F9, (R8)
+	ADD R2, R8, R8
+	ADD R2, R7, R7
+	SUBS $1, R9, R9
+	BNE chunk1row
+
+chunk1done:
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R5, R5
+	B columns
+
+// func BackwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+TEXT ·BackwardSoftcapNEON(SB), NOSPLIT, $0-76
+	MOVD ds_base+0(FP), R0
+	MOVD s_base+24(FP), R1
+	MOVD ld+48(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+64(FP), R3
+	MOVWU inv+72(FP), R4
+	VDUP R4, V0.S4
+	MOVD $0x3f800000, R4
+	VDUP R4, V1.S4
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $12, R3
+	BGE chunk3
+	CMP $8, R3
+	BGE chunk2
+	CMP $4, R3
+	BGE chunk1
+	RET
+
+chunk3:
+	MOVD n+56(FP), R6
+	MOVD R1, R5
+	MOVD R0, R4
+	CBZ R6, chunk3done
+	PCALIGN $32
+
+chunk3row:
+	FMOVQ (R5), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R4), F5
+	VORR V1.B16, V1.B16, V8.B16
+	VFMLS V2.S4, V2.S4, V8.S4
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x4ea0d8a2 // fcmeq v2.4s, v5.4s, #0.0
+	WORD $0x4e621d08 // bic v8.16b, v8.16b, v2.16b
+	FMOVQ F8, (R4)
+	FMOVQ 16(R5), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R4), F6
+	VORR V1.B16, V1.B16, V9.B16
+	VFMLS V3.S4, V3.S4, V9.S4
+	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
+	WORD $0x4ea0d8c3 // fcmeq v3.4s, v6.4s, #0.0
+	WORD $0x4e631d29 // bic v9.16b, v9.16b, v3.16b
+	FMOVQ F9, 16(R4)
+	FMOVQ 32(R5), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ 32(R4), F7
+	VORR V1.B16, V1.B16, V10.B16
+	VFMLS V4.S4, V4.S4, V10.S4
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x4ea0d8e4 // fcmeq v4.4s, v7.4s, #0.0
+	WORD $0x4e641d4a // bic v10.16b, v10.16b, v4.16b
+	FMOVQ F10, 32(R4)
+	ADD R2, R5, R5
+	ADD R2, R4, R4
+	SUBS $1, R6, R6
+	BNE chunk3row
+
+chunk3done:
+	ADD $48, R0, R0
+	ADD $48, R1, R1
+	SUB $12, R3, R3
+	B columns
+
+chunk2:
+	MOVD n+56(FP), R6
+	MOVD R1, R5
+	MOVD R0, R4
+	CBZ R6, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R5), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R4), F4
+	VORR V1.B16, V1.B16, V6.B16
+	VFMLS V2.S4, V2.S4, V6.S4
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4ea0d882 // fcmeq v2.4s, v4.4s, #0.0
+	WORD $0x4e621cc6 // bic v6.16b, v6.16b, v2.16b
+	FMOVQ F6, (R4)
+	FMOVQ 16(R5), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R4), F5
+	VORR V1.B16, V1.B16, V7.B16
+	VFMLS V3.S4, V3.S4, V7.S4
+	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
+	WORD $0x4ea0d8a3 // fcmeq v3.4s, v5.4s, #0.0
+	WORD $0x4e631ce7 // bic v7.16b, v7.16b, v3.16b
+	FMOVQ F7, 16(R4)
+	ADD R2, R5, R5
+	ADD R2, R4, R4
+	SUBS $1, R6, R6
+	BNE chunk2row
+
+chunk2done:
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	SUB $8, R3, R3
+	B columns
+
+chunk1:
+	MOVD n+56(FP), R6
+	MOVD R1, R5
+	MOVD R0, R4
+	CBZ R6, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R5), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R4), F3
+	VORR V1.B16, V1.B16, V4.B16
+	VFMLS V2.S4, V2.S4, V4.S4
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
+	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
+	FMOVQ F4, (R4)
+	ADD R2, R5, R5
+	ADD R2, R4, R4
+	SUBS $1, R6, R6
+	BNE chunk1row
+
+chunk1done:
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUB $4, R3, R3
+	B columns
+
 // func PeakNEON(n int)
 TEXT ·PeakNEON(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0

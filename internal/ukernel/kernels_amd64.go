@@ -63,6 +63,11 @@ var avx2Kernels = Kernels{
 		GeGLU:     asm.GeGLUAVX2,
 		GeGLUTanh: asm.GeGLUTanhAVX2,
 	},
+	Backward: BackwardKernels{
+		Dots:    asm.BackwardDotsAVX2,
+		Softmax: asm.BackwardSoftmaxAVX2,
+		Softcap: asm.BackwardSoftcapAVX2,
+	},
 }
 
 var avx2Lanes = LaneKernels{
@@ -135,6 +140,11 @@ var avx512Kernels = Kernels{
 		SwiGLU:    asm.SwiGLUAVX512,
 		GeGLU:     asm.GeGLUAVX512,
 		GeGLUTanh: asm.GeGLUTanhAVX512,
+	},
+	Backward: BackwardKernels{
+		Dots:    asm.BackwardDotsAVX512,
+		Softmax: asm.BackwardSoftmaxAVX512,
+		Softcap: asm.BackwardSoftcapAVX512,
 	},
 }
 

@@ -63,6 +63,11 @@ var neonKernels = Kernels{
 		GeGLU:     asm.GeGLUNEON,
 		GeGLUTanh: asm.GeGLUTanhNEON,
 	},
+	Backward: BackwardKernels{
+		Dots:    asm.BackwardDotsNEON,
+		Softmax: asm.BackwardSoftmaxNEON,
+		Softcap: asm.BackwardSoftcapNEON,
+	},
 }
 
 var neonLanes = LaneKernels{

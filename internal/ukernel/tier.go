@@ -23,6 +23,7 @@ type Kernels struct {
 	Functions   Functions
 	Norms       Norms
 	Activations Activations
+	Backward    BackwardKernels
 }
 
 // Tuning are the numbers that decide about the speed of a tier. No bit of a result
