@@ -9,6 +9,8 @@ type Tier struct {
 
 	Kernels
 	Tuning
+
+	wide []TileKernels // tiles wider than the widest, see WideTile
 }
 
 // Kernels are all micro-kernels of a tier. It inherits nothing silently: its table
