@@ -35,6 +35,7 @@ type Model struct {
 type ModelRow struct {
 	Out, Weights, Scores []float32
 	LSE                  float32
+	Stats                [2]float32 // m and l
 	Blocks               []ModelBlock
 }
 
@@ -264,7 +265,7 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 		top = next
 	}
 	row.Out = o
-	row.LSE = NegInf
+	row.LSE, row.Stats = NegInf, [2]float32{top + 0, l}
 	if l == 0 {
 		clear(o)
 		return
@@ -281,7 +282,7 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 	}
 	if nan {
 		Fill(o, CanonicalNaN)
-		row.LSE = CanonicalNaN
+		row.LSE, row.Stats = CanonicalNaN, [2]float32{CanonicalNaN, CanonicalNaN}
 	}
 }
 

@@ -23,8 +23,10 @@ func (t *tile) finishNaN(lane int) {
 	}
 	out := &t.job.Out
 	fillNaN(out, t.indexOf(out, lane))
-	if t.job.LSE.IsSet() {
-		t.rowOf(&t.job.LSE, lane)[0] = canonicalNaN
+	for _, x := range [...]*view.Tensor{&t.job.LSE, &t.job.Stats} {
+		if x.IsSet() {
+			fill(t.rowOf(x, lane), canonicalNaN)
+		}
 	}
 }
 
