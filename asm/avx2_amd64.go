@@ -289,15 +289,15 @@ func GeGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func GeGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 
-// BackwardDotsAVX2 adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum, and what rounding takes from them to rest.
+// BackwardDotsAVX2 adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum.
 //
 //go:noescape
-func BackwardDotsAVX2(sum []float32, rest []float32, x []float32, y []float32, ld int, n int)
+func BackwardDotsAVX2(sum []float32, x []float32, y []float32, ld int, n int)
 
-// BackwardSoftmaxAVX2 turns n rows of scores, len(max) lanes wide, into weights p = exp2(s - max)·inv, and their gradients into p·(dp - delta), both in place.
+// BackwardSoftmaxAVX2 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), and their gradients into p·(dp - delta), both in place.
 //
 //go:noescape
-func BackwardSoftmaxAVX2(s []float32, dp []float32, ld int, n int, max []float32, inv []float32, delta []float32)
+func BackwardSoftmaxAVX2(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
 
 // BackwardSoftcapAVX2 multiplies n rows of gradients by 1 - (s·inv)².
 //

@@ -29285,19 +29285,93 @@ done:
 	VZEROUPPER
 	RET
 
-// func BackwardDotsAVX2(sum []float32, rest []float32, x []float32, y []float32, ld int, n int)
+// func BackwardDotsAVX2(sum []float32, x []float32, y []float32, ld int, n int)
 // Requires: AVX, FMA3
-TEXT ·BackwardDotsAVX2(SB), NOSPLIT, $0-112
+TEXT ·BackwardDotsAVX2(SB), NOSPLIT, $0-88
 	PCALIGN $0x40
 	MOVQ    sum_base+0(FP), AX
-	MOVQ    rest_base+24(FP), CX
-	MOVQ    x_base+48(FP), DX
-	MOVQ    y_base+72(FP), BX
-	SUBQ    x_base+48(FP), BX
-	MOVQ    ld+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    n+104(FP), DI
-	MOVQ    sum_len+8(FP), R8
+	MOVQ    x_base+24(FP), CX
+	MOVQ    y_base+48(FP), DX
+	SUBQ    x_base+24(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+80(FP), SI
+	MOVQ    sum_len+8(FP), DI
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  DI, $0x00000010
+	JGE   chunk2
+	TESTQ DI, DI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS     (R8), Y2
+	VFMADD231PS (R8)(DX*1), Y2, Y0
+	VMOVUPS     32(R8), Y2
+	VFMADD231PS 32(R8)(DX*1), Y2, Y1
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk2row
+
+chunk2done:
+	VADDPS  (AX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	VADDPS  32(AX), Y1, Y1
+	VMOVUPS Y1, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DI
+	JMP     columns
+
+chunk1:
+	VXORPS  Y0, Y0, Y0
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS     (R8), Y1
+	VFMADD231PS (R8)(DX*1), Y1, Y0
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk1row
+
+chunk1done:
+	VADDPS  (AX), Y0, Y0
+	VMOVUPS Y0, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	SUBQ    $0x00000008, DI
+	JMP     columns
+
+// func BackwardSoftmaxAVX2(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·BackwardSoftmaxAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    s_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    lse_base+64(FP), SI
+	MOVQ    delta_base+88(FP), DI
+	MOVQ    lse_len+72(FP), R8
+	VXORPS  Y0, Y0, Y0
 
 	// The widest chunk of lanes that is left.
 columns:
@@ -29309,135 +29383,21 @@ columns:
 	RET
 
 chunk2:
-	VMOVUPS (AX), Y0
-	VMOVUPS (CX), Y2
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 32(CX), Y3
-	MOVQ    DX, R9
-	MOVQ    DI, R10
+	VMOVUPS (SI), Y1
+	VMOVUPS (DI), Y3
+	VMOVUPS 32(SI), Y2
+	VMOVUPS 32(DI), Y4
+	MOVQ    AX, R9
+	MOVQ    BX, R10
 	TESTQ   R10, R10
 	JZ      chunk2done
 	PCALIGN $0x40
 
 chunk2row:
-	VMOVUPS     (R9), Y4
-	VMOVUPS     (R9)(BX*1), Y5
-	VMULPS      Y4, Y5, Y6
-	VFMSUB213PS Y6, Y5, Y4
-	VADDPS      Y6, Y0, Y5
-	VSUBPS      Y0, Y5, Y7
-	VSUBPS      Y7, Y5, Y8
-	VSUBPS      Y8, Y0, Y8
-	VSUBPS      Y7, Y6, Y7
-	VADDPS      Y7, Y8, Y8
-	VADDPS      Y4, Y8, Y8
-	VADDPS      Y8, Y2, Y2
-	VMOVAPS     Y5, Y0
-	VMOVUPS     32(R9), Y4
-	VMOVUPS     32(R9)(BX*1), Y5
-	VMULPS      Y4, Y5, Y6
-	VFMSUB213PS Y6, Y5, Y4
-	VADDPS      Y6, Y1, Y5
-	VSUBPS      Y1, Y5, Y7
-	VSUBPS      Y7, Y5, Y8
-	VSUBPS      Y8, Y1, Y8
-	VSUBPS      Y7, Y6, Y7
-	VADDPS      Y7, Y8, Y8
-	VADDPS      Y4, Y8, Y8
-	VADDPS      Y8, Y3, Y3
-	VMOVAPS     Y5, Y1
-	ADDQ        SI, R9
-	DECQ        R10
-	JNZ         chunk2row
-
-chunk2done:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y1, 32(AX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	SUBQ    $0x00000010, R8
-	JMP     columns
-
-chunk1:
-	VMOVUPS (AX), Y0
-	VMOVUPS (CX), Y1
-	MOVQ    DX, R9
-	MOVQ    DI, R10
-	TESTQ   R10, R10
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMOVUPS     (R9), Y2
-	VMOVUPS     (R9)(BX*1), Y3
-	VMULPS      Y2, Y3, Y4
-	VFMSUB213PS Y4, Y3, Y2
-	VADDPS      Y4, Y0, Y3
-	VSUBPS      Y0, Y3, Y5
-	VSUBPS      Y5, Y3, Y6
-	VSUBPS      Y6, Y0, Y6
-	VSUBPS      Y5, Y4, Y5
-	VADDPS      Y5, Y6, Y6
-	VADDPS      Y2, Y6, Y6
-	VADDPS      Y6, Y1, Y1
-	VMOVAPS     Y3, Y0
-	ADDQ        SI, R9
-	DECQ        R10
-	JNZ         chunk1row
-
-chunk1done:
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, (CX)
-	ADDQ    $0x00000020, AX
-	ADDQ    $0x00000020, CX
-	ADDQ    $0x00000020, DX
-	SUBQ    $0x00000008, R8
-	JMP     columns
-
-// func BackwardSoftmaxAVX2(s []float32, dp []float32, ld int, n int, max []float32, inv []float32, delta []float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·BackwardSoftmaxAVX2(SB), NOSPLIT, $0-136
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    dp_base+24(FP), CX
-	SUBQ    s_base+0(FP), CX
-	MOVQ    inv_base+88(FP), DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    n+56(FP), SI
-	MOVQ    max_base+64(FP), DI
-	MOVQ    delta_base+112(FP), R8
-	MOVQ    max_len+72(FP), R9
-	VXORPS  Y0, Y0, Y0
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  R9, $0x00000010
-	JGE   chunk2
-	TESTQ R9, R9
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk2:
-	VMOVUPS (DI), Y1
-	VMOVUPS (R8), Y3
-	VMOVUPS 32(DI), Y2
-	VMOVUPS 32(R8), Y4
-	MOVQ    AX, R10
-	MOVQ    SI, R11
-	TESTQ   R11, R11
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMOVUPS (R10), Y5
+	VMOVUPS (R9), Y5
 	VSUBPS  Y1, Y5, Y5
 	VMINPS  Y5, Y0, Y5
-	VMOVUPS 32(R10), Y6
+	VMOVUPS 32(R9), Y6
 	VSUBPS  Y2, Y6, Y6
 	VMINPS  Y6, Y0, Y6
 
@@ -29476,51 +29436,48 @@ chunk2row:
 	VANDPS Y6, Y12, Y12
 
 	// Hidden scores give weights and gradients of 0.
-	VMOVUPS (R10), Y5
-	VMOVUPS (R10)(CX*1), Y6
+	VMOVUPS (R9), Y5
+	VMOVUPS (R9)(CX*1), Y6
 	VSUBPS  Y3, Y6, Y6
-	VMULPS  (DX), Y11, Y11
 	VMULPS  Y11, Y6, Y6
 	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y7
 	VANDPS  Y7, Y11, Y11
 	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y5
 	VANDPS  Y5, Y6, Y6
-	VMOVUPS Y11, (R10)
-	VMOVUPS Y6, (R10)(CX*1)
-	VMOVUPS 32(R10), Y5
-	VMOVUPS 32(R10)(CX*1), Y6
+	VMOVUPS Y11, (R9)
+	VMOVUPS Y6, (R9)(CX*1)
+	VMOVUPS 32(R9), Y5
+	VMOVUPS 32(R9)(CX*1), Y6
 	VSUBPS  Y4, Y6, Y6
-	VMULPS  32(DX), Y12, Y12
 	VMULPS  Y12, Y6, Y6
 	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y7
 	VANDPS  Y7, Y12, Y12
 	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y5, Y5
 	VANDPS  Y5, Y6, Y6
-	VMOVUPS Y12, 32(R10)
-	VMOVUPS Y6, 32(R10)(CX*1)
-	ADDQ    BX, R10
-	DECQ    R11
+	VMOVUPS Y12, 32(R9)
+	VMOVUPS Y6, 32(R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
 	JNZ     chunk2row
 
 chunk2done:
 	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, SI
 	ADDQ $0x00000040, DI
-	ADDQ $0x00000040, DX
-	ADDQ $0x00000040, R8
-	SUBQ $0x00000010, R9
+	SUBQ $0x00000010, R8
 	JMP  columns
 
 chunk1:
-	VMOVUPS (DI), Y1
-	VMOVUPS (R8), Y2
-	MOVQ    AX, R10
-	MOVQ    SI, R11
-	TESTQ   R11, R11
+	VMOVUPS (SI), Y1
+	VMOVUPS (DI), Y2
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
 	JZ      chunk1done
 	PCALIGN $0x40
 
 chunk1row:
-	VMOVUPS (R10), Y3
+	VMOVUPS (R9), Y3
 	VSUBPS  Y1, Y3, Y3
 	VMINPS  Y3, Y0, Y3
 
@@ -29545,27 +29502,25 @@ chunk1row:
 	VANDPS Y3, Y6, Y6
 
 	// Hidden scores give weights and gradients of 0.
-	VMOVUPS (R10), Y3
-	VMOVUPS (R10)(CX*1), Y4
+	VMOVUPS (R9), Y3
+	VMOVUPS (R9)(CX*1), Y4
 	VSUBPS  Y2, Y4, Y4
-	VMULPS  (DX), Y6, Y6
 	VMULPS  Y6, Y4, Y4
 	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y3, Y5
 	VANDPS  Y5, Y6, Y6
 	VCMPPS  $0x04, constff800000AVX2<>+0(SB), Y3, Y3
 	VANDPS  Y3, Y4, Y4
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y4, (R10)(CX*1)
-	ADDQ    BX, R10
-	DECQ    R11
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y4, (R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
 	JNZ     chunk1row
 
 chunk1done:
 	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, SI
 	ADDQ $0x00000020, DI
-	ADDQ $0x00000020, DX
-	ADDQ $0x00000020, R8
-	SUBQ $0x00000008, R9
+	SUBQ $0x00000008, R8
 	JMP  columns
 
 // func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)

@@ -304,15 +304,15 @@ func GeGLUAVX512(dst []float32, gate []float32, up []float32)
 //go:noescape
 func GeGLUTanhAVX512(dst []float32, gate []float32, up []float32)
 
-// BackwardDotsAVX512 adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum, and what rounding takes from them to rest.
+// BackwardDotsAVX512 adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum.
 //
 //go:noescape
-func BackwardDotsAVX512(sum []float32, rest []float32, x []float32, y []float32, ld int, n int)
+func BackwardDotsAVX512(sum []float32, x []float32, y []float32, ld int, n int)
 
-// BackwardSoftmaxAVX512 turns n rows of scores, len(max) lanes wide, into weights p = exp2(s - max)·inv, and their gradients into p·(dp - delta), both in place.
+// BackwardSoftmaxAVX512 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), and their gradients into p·(dp - delta), both in place.
 //
 //go:noescape
-func BackwardSoftmaxAVX512(s []float32, dp []float32, ld int, n int, max []float32, inv []float32, delta []float32)
+func BackwardSoftmaxAVX512(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
 
 // BackwardSoftcapAVX512 multiplies n rows of gradients by 1 - (s·inv)².
 //

@@ -65421,19 +65421,141 @@ done:
 	VZEROUPPER
 	RET
 
-// func BackwardDotsAVX512(sum []float32, rest []float32, x []float32, y []float32, ld int, n int)
-// Requires: AVX, AVX512F
-TEXT ·BackwardDotsAVX512(SB), NOSPLIT, $0-112
+// func BackwardDotsAVX512(sum []float32, x []float32, y []float32, ld int, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·BackwardDotsAVX512(SB), NOSPLIT, $0-88
 	PCALIGN $0x40
 	MOVQ    sum_base+0(FP), AX
-	MOVQ    rest_base+24(FP), CX
-	MOVQ    x_base+48(FP), DX
-	MOVQ    y_base+72(FP), BX
-	SUBQ    x_base+48(FP), BX
-	MOVQ    ld+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    n+104(FP), DI
-	MOVQ    sum_len+8(FP), R8
+	MOVQ    x_base+24(FP), CX
+	MOVQ    y_base+48(FP), DX
+	SUBQ    x_base+24(FP), DX
+	MOVQ    ld+72(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+80(FP), SI
+	MOVQ    sum_len+8(FP), DI
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  DI, $0x00000040
+	JGE   chunk4
+	CMPQ  DI, $0x00000020
+	JGE   chunk2
+	TESTQ DI, DI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk4done
+	PCALIGN $0x40
+
+chunk4row:
+	VMOVUPS     (R8), Z4
+	VFMADD231PS (R8)(DX*1), Z4, Z0
+	VMOVUPS     64(R8), Z4
+	VFMADD231PS 64(R8)(DX*1), Z4, Z1
+	VMOVUPS     128(R8), Z4
+	VFMADD231PS 128(R8)(DX*1), Z4, Z2
+	VMOVUPS     192(R8), Z4
+	VFMADD231PS 192(R8)(DX*1), Z4, Z3
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk4row
+
+chunk4done:
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, CX
+	SUBQ    $0x00000040, DI
+	JMP     columns
+
+chunk2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS     (R8), Z2
+	VFMADD231PS (R8)(DX*1), Z2, Z0
+	VMOVUPS     64(R8), Z2
+	VFMADD231PS 64(R8)(DX*1), Z2, Z1
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk2row
+
+chunk2done:
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, CX
+	SUBQ    $0x00000020, DI
+	JMP     columns
+
+chunk1:
+	VXORPS  Z0, Z0, Z0
+	MOVQ    CX, R8
+	MOVQ    SI, R9
+	TESTQ   R9, R9
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS     (R8), Z1
+	VFMADD231PS (R8)(DX*1), Z1, Z0
+	ADDQ        BX, R8
+	DECQ        R9
+	JNZ         chunk1row
+
+chunk1done:
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, DI
+	JMP     columns
+
+// func BackwardSoftmaxAVX512(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·BackwardSoftmaxAVX512(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    s_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    lse_base+64(FP), SI
+	MOVQ    delta_base+88(FP), DI
+	MOVQ    lse_len+72(FP), R8
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS const3f317218AVX512<>+0(SB), Z1
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z2
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
+	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
+	VXORPS  Z8, Z8, Z8
 
 	// The widest chunk of lanes that is left.
 columns:
@@ -65447,242 +65569,31 @@ columns:
 	RET
 
 chunk4:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z4
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 64(CX), Z5
-	VMOVUPS 128(AX), Z2
-	VMOVUPS 128(CX), Z6
-	VMOVUPS 192(AX), Z3
-	VMOVUPS 192(CX), Z7
-	MOVQ    DX, R9
-	MOVQ    DI, R10
+	VMOVUPS (SI), Z9
+	VMOVUPS (DI), Z13
+	VMOVUPS 64(SI), Z10
+	VMOVUPS 64(DI), Z14
+	VMOVUPS 128(SI), Z11
+	VMOVUPS 128(DI), Z15
+	VMOVUPS 192(SI), Z12
+	VMOVUPS 192(DI), Z16
+	MOVQ    AX, R9
+	MOVQ    BX, R10
 	TESTQ   R10, R10
 	JZ      chunk4done
 	PCALIGN $0x40
 
 chunk4row:
-	VMOVUPS     (R9), Z8
-	VMOVUPS     (R9)(BX*1), Z9
-	VMULPS      Z8, Z9, Z10
-	VFMSUB213PS Z10, Z9, Z8
-	VADDPS      Z10, Z0, Z9
-	VSUBPS      Z0, Z9, Z11
-	VSUBPS      Z11, Z9, Z12
-	VSUBPS      Z12, Z0, Z12
-	VSUBPS      Z11, Z10, Z11
-	VADDPS      Z11, Z12, Z12
-	VADDPS      Z8, Z12, Z12
-	VADDPS      Z12, Z4, Z4
-	VMOVAPS     Z9, Z0
-	VMOVUPS     64(R9), Z8
-	VMOVUPS     64(R9)(BX*1), Z9
-	VMULPS      Z8, Z9, Z10
-	VFMSUB213PS Z10, Z9, Z8
-	VADDPS      Z10, Z1, Z9
-	VSUBPS      Z1, Z9, Z11
-	VSUBPS      Z11, Z9, Z12
-	VSUBPS      Z12, Z1, Z12
-	VSUBPS      Z11, Z10, Z11
-	VADDPS      Z11, Z12, Z12
-	VADDPS      Z8, Z12, Z12
-	VADDPS      Z12, Z5, Z5
-	VMOVAPS     Z9, Z1
-	VMOVUPS     128(R9), Z8
-	VMOVUPS     128(R9)(BX*1), Z9
-	VMULPS      Z8, Z9, Z10
-	VFMSUB213PS Z10, Z9, Z8
-	VADDPS      Z10, Z2, Z9
-	VSUBPS      Z2, Z9, Z11
-	VSUBPS      Z11, Z9, Z12
-	VSUBPS      Z12, Z2, Z12
-	VSUBPS      Z11, Z10, Z11
-	VADDPS      Z11, Z12, Z12
-	VADDPS      Z8, Z12, Z12
-	VADDPS      Z12, Z6, Z6
-	VMOVAPS     Z9, Z2
-	VMOVUPS     192(R9), Z8
-	VMOVUPS     192(R9)(BX*1), Z9
-	VMULPS      Z8, Z9, Z10
-	VFMSUB213PS Z10, Z9, Z8
-	VADDPS      Z10, Z3, Z9
-	VSUBPS      Z3, Z9, Z11
-	VSUBPS      Z11, Z9, Z12
-	VSUBPS      Z12, Z3, Z12
-	VSUBPS      Z11, Z10, Z11
-	VADDPS      Z11, Z12, Z12
-	VADDPS      Z8, Z12, Z12
-	VADDPS      Z12, Z7, Z7
-	VMOVAPS     Z9, Z3
-	ADDQ        SI, R9
-	DECQ        R10
-	JNZ         chunk4row
-
-chunk4done:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z2, 128(AX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z3, 192(AX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    $0x00000100, AX
-	ADDQ    $0x00000100, CX
-	ADDQ    $0x00000100, DX
-	SUBQ    $0x00000040, R8
-	JMP     columns
-
-chunk2:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z2
-	VMOVUPS 64(AX), Z1
-	VMOVUPS 64(CX), Z3
-	MOVQ    DX, R9
-	MOVQ    DI, R10
-	TESTQ   R10, R10
-	JZ      chunk2done
-	PCALIGN $0x40
-
-chunk2row:
-	VMOVUPS     (R9), Z4
-	VMOVUPS     (R9)(BX*1), Z5
-	VMULPS      Z4, Z5, Z6
-	VFMSUB213PS Z6, Z5, Z4
-	VADDPS      Z6, Z0, Z5
-	VSUBPS      Z0, Z5, Z7
-	VSUBPS      Z7, Z5, Z8
-	VSUBPS      Z8, Z0, Z8
-	VSUBPS      Z7, Z6, Z7
-	VADDPS      Z7, Z8, Z8
-	VADDPS      Z4, Z8, Z8
-	VADDPS      Z8, Z2, Z2
-	VMOVAPS     Z5, Z0
-	VMOVUPS     64(R9), Z4
-	VMOVUPS     64(R9)(BX*1), Z5
-	VMULPS      Z4, Z5, Z6
-	VFMSUB213PS Z6, Z5, Z4
-	VADDPS      Z6, Z1, Z5
-	VSUBPS      Z1, Z5, Z7
-	VSUBPS      Z7, Z5, Z8
-	VSUBPS      Z8, Z1, Z8
-	VSUBPS      Z7, Z6, Z7
-	VADDPS      Z7, Z8, Z8
-	VADDPS      Z4, Z8, Z8
-	VADDPS      Z8, Z3, Z3
-	VMOVAPS     Z5, Z1
-	ADDQ        SI, R9
-	DECQ        R10
-	JNZ         chunk2row
-
-chunk2done:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z1, 64(AX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    $0x00000080, AX
-	ADDQ    $0x00000080, CX
-	ADDQ    $0x00000080, DX
-	SUBQ    $0x00000020, R8
-	JMP     columns
-
-chunk1:
-	VMOVUPS (AX), Z0
-	VMOVUPS (CX), Z1
-	MOVQ    DX, R9
-	MOVQ    DI, R10
-	TESTQ   R10, R10
-	JZ      chunk1done
-	PCALIGN $0x40
-
-chunk1row:
-	VMOVUPS     (R9), Z2
-	VMOVUPS     (R9)(BX*1), Z3
-	VMULPS      Z2, Z3, Z4
-	VFMSUB213PS Z4, Z3, Z2
-	VADDPS      Z4, Z0, Z3
-	VSUBPS      Z0, Z3, Z5
-	VSUBPS      Z5, Z3, Z6
-	VSUBPS      Z6, Z0, Z6
-	VSUBPS      Z5, Z4, Z5
-	VADDPS      Z5, Z6, Z6
-	VADDPS      Z2, Z6, Z6
-	VADDPS      Z6, Z1, Z1
-	VMOVAPS     Z3, Z0
-	ADDQ        SI, R9
-	DECQ        R10
-	JNZ         chunk1row
-
-chunk1done:
-	VMOVUPS Z0, (AX)
-	VMOVUPS Z1, (CX)
-	ADDQ    $0x00000040, AX
-	ADDQ    $0x00000040, CX
-	ADDQ    $0x00000040, DX
-	SUBQ    $0x00000010, R8
-	JMP     columns
-
-// func BackwardSoftmaxAVX512(s []float32, dp []float32, ld int, n int, max []float32, inv []float32, delta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·BackwardSoftmaxAVX512(SB), NOSPLIT, $0-136
-	PCALIGN $0x40
-	MOVQ    s_base+0(FP), AX
-	MOVQ    dp_base+24(FP), CX
-	SUBQ    s_base+0(FP), CX
-	MOVQ    inv_base+88(FP), DX
-	MOVQ    ld+48(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    n+56(FP), SI
-	MOVQ    max_base+64(FP), DI
-	MOVQ    delta_base+112(FP), R8
-	MOVQ    max_len+72(FP), R9
-	VMOVUPS const3f800000AVX512<>+0(SB), Z0
-	VMOVUPS const3f317218AVX512<>+0(SB), Z1
-	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z2
-	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
-	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
-	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
-	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
-	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
-	VXORPS  Z8, Z8, Z8
-
-	// The widest chunk of lanes that is left.
-columns:
-	CMPQ  R9, $0x00000040
-	JGE   chunk4
-	CMPQ  R9, $0x00000020
-	JGE   chunk2
-	TESTQ R9, R9
-	JNZ   chunk1
-	VZEROUPPER
-	RET
-
-chunk4:
-	VMOVUPS (DI), Z9
-	VMOVUPS (R8), Z13
-	VMOVUPS 64(DI), Z10
-	VMOVUPS 64(R8), Z14
-	VMOVUPS 128(DI), Z11
-	VMOVUPS 128(R8), Z15
-	VMOVUPS 192(DI), Z12
-	VMOVUPS 192(R8), Z16
-	MOVQ    AX, R10
-	MOVQ    SI, R11
-	TESTQ   R11, R11
-	JZ      chunk4done
-	PCALIGN $0x40
-
-chunk4row:
-	VMOVUPS (R10), Z17
+	VMOVUPS (R9), Z17
 	VSUBPS  Z9, Z17, Z17
 	VMINPS  Z17, Z8, Z17
-	VMOVUPS 64(R10), Z18
+	VMOVUPS 64(R9), Z18
 	VSUBPS  Z10, Z18, Z18
 	VMINPS  Z18, Z8, Z18
-	VMOVUPS 128(R10), Z19
+	VMOVUPS 128(R9), Z19
 	VSUBPS  Z11, Z19, Z19
 	VMINPS  Z19, Z8, Z19
-	VMOVUPS 192(R10), Z20
+	VMOVUPS 192(R9), Z20
 	VSUBPS  Z12, Z20, Z20
 	VMINPS  Z20, Z8, Z20
 
@@ -65737,78 +65648,73 @@ chunk4row:
 	VSCALEFPS.Z Z19, Z28, K4, Z28
 
 	// Hidden scores give weights and gradients of 0.
-	VMOVUPS   (R10), Z17
-	VMOVUPS   (R10)(CX*1), Z18
+	VMOVUPS   (R9), Z17
+	VMOVUPS   (R9)(CX*1), Z18
 	VSUBPS    Z13, Z18, Z18
-	VMULPS    (DX), Z25, Z25
 	VMULPS    Z25, Z18, Z18
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z25, K1, Z25
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z18, K1, Z18
-	VMOVUPS   Z25, (R10)
-	VMOVUPS   Z18, (R10)(CX*1)
-	VMOVUPS   64(R10), Z17
-	VMOVUPS   64(R10)(CX*1), Z18
+	VMOVUPS   Z25, (R9)
+	VMOVUPS   Z18, (R9)(CX*1)
+	VMOVUPS   64(R9), Z17
+	VMOVUPS   64(R9)(CX*1), Z18
 	VSUBPS    Z14, Z18, Z18
-	VMULPS    64(DX), Z26, Z26
 	VMULPS    Z26, Z18, Z18
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z26, K1, Z26
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z18, K1, Z18
-	VMOVUPS   Z26, 64(R10)
-	VMOVUPS   Z18, 64(R10)(CX*1)
-	VMOVUPS   128(R10), Z17
-	VMOVUPS   128(R10)(CX*1), Z18
+	VMOVUPS   Z26, 64(R9)
+	VMOVUPS   Z18, 64(R9)(CX*1)
+	VMOVUPS   128(R9), Z17
+	VMOVUPS   128(R9)(CX*1), Z18
 	VSUBPS    Z15, Z18, Z18
-	VMULPS    128(DX), Z27, Z27
 	VMULPS    Z27, Z18, Z18
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z27, K1, Z27
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z18, K1, Z18
-	VMOVUPS   Z27, 128(R10)
-	VMOVUPS   Z18, 128(R10)(CX*1)
-	VMOVUPS   192(R10), Z17
-	VMOVUPS   192(R10)(CX*1), Z18
+	VMOVUPS   Z27, 128(R9)
+	VMOVUPS   Z18, 128(R9)(CX*1)
+	VMOVUPS   192(R9), Z17
+	VMOVUPS   192(R9)(CX*1), Z18
 	VSUBPS    Z16, Z18, Z18
-	VMULPS    192(DX), Z28, Z28
 	VMULPS    Z28, Z18, Z18
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z28, K1, Z28
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z17, K1
 	VMOVAPS.Z Z18, K1, Z18
-	VMOVUPS   Z28, 192(R10)
-	VMOVUPS   Z18, 192(R10)(CX*1)
-	ADDQ      BX, R10
-	DECQ      R11
+	VMOVUPS   Z28, 192(R9)
+	VMOVUPS   Z18, 192(R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
 	JNZ       chunk4row
 
 chunk4done:
 	ADDQ $0x00000100, AX
+	ADDQ $0x00000100, SI
 	ADDQ $0x00000100, DI
-	ADDQ $0x00000100, DX
-	ADDQ $0x00000100, R8
-	SUBQ $0x00000040, R9
+	SUBQ $0x00000040, R8
 	JMP  columns
 
 chunk2:
-	VMOVUPS (DI), Z9
-	VMOVUPS (R8), Z11
-	VMOVUPS 64(DI), Z10
-	VMOVUPS 64(R8), Z12
-	MOVQ    AX, R10
-	MOVQ    SI, R11
-	TESTQ   R11, R11
+	VMOVUPS (SI), Z9
+	VMOVUPS (DI), Z11
+	VMOVUPS 64(SI), Z10
+	VMOVUPS 64(DI), Z12
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
 	JZ      chunk2done
 	PCALIGN $0x40
 
 chunk2row:
-	VMOVUPS (R10), Z13
+	VMOVUPS (R9), Z13
 	VSUBPS  Z9, Z13, Z13
 	VMINPS  Z13, Z8, Z13
-	VMOVUPS 64(R10), Z14
+	VMOVUPS 64(R9), Z14
 	VSUBPS  Z10, Z14, Z14
 	VMINPS  Z14, Z8, Z14
 
@@ -65841,51 +65747,48 @@ chunk2row:
 	VSCALEFPS.Z Z13, Z18, K2, Z18
 
 	// Hidden scores give weights and gradients of 0.
-	VMOVUPS   (R10), Z13
-	VMOVUPS   (R10)(CX*1), Z14
+	VMOVUPS   (R9), Z13
+	VMOVUPS   (R9)(CX*1), Z14
 	VSUBPS    Z11, Z14, Z14
-	VMULPS    (DX), Z17, Z17
 	VMULPS    Z17, Z14, Z14
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
 	VMOVAPS.Z Z17, K1, Z17
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
 	VMOVAPS.Z Z14, K1, Z14
-	VMOVUPS   Z17, (R10)
-	VMOVUPS   Z14, (R10)(CX*1)
-	VMOVUPS   64(R10), Z13
-	VMOVUPS   64(R10)(CX*1), Z14
+	VMOVUPS   Z17, (R9)
+	VMOVUPS   Z14, (R9)(CX*1)
+	VMOVUPS   64(R9), Z13
+	VMOVUPS   64(R9)(CX*1), Z14
 	VSUBPS    Z12, Z14, Z14
-	VMULPS    64(DX), Z18, Z18
 	VMULPS    Z18, Z14, Z14
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
 	VMOVAPS.Z Z18, K1, Z18
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z13, K1
 	VMOVAPS.Z Z14, K1, Z14
-	VMOVUPS   Z18, 64(R10)
-	VMOVUPS   Z14, 64(R10)(CX*1)
-	ADDQ      BX, R10
-	DECQ      R11
+	VMOVUPS   Z18, 64(R9)
+	VMOVUPS   Z14, 64(R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
 	JNZ       chunk2row
 
 chunk2done:
 	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, SI
 	ADDQ $0x00000080, DI
-	ADDQ $0x00000080, DX
-	ADDQ $0x00000080, R8
-	SUBQ $0x00000020, R9
+	SUBQ $0x00000020, R8
 	JMP  columns
 
 chunk1:
-	VMOVUPS (DI), Z9
-	VMOVUPS (R8), Z10
-	MOVQ    AX, R10
-	MOVQ    SI, R11
-	TESTQ   R11, R11
+	VMOVUPS (SI), Z9
+	VMOVUPS (DI), Z10
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
 	JZ      chunk1done
 	PCALIGN $0x40
 
 chunk1row:
-	VMOVUPS (R10), Z11
+	VMOVUPS (R9), Z11
 	VSUBPS  Z9, Z11, Z11
 	VMINPS  Z11, Z8, Z11
 
@@ -65907,27 +65810,25 @@ chunk1row:
 	VSCALEFPS.Z Z12, Z13, K1, Z13
 
 	// Hidden scores give weights and gradients of 0.
-	VMOVUPS   (R10), Z11
-	VMOVUPS   (R10)(CX*1), Z12
+	VMOVUPS   (R9), Z11
+	VMOVUPS   (R9)(CX*1), Z12
 	VSUBPS    Z10, Z12, Z12
-	VMULPS    (DX), Z13, Z13
 	VMULPS    Z13, Z12, Z12
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z11, K1
 	VMOVAPS.Z Z13, K1, Z13
 	VCMPPS    $0x04, constff800000AVX512<>+0(SB), Z11, K1
 	VMOVAPS.Z Z12, K1, Z12
-	VMOVUPS   Z13, (R10)
-	VMOVUPS   Z12, (R10)(CX*1)
-	ADDQ      BX, R10
-	DECQ      R11
+	VMOVUPS   Z13, (R9)
+	VMOVUPS   Z12, (R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
 	JNZ       chunk1row
 
 chunk1done:
 	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, SI
 	ADDQ $0x00000040, DI
-	ADDQ $0x00000040, DX
-	ADDQ $0x00000040, R8
-	SUBQ $0x00000010, R9
+	SUBQ $0x00000010, R8
 	JMP  columns
 
 // func BackwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)

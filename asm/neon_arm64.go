@@ -289,15 +289,15 @@ func GeGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
-// BackwardDotsNEON adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum, and what rounding takes from them to rest.
+// BackwardDotsNEON adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum.
 //
 //go:noescape
-func BackwardDotsNEON(sum []float32, rest []float32, x []float32, y []float32, ld int, n int)
+func BackwardDotsNEON(sum []float32, x []float32, y []float32, ld int, n int)
 
-// BackwardSoftmaxNEON turns n rows of scores, len(max) lanes wide, into weights p = exp2(s - max)·inv, and their gradients into p·(dp - delta), both in place.
+// BackwardSoftmaxNEON turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), and their gradients into p·(dp - delta), both in place.
 //
 //go:noescape
-func BackwardSoftmaxNEON(s []float32, dp []float32, ld int, n int, max []float32, inv []float32, delta []float32)
+func BackwardSoftmaxNEON(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
 
 // BackwardSoftcapNEON multiplies n rows of gradients by 1 - (s·inv)².
 //

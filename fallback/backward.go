@@ -3,42 +3,34 @@ package fallback
 // The element-wise kernels of the backward pass of attention. As in the forward pass rows
 // are keys and lanes are queries.
 
-// BackwardDots adds products to every lane, for n rows of len(sum) lanes, e ascending, with
-// their rounding errors in rest:
+// BackwardDots adds the product of two columns to every lane: for n rows of len(sum) lanes
 //
-//	p = x[e·ld+lane]·y[e·ld+lane], e = fma(x, y, -p)
-//	t = sum + p, z = t - sum, r = (sum - (t - z)) + (p - z)
-//	sum = t, rest = rest + (r + e)
-func BackwardDots(sum, rest, x, y []float32, ld, n int) {
-	for lane, s := range sum {
-		c := rest[lane]
+//	acc       = fma(x[e·ld+lane], y[e·ld+lane], acc), e ascending, from +0
+//	sum[lane] = sum[lane] + acc
+func BackwardDots(sum, x, y []float32, ld, n int) {
+	for lane := range sum {
+		var acc float32
 		for e := range n {
-			a, b := x[e*ld+lane], y[e*ld+lane]
-			p := float32(a * b)
-			low := FMA(a, b, -p)
-			t := s + p
-			z := t - s
-			r := (s - (t - z)) + (p - z)
-			s, c = t, c+(r+low)
+			acc = FMA(x[e*ld+lane], y[e*ld+lane], acc)
 		}
-		sum[lane], rest[lane] = s, c
+		sum[lane] += acc
 	}
 }
 
-// BackwardSoftmax turns n rows of len(max) scores into weights, and the gradients of the
+// BackwardSoftmax turns n rows of len(lse) scores into weights, and the gradients of the
 // weights into those of the scores, both in place:
 //
-//	p  = exp2(min(s - max[lane], 0))·inv[lane], +0 where s is -Inf
+//	p  = exp2(min(s - lse[lane], 0)), +0 where s is -Inf
 //	ds = p·(dp - delta[lane]), +0 where s is -Inf
-func BackwardSoftmax(s, dp []float32, ld, n int, max, inv, delta []float32) {
+func BackwardSoftmax(s, dp []float32, ld, n int, lse, delta []float32) {
 	for j := range n {
-		scores, grads := window(s, j*ld, len(max)), window(dp, j*ld, len(max))
+		scores, grads := window(s, j*ld, len(lse)), window(dp, j*ld, len(lse))
 		for lane, x := range scores {
 			if x == negInf {
 				scores[lane], grads[lane] = 0, 0
 				continue
 			}
-			p := float32(Exp2(notAbove0(x-max[lane])) * inv[lane])
+			p := Exp2(notAbove0(x - lse[lane]))
 			scores[lane] = p
 			grads[lane] = float32(p * (grads[lane] - delta[lane]))
 		}

@@ -61,7 +61,7 @@ func (c *views) checkWeights(weights []float32, scale float64, o *Options) *chec
 		}
 	}
 	in := view.MemoryOf(weights)
-	for _, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Stats.view(), o.Weights.view(), o.Scores.view()} {
+	for _, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Weights.view(), o.Scores.view()} {
 		if in.Overlaps(t.Memory()) {
 			return &check.Failure{Arg: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
 		}

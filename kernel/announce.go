@@ -19,7 +19,7 @@ func (c *views) announce(o *Options) {
 	}
 	for b := range s.Batch {
 		queries := c.q.Length(b)
-		for _, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Stats.view(), o.Weights.view(), o.Scores.view()} {
+		for _, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Weights.view(), o.Scores.view()} {
 			if t != nil && t.Dim(3) > 0 {
 				t.AnnounceRows(view.Write, b, 0, queries)
 			}

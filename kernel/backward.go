@@ -21,10 +21,10 @@ type Gradients struct {
 }
 
 // AttentionBackward computes the gradients of a call of [Attention]. dout is the derivative
-// of a number by out. out and opts.Stats or opts.LSE are results of that call, and q, k, v and
-// the other options are those that it had:
+// of a number by out. out and opts.LSE are results of that call, and q, k, v and the other
+// options are those that it had:
 //
-//	P  = exp(S - LSE) or exp(S - max)/sum, S the scores after all options but the mask; 0 for hidden pairs
+//	P  = exp(S - LSE), S the scores after all options but the mask; 0 for hidden pairs
 //	dP = dout·vᵀ
 //	dS = P∘(dP - D), D = the sum of dout∘out over the columns of a row
 //
@@ -36,8 +36,7 @@ type Gradients struct {
 // like results, gradients have the same bits on every CPU, tier and thread count.
 //
 // q, k, v, out and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape.
-// opts.Stats and opts.LSE are inputs here. If both are set, Stats is used: the rounding of LSE
-// adds up to a half to the error of the gradients. opts.Score must be nil, as nothing is known of its
+// opts.LSE is an input here: [B, H, Lq, 1]. opts.Score must be nil, as nothing is known of its
 // derivative. opts.Weights, Scores and ScoreStage are not used.
 //
 // Scores are computed again, block by block (Dao: "FlashAttention-2", 2023), so that the
@@ -56,7 +55,7 @@ func AttentionBackward(grads Gradients, dout, out, q, k, v Tensor, opts Options)
 	}
 	c := backwardViews{
 		views: views{out.view(), q.view(), k.view(), v.view()},
-		dout:  dout.view(), lse: opts.LSE.view(), stats: opts.Stats.view(), grads: &grads,
+		dout:  dout.view(), lse: opts.LSE.view(), grads: &grads,
 	}
 	if f := c.check(&opts); f != nil {
 		return argumentError(f)
@@ -79,22 +78,19 @@ func AttentionBackward(grads Gradients, dout, out, q, k, v Tensor, opts Options)
 // backwardViews are the tensors of a call of AttentionBackward.
 type backwardViews struct {
 	views
-	dout, lse, stats *view.Tensor
-	grads            *Gradients
+	dout, lse *view.Tensor
+	grads     *Gradients
 }
 
 // announce tells the race detector what the call reads and writes.
 func (c *backwardViews) announce(o *Options) {
 	settings := *o
-	settings.LSE, settings.Stats, settings.Weights, settings.Scores = Tensor{}, Tensor{}, Tensor{}, Tensor{}
+	settings.LSE, settings.Weights, settings.Scores = Tensor{}, Tensor{}, Tensor{}
 	inputs := c.views
 	inputs.out = nil
 	inputs.announce(&settings)
 	for b := range c.q.Dim(0) {
-		for _, t := range [...]*view.Tensor{c.out, c.dout, c.lse, c.stats} {
-			if !t.IsSet() {
-				continue
-			}
+		for _, t := range [...]*view.Tensor{c.out, c.dout, c.lse} {
 			t.AnnounceRows(view.Read, b, 0, c.q.Length(b))
 		}
 		for _, t := range [...]*view.Tensor{c.grads.Q.view(), c.grads.K.view(), c.grads.V.view()} {

@@ -51,9 +51,7 @@ func makeBackwardCall(t *testing.T, from *optionCase, o kernel.Options) *backwar
 	if contracttest.IsSet(w.o.Bias) {
 		w.o.Bias = contracttest.As(w.o.Bias, c.Types.Q)
 	}
-	if w.o.LSE = c.Output(1); c.Seed%3 > 0 {
-		w.o.LSE, w.o.Stats = kernel.Tensor{}, c.Output(2)
-	}
+	w.o.LSE = c.Output(1)
 	w.q, w.k, w.v = w.lengths.pack(w.q, w.k, w.v)
 	w.dout = contracttest.Ragged(w.dout, w.lengths.queries, w.lengths.start)
 	w.out = w.lengths.packOutputs(c.Out(), &w.o)
@@ -80,7 +78,7 @@ func (w *backwardCall) gradients() kernel.Gradients {
 // want returns the gradients of the contract.
 func (w *backwardCall) want() kernel.Gradients {
 	g := w.gradients()
-	m := w.Model(w.q, w.k, w.v, &w.o).Backward(w.dout, w.out, w.stats())
+	m := w.Model(w.q, w.k, w.v, &w.o).Backward(w.dout, w.out, w.o.LSE)
 	contracttest.EachRow(&g.Q, func(b, h, i int, row []float32) { copy(row, m.Query(b, h, i)) })
 	contracttest.EachRow(&g.K, func(b, kv, j int, row []float32) {
 		dk, dv := m.Key(b, kv, j)
@@ -95,14 +93,6 @@ func (w *backwardCall) want() kernel.Gradients {
 		g.Sinks[h] = m.Sink(h)
 	}
 	return g
-}
-
-// stats returns what the call gets of the softmax.
-func (w *backwardCall) stats() kernel.Tensor {
-	if contracttest.IsSet(w.o.Stats) {
-		return w.o.Stats
-	}
-	return w.o.LSE
 }
 
 func (w *backwardCall) run(t *testing.T, g kernel.Gradients, o kernel.Options) {

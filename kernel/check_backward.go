@@ -35,30 +35,25 @@ func (c *backwardViews) check(o *Options) *check.Failure {
 	if o.Score != nil {
 		return &check.Failure{Arg: "Options.Score", Got: "a function", Want: "nil: its derivative is unknown"}
 	}
-	if !c.lse.IsSet() && !c.stats.IsSet() {
-		return &check.Failure{Arg: "Options.Stats", Got: "none, and no Options.LSE", Want: "one of them, as Attention has written it"}
-	}
-	if f := c.checkStats("Options.LSE", c.lse, [4]int{s.Batch, s.Heads, s.Queries, 1}); f != nil {
-		return f
-	}
-	if f := c.checkStats("Options.Stats", c.stats, [4]int{s.Batch, s.Heads, s.Queries, 2}); f != nil {
+	if f := c.checkLSE(&s); f != nil {
 		return f
 	}
 	return c.checkGradients(o)
 }
 
-// checkStats reports a tensor of numbers per row, if there is one, that does not fit.
-func (c *backwardViews) checkStats(arg string, t *view.Tensor, want [4]int) *check.Failure {
-	if !t.IsSet() {
-		return nil
+func (c *backwardViews) checkLSE(s *view.Scores) *check.Failure {
+	const arg = "Options.LSE"
+	if want := [4]int{s.Batch, s.Heads, s.Queries, 1}; !c.lse.IsSet() || c.lse.Shape() != want || c.lse.DType() != view.Float32 {
+		got := "none"
+		if c.lse.IsSet() {
+			got = c.lse.Describe()
+		}
+		return &check.Failure{Arg: arg, Got: got, Want: fmt.Sprintf("the float32 %v that Attention has written", want)}
 	}
-	if t.Shape() != want || t.DType() != view.Float32 {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("the float32 %v that Attention has written", want)}
-	}
-	if f := t.Check(arg); f != nil {
+	if f := c.lse.Check(arg); f != nil {
 		return f
 	}
-	return t.CheckLengths(arg, c.q, "q")
+	return c.lse.CheckLengths(arg, c.q, "q")
 }
 
 // checkGradients reports an output that does not fit the call or that shares memory with
@@ -130,8 +125,8 @@ func (c *backwardViews) checkShared(arg string, written view.Memory, o *Options,
 	if f := c.checkOverlap(arg, written, o, others); f != nil {
 		return f
 	}
-	names := [...]string{"out", "dout", "Options.LSE", "Options.Stats"}
-	for i, in := range [...]*view.Tensor{c.out, c.dout, c.lse, c.stats} {
+	names := [...]string{"out", "dout", "Options.LSE"}
+	for i, in := range [...]*view.Tensor{c.out, c.dout, c.lse} {
 		if written.Overlaps(in.Memory()) {
 			return &check.Failure{Arg: arg, Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
 		}

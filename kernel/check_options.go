@@ -102,10 +102,10 @@ func checkPerHead(heads int, alibi, sinks []float32) *check.Failure {
 // checkOutputs reports outputs that do not fit the call or that share memory with
 // anything else.
 func (c *views) checkOutputs(o *Options, s *view.Scores) *check.Failure {
-	names := [...]string{"out", "Options.LSE", "Options.Stats", "Options.Weights", "Options.Scores"}
-	columns := [...]int{c.out.Dim(3), 1, 2, s.Keys, s.Keys}
+	names := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
+	columns := [...]int{c.out.Dim(3), 1, s.Keys, s.Keys}
 	var written [len(names)]view.Memory
-	for i, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Stats.view(), o.Weights.view(), o.Scores.view()} {
+	for i, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Weights.view(), o.Scores.view()} {
 		if i > 0 && !t.IsSet() {
 			continue
 		}

@@ -69,7 +69,7 @@ func (x *raggedLengths) pack(q, k, v kernel.Tensor) (_, _, _ kernel.Tensor) {
 
 // packOutputs makes a call's outputs ragged, which are all canaries.
 func (x *raggedLengths) packOutputs(out kernel.Tensor, o *kernel.Options) kernel.Tensor {
-	for _, t := range []*kernel.Tensor{&o.LSE, &o.Stats, &o.Weights, &o.Scores} {
+	for _, t := range []*kernel.Tensor{&o.LSE, &o.Weights, &o.Scores} {
 		if contracttest.IsSet(*t) && t.Shape()[3] > 0 {
 			*t = contracttest.Ragged(*t, x.queries, x.start)
 		}

@@ -67,13 +67,6 @@ type Options struct {
 	// row that sees no key, and NaN if out's row is.
 	LSE Tensor
 
-	// Stats, if not the zero Tensor, receives two numbers for each row: [B, H, Lq, 2]. The
-	// first is the largest score in the unit of base-2 exponentials, the second the sum of
-	// the exponentials of the differences to it, both with Sinks: m and l of the package
-	// documentation. They are -Inf and 0 for a row that sees no key, and NaN if out's row is.
-	// [AttentionBackward] is more accurate with Stats than with LSE.
-	Stats Tensor
-
 	// Weights, if not the zero Tensor, receives the weights with which the values are
 	// summed: [B, H, Lq, Lk], 0 for hidden keys. A row whose sum is NaN is NaN as a whole.
 	//

@@ -152,7 +152,7 @@ func (c views) checkPartials(dst *Partials, blocks int, opts *Options) *check.Fa
 	for _, o := range [...]struct {
 		arg string
 		set bool
-	}{{"Sinks", opts.Sinks != nil}, {"LSE", opts.LSE.view().IsSet()}, {"Stats", opts.Stats.view().IsSet()}, {"Weights", opts.Weights.view().IsSet()}, {"Scores", opts.Scores.view().IsSet()}} {
+	}{{"Sinks", opts.Sinks != nil}, {"LSE", opts.LSE.view().IsSet()}, {"Weights", opts.Weights.view().IsSet()}, {"Scores", opts.Scores.view().IsSet()}} {
 		if o.set {
 			return &check.Failure{Arg: "Options." + o.arg, Got: "a value", Want: "none, for what a part of the keys contributes"}
 		}

@@ -27,9 +27,6 @@ func (c *views) resolve(into *engine.Call, o *Options) {
 	if o.LSE.view().IsSet() {
 		into.LSE = view.Tensor(o.LSE)
 	}
-	if o.Stats.view().IsSet() {
-		into.Stats = view.Tensor(o.Stats)
-	}
 	if scores.Keys > 0 { // otherwise they are empty
 		if o.Weights.view().IsSet() {
 			into.Weights = view.Tensor(o.Weights)

@@ -50,7 +50,7 @@ func Scores(dst, q, k kernel.Tensor, s Similarity, opts kernel.Options) error {
 	defer m.release()
 	out := kernel.BHLD(m.takeFloats(n), shape[0], shape[1], shape[2], shape[3])
 	opts.Scores, opts.ScoreStage = dst, kernel.ScoresMasked
-	opts.Weights, opts.LSE, opts.Stats, opts.Dropout = kernel.Tensor{}, kernel.Tensor{}, kernel.Tensor{}, kernel.Dropout{}
+	opts.Weights, opts.LSE, opts.Dropout = kernel.Tensor{}, kernel.Tensor{}, kernel.Dropout{}
 	return renameArgument(s.Attend(out, q, k, k, opts), "Options.Scores", "dst")
 }
 

@@ -70,8 +70,8 @@ func checkRows(arg string, t *kernel.Tensor) error {
 // call of package kernel, or of linear, that gets a copy of an input, or not all outputs,
 // cannot see that: so whoever makes such a call checks before.
 func checkMemory(out *kernel.Tensor, opts *kernel.Options, names []string, inputs ...*kernel.Tensor) error {
-	args := [...]string{"out", "Options.LSE", "Options.Stats", "Options.Weights", "Options.Scores"}
-	outputs := [...]view.Memory{viewOf(out).Memory(), viewOf(&opts.LSE).Memory(), viewOf(&opts.Stats).Memory(), viewOf(&opts.Weights).Memory(), viewOf(&opts.Scores).Memory()}
+	args := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
+	outputs := [...]view.Memory{viewOf(out).Memory(), viewOf(&opts.LSE).Memory(), viewOf(&opts.Weights).Memory(), viewOf(&opts.Scores).Memory()}
 	for x, written := range outputs {
 		shared := func(with string) error {
 			return &kernel.ArgumentError{Arg: args[x], Got: "memory that overlaps " + with, Want: "a range of memory of its own"}

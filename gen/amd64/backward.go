@@ -11,63 +11,49 @@ import (
 // the first row to the last, like Softmax. Rows of two matrices lie at equal distances, so
 // one pointer and the distance of the matrices address both.
 
-// BackwardDots has a sum and its error per lane: see fallback.BackwardDots. The vectors of a
-// chunk hide each other's latency.
+// BackwardDots has one chain per lane. The vectors of a chunk hide its latency.
 //
-// Vector registers: the sum and the rest of each vector, and 6 more.
+// Vector registers: the chain of each vector, x.
 func (g *gen) BackwardDots() {
 	g.function(spec.BackwardDots)
-	sum, rest, x, other := g.slice("sum"), g.slice("rest"), g.slice("x"), g.distance("y", "x")
+	sum, x, other := g.slice("sum"), g.slice("x"), g.distance("y", "x")
 	ld, n, left := g.stride("ld"), g.num("n"), g.sliceLen("sum")
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.Label(name)
-		sums, rests := g.Vecs(vectors), g.Vecs(vectors)
-		for v := range sums {
-			g.LoadVec(sum, v, sums[v])
-			g.LoadVec(rest, v, rests[v])
+		acc := g.Vecs(vectors)
+		for v := range acc {
+			g.zero(g.Context, acc[v])
 		}
 		g.scoreRows(name, x, n, ld, func(p reg.GPVirtual) {
-			for v := range sums {
-				a, b, product, t, z, r := g.vec(), g.vec(), g.vec(), g.vec(), g.vec(), g.vec()
-				g.LoadVec(p, v, a)
-				g.VMOVUPS(g.besides(p, other, v), b)
-				g.VMULPS(a, b, product)
-				g.VFMSUB213PS(product, b, a) // a = a·b - product
-				g.VADDPS(product, sums[v], t)
-				g.VSUBPS(sums[v], t, z)
-				g.VSUBPS(z, t, r)
-				g.VSUBPS(r, sums[v], r)
-				g.VSUBPS(z, product, z)
-				g.VADDPS(z, r, r)
-				g.VADDPS(a, r, r)
-				g.VADDPS(r, rests[v], rests[v])
-				g.VMOVAPS(t, sums[v])
+			for v := range acc {
+				e := g.vec()
+				g.LoadVec(p, v, e)
+				g.VFMADD231PS(g.besides(p, other, v), e, acc[v])
 			}
 		})
-		for v := range sums {
-			g.StoreVec(sums[v], sum, v)
-			g.StoreVec(rests[v], rest, v)
+		for v := range acc {
+			g.VADDPS(at(sum, v*g.bytes()), acc[v], acc[v])
+			g.StoreVec(acc[v], sum, v)
 		}
-		g.Advance(vectors*g.bytes(), sum, rest, x)
+		g.Advance(vectors*g.bytes(), sum, x)
 	})
 }
 
-// BackwardSoftmax computes p = exp2(min(s - max, 0))·inv and ds = p·(dp - delta).
+// BackwardSoftmax computes p = exp2(min(s - lse, 0)) and ds = p·(dp - delta).
 //
-// Vector registers: max, inv and delta of each vector of the chunk, 0, x, n, r and p of each,
-// and with 32 registers the 8 constants of exp2. AVX2 has so few that inv is loaded anew.
+// Vector registers: lse and delta of each vector of the chunk, 0, -Inf, x, n, r and p of each,
+// and with 32 registers the 8 constants of exp2.
 func (g *gen) BackwardSoftmax() {
 	g.function(spec.BackwardSoftmax)
 	s, other := g.slice("s"), g.distance("dp", "s")
-	inv := g.slice("inv")
-	ld, n, max, delta, left := g.stride("ld"), g.num("n"), g.slice("max"), g.slice("delta"), g.sliceLen("max")
+	ld, n, lse, delta, left := g.stride("ld"), g.num("n"), g.slice("lse"), g.slice("delta"), g.sliceLen("lse")
 	ops, zero, inf := g.exp2Operands(), g.vec(), g.constant(spec.MinusInf)
 	g.zero(g.Context, zero)
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.Label(name)
 		ls, ds := g.Vecs(vectors), g.Vecs(vectors)
 		for v := range ls {
-			g.LoadVec(max, v, ls[v])
+			g.LoadVec(lse, v, ls[v])
 			g.LoadVec(delta, v, ds[v])
 		}
 		g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
@@ -84,7 +70,6 @@ func (g *gen) BackwardSoftmax() {
 				g.LoadVec(p, v, score)
 				g.VMOVUPS(g.besides(p, other, v), grad)
 				g.VSUBPS(ds[v], grad, grad)
-				g.VMULPS(at(inv, v*g.bytes()), ps[v], ps[v])
 				g.VMULPS(ps[v], grad, grad)
 				g.zeroWhere(g.Context, ps[v], score, inf)
 				g.zeroWhere(g.Context, grad, score, inf)
@@ -92,7 +77,7 @@ func (g *gen) BackwardSoftmax() {
 				g.VMOVUPS(grad, g.besides(p, other, v))
 			}
 		})
-		g.Advance(vectors*g.bytes(), s, max, inv, delta)
+		g.Advance(vectors*g.bytes(), s, lse, delta)
 	})
 }
 

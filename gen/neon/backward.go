@@ -9,59 +9,48 @@ import (
 
 func (g *neon) BackwardDots() {
 	g.function(spec.BackwardDots)
-	sum, rest, x, y, ld := g.slice("sum"), g.slice("rest"), g.slice("x"), g.slice("y"), g.stride("ld")
+	sum, x, y, ld := g.slice("sum"), g.slice("x"), g.slice("y"), g.stride("ld")
 	loop.Chunks(g, chunkWidths, g.param(g.Len("sum")), func(vectors int, name string) {
 		g.Label(name)
-		sums, rests := g.Vecs(vectors), g.Vecs(vectors)
-		for v := range sums {
-			g.LoadVec(sum, v, sums[v])
-			g.LoadVec(rest, v, rests[v])
+		acc := g.Vecs(vectors)
+		for _, a := range acc {
+			g.zero(a)
 		}
 		p, other, rows := g.GP(), g.GP(), g.num("n")
 		g.Op("MOVD", y, other)
 		g.scoreRows(name, x, p, rows, ld, func() {
 			g.Scope(func() {
-				a, b, product, low, z, r := g.Vec(), g.Vec(), g.Vec(), g.Vec(), g.Vec(), g.Vec()
-				for v := range sums {
+				a, b := g.Vec(), g.Vec()
+				for v := range acc {
 					g.LoadVec(p, v, a)
 					g.LoadVec(other, v, b)
-					g.FMUL(product, a, b)
-					g.zero(low)
-					g.FSUB(low, low, product)
-					g.Op("VFMLA", a.S4(), b.S4(), low.S4()) // a·b - product
-					g.FADD(a, sums[v], product)             // t
-					g.FSUB(z, a, sums[v])
-					g.FSUB(r, a, z)
-					g.FSUB(r, sums[v], r)
-					g.FSUB(z, product, z)
-					g.FADD(r, r, z)
-					g.FADD(r, r, low)
-					g.FADD(rests[v], rests[v], r)
-					g.Op("VORR", a.B16(), a.B16(), sums[v].B16())
+					g.Op("VFMLA", a.S4(), b.S4(), acc[v].S4())
 				}
 			})
 			g.Op("ADD", ld, other, other)
 		})
-		for v := range sums {
-			g.StoreVec(sums[v], sum, v)
-			g.StoreVec(rests[v], rest, v)
-		}
-		g.Advance(vectors*vecBytes, sum, rest, x, y)
+		g.Scope(func() {
+			old := g.Vec()
+			for v := range acc {
+				g.LoadVec(sum, v, old)
+				g.FADD(acc[v], old, acc[v])
+				g.StoreVec(acc[v], sum, v)
+			}
+		})
+		g.Advance(vectors*vecBytes, sum, x, y)
 	})
 }
 
 func (g *neon) BackwardSoftmax() {
 	g.function(spec.BackwardSoftmax)
-	inv := g.slice("inv")
-	s, dp, ld, max, delta := g.slice("s"), g.slice("dp"), g.stride("ld"), g.slice("max"), g.slice("delta")
-	left, e, zero := g.param(g.Len("max")), g.exp2Regs(notPositive), g.Vec()
+	s, dp, ld, lse, delta := g.slice("s"), g.slice("dp"), g.stride("ld"), g.slice("lse"), g.slice("delta")
+	left, e, zero := g.param(g.Len("lse")), g.exp2Regs(notPositive), g.Vec()
 	g.zero(zero)
 	loop.Chunks(g, []int{2, 1}, left, func(vectors int, name string) {
 		g.Label(name)
-		ls, is, ds := g.Vecs(vectors), g.Vecs(vectors), g.Vecs(vectors)
+		ls, ds := g.Vecs(vectors), g.Vecs(vectors)
 		for v := range ls {
-			g.LoadVec(max, v, ls[v])
-			g.LoadVec(inv, v, is[v])
+			g.LoadVec(lse, v, ls[v])
 			g.LoadVec(delta, v, ds[v])
 		}
 		p, other, rows := g.GP(), g.GP(), g.num("n")
@@ -81,7 +70,6 @@ func (g *neon) BackwardSoftmax() {
 				for v, x := range xs {
 					g.LoadVec(other, v, grad)
 					g.FSUB(grad, grad, ds[v])
-					g.FMUL(x, x, is[v])
 					g.FMUL(grad, grad, x)
 					g.BIC(grad, grad, hidden[v])
 					g.BIC(x, x, hidden[v])
@@ -91,7 +79,7 @@ func (g *neon) BackwardSoftmax() {
 			})
 			g.Op("ADD", ld, other, other)
 		})
-		g.Advance(vectors*vecBytes, s, dp, max, inv, delta)
+		g.Advance(vectors*vecBytes, s, dp, lse, delta)
 	})
 }
 

@@ -4,10 +4,10 @@ package spec
 var BackwardTable = Table{Field: "Backward", Type: "BackwardKernels", prefix: "Backward"}
 
 var (
-	BackwardDots = Function{BackwardTable, "BackwardDots", "(sum, rest, x, y []float32, ld, n int)",
-		"adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum, and what rounding takes from them to rest."}
-	BackwardSoftmax = Function{BackwardTable, "BackwardSoftmax", "(s, dp []float32, ld, n int, max, inv, delta []float32)",
-		"turns n rows of scores, len(max) lanes wide, into weights p = exp2(s - max)·inv, and their gradients into p·(dp - delta), both in place."}
+	BackwardDots = Function{BackwardTable, "BackwardDots", "(sum, x, y []float32, ld, n int)",
+		"adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum."}
+	BackwardSoftmax = Function{BackwardTable, "BackwardSoftmax", "(s, dp []float32, ld, n int, lse, delta []float32)",
+		"turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), and their gradients into p·(dp - delta), both in place."}
 	BackwardSoftcap = Function{BackwardTable, "BackwardSoftcap", "(ds, s []float32, ld, n, lanes int, inv float32)",
 		"multiplies n rows of gradients by 1 - (s·inv)²."}
 )

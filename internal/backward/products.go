@@ -97,7 +97,7 @@ func (s *scratch) gradients(j *Job, key, n int, p []float32, biased bool) []floa
 	if drops {
 		s.Drop(dp)
 	}
-	t.Softmax(p, dp, lanes, n, s.max[:lanes], s.inv[:lanes], s.delta[:lanes])
+	t.Softmax(p, dp, lanes, n, s.lse[:lanes], s.delta[:lanes])
 	if biased {
 		s.addBias(j, key, n, dp)
 	}

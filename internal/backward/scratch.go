@@ -29,9 +29,9 @@ type scratch struct {
 	usages [10]parallel.Usage
 
 	// One element per lane, or per row of a move.
-	max, inv, delta [ukernel.MaxLanes]float32
-	off             [ukernel.MaxLanes]int
-	factors         [ukernel.MaxLanes]float32
+	lse, delta [ukernel.MaxLanes]float32
+	off        [ukernel.MaxLanes]int
+	factors    [ukernel.MaxLanes]float32
 }
 
 // fit makes the scratch large enough for the tasks of j.

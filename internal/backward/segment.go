@@ -1,6 +1,8 @@
 package backward
 
 import (
+	"math"
+
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -27,17 +29,12 @@ func (j *Job) prepare(s *scratch, i int) {
 	lanes, dv := s.Kernels().Lanes, j.dv()
 	s.Pack(s.dOutT, &j.DOut)
 	s.Pack(s.outT, &j.Forward.Out)
-	sum, rest := s.delta[:lanes], s.factors[:lanes]
+	sum := s.delta[:lanes]
 	clear(sum)
-	clear(rest)
-	for e, n := 0, 0; e < dv; e += n {
-		n = ukernel.ColumnsPerCall(dv-e, lanes)
-		j.tier.Backward.Dots(sum, rest, s.dOutT[e*lanes:], s.outT[e*lanes:], lanes, n)
+	for e := 0; e < dv; e += ukernel.ColumnSegment {
+		j.tier.Backward.Dots(sum, s.dOutT[e*lanes:], s.outT[e*lanes:], lanes, min(ukernel.ColumnSegment, dv-e))
 	}
-	deltas := s.deltas(j, kv)
-	for lane := range deltas {
-		deltas[lane] = sum[lane] + rest[lane]
-	}
+	copy(s.deltas(j, kv), sum)
 	if j.DQ.IsSet() {
 		for lane := range s.Rows() {
 			clear(s.queryRow(&j.DQ, lane))
@@ -71,12 +68,14 @@ func (s *scratch) load(j *Job, kv int) {
 	n := s.Rows()
 	copy(s.delta[:], s.deltas(j, kv))
 	for lane := range n {
-		s.max[lane], s.inv[lane] = stats(s.rowStats(j, lane))
+		s.lse[lane] = float32(s.queryRow(&j.Forward.LSE, lane)[0] * log2E)
 	}
 	for lane := n; lane < s.Kernels().Lanes; lane++ {
-		s.max[lane], s.inv[lane], s.delta[lane] = s.max[n-1], s.inv[n-1], s.delta[n-1]
+		s.lse[lane], s.delta[lane] = s.lse[n-1], s.delta[n-1]
 	}
 }
+
+var log2E = math.Float32frombits(0x3FB8AA3B)
 
 // copyRows copies the segment's rows of x, one after the other.
 func (s *scratch) copyRows(dst []float32, x *view.Tensor) {

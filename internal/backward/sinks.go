@@ -31,9 +31,8 @@ func (j *Job) sinkOf(b, h int, sum float32) float32 {
 	for i, n := 0, f.Q.Length(b); i < n; {
 		acc := float32(0)
 		for end := min(n, i+RowSegment-(start+i)&(RowSegment-1)); i < end; i++ {
-			max, inv := stats(j.statsTensor().Row(b, h, i))
-			p := float32(fallback.Exp2(notAbove0(sink-max)) * inv)
-			acc = fallback.FMA(-p, j.deltaOf(b, h, i), acc)
+			lse := float32(f.LSE.F32()[f.LSE.Index(b, h, i)] * log2E)
+			acc = fallback.FMA(-fallback.Exp2(notAbove0(sink-lse)), j.deltaOf(b, h, i), acc)
 		}
 		sum += acc
 	}

@@ -12,7 +12,7 @@ import (
 type BackwardModel struct {
 	*Model
 	out, dout kernel.Tensor // widened
-	stats     kernel.Tensor // LSE, or Stats
+	lse       kernel.Tensor // with the lengths of the queries
 	pairs     map[[4]int]*modelPair
 }
 
@@ -23,11 +23,10 @@ type modelPair struct {
 	dBias  float32 // of the bias
 }
 
-// Backward returns the model of the gradients of the call, whose results are out and
-// stats: LSE or Stats.
-func (m *Model) Backward(dout, out, stats kernel.Tensor) *BackwardModel {
-	w := &BackwardModel{Model: m, out: Widened(out), dout: Widened(dout), stats: stats, pairs: map[[4]int]*modelPair{}}
-	EachRow(&stats, func(b, h, i int, _ []float32) {
+// Backward returns the model of the gradients of the call, whose results are out and lse.
+func (m *Model) Backward(dout, out, lse kernel.Tensor) *BackwardModel {
+	w := &BackwardModel{Model: m, out: Widened(out), dout: Widened(dout), lse: lse, pairs: map[[4]int]*modelPair{}}
+	EachRow(&lse, func(b, h, i int, _ []float32) {
 		for j := range m.k.Shape()[2] {
 			if p := w.pair(b, h, i, j); p != nil {
 				w.pairs[[4]int{b, h, i, j}] = p
@@ -47,7 +46,11 @@ func (w *BackwardModel) pair(b, h, i, j int) *modelPair {
 	if s == NegInf {
 		return nil
 	}
-	p := w.weight(b, h, i, s)
+	x := s - float32(Row(&w.lse, b, h, i)[0]*log2E)
+	if x > 0 {
+		x = 0
+	}
+	p := fallback.Exp2(x)
 	dp := w.dropped(dot(Row(&w.dout, b, h, i), Row(&w.v, b, h/w.group, j)), b, h, i, j)
 	pair := &modelPair{weight: w.dropped(p, b, h, i, j)}
 	pair.dBias = p * (dp - w.delta(b, h, i))
@@ -62,34 +65,9 @@ func (w *BackwardModel) pair(b, h, i, j int) *modelPair {
 	return pair
 }
 
-// weight returns the weight of a score of a row.
-func (w *BackwardModel) weight(b, h, i int, s float32) float32 {
-	stats := Row(&w.stats, b, h, i)
-	top, inv := stats[0], float32(1)
-	if len(stats) == 1 {
-		top = float32(stats[0] * log2E)
-	} else {
-		inv = 1 / stats[1]
-	}
-	x := s - top
-	if x > 0 {
-		x = 0
-	}
-	return fallback.Exp2(x) * inv
-}
-
-// delta is D of a row: a sum of products with their rounding errors.
+// delta is D of a row.
 func (w *BackwardModel) delta(b, h, i int) float32 {
-	x, y := Row(&w.dout, b, h, i), Row(&w.out, b, h, i)
-	var sum, rest float32
-	for e := range x {
-		p := float32(x[e] * y[e])
-		t := sum + p
-		z := t - sum
-		r := float32(sum-float32(t-z)) + float32(p-z)
-		sum, rest = t, rest+float32(r+fallback.FMA(x[e], y[e], -p))
-	}
-	return sum + rest
+	return dot(Row(&w.dout, b, h, i), Row(&w.out, b, h, i))
 }
 
 // dot is a sum of products in segments of 64.
@@ -127,7 +105,7 @@ func (w *BackwardModel) Key(b, kv, j int) (dk, dv []float32) {
 	dk, dv = make([]float32, w.k.Shape()[3]), make([]float32, w.v.Shape()[3])
 	accK, accV := make([]float32, len(dk)), make([]float32, len(dv))
 	start := perBatch(w.o.QueryStart, b)
-	for i := range View(&w.stats).Length(b) {
+	for i := range View(&w.lse).Length(b) {
 		for g := range w.group {
 			number := (start+i)*w.group + g
 			if number&63 == 0 {
@@ -151,7 +129,7 @@ func (w *BackwardModel) Bias(dst kernel.Tensor) {
 	shape, data := dst.Shape(), Floats(dst)
 	for b := range w.q.Shape()[0] {
 		for kv := range w.k.Shape()[1] {
-			for i := range View(&w.stats).Length(b) {
+			for i := range View(&w.lse).Length(b) {
 				for g := range w.group {
 					h := kv*w.group + g
 					for j := range shape[3] {
@@ -172,12 +150,16 @@ func (w *BackwardModel) Sink(h int) float32 {
 	sink := log2Units(w.o.Sinks[h])
 	for b := range w.q.Shape()[0] {
 		acc := []float32{0}
-		for i := range View(&w.stats).Length(b) {
+		for i := range View(&w.lse).Length(b) {
 			if (perBatch(w.o.QueryStart, b)+i)&63 == 0 {
 				accumulate(sum, acc)
 			}
 			if sink != NegInf {
-				acc[0] = fallback.FMA(-w.weight(b, h, i, sink), w.delta(b, h, i), acc[0])
+				x := sink - float32(Row(&w.lse, b, h, i)[0]*log2E)
+				if x > 0 {
+					x = 0
+				}
+				acc[0] = fallback.FMA(-fallback.Exp2(x), w.delta(b, h, i), acc[0])
 			}
 		}
 		accumulate(sum, acc)

@@ -35,7 +35,6 @@ type Model struct {
 type ModelRow struct {
 	Out, Weights, Scores []float32
 	LSE                  float32
-	Stats                [2]float32 // m and l
 	Blocks               []ModelBlock
 }
 
@@ -265,7 +264,7 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 		top = next
 	}
 	row.Out = o
-	row.LSE, row.Stats = NegInf, [2]float32{top + 0, l}
+	row.LSE = NegInf
 	if l == 0 {
 		clear(o)
 		return
@@ -282,7 +281,7 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 	}
 	if nan {
 		Fill(o, CanonicalNaN)
-		row.LSE, row.Stats = CanonicalNaN, [2]float32{CanonicalNaN, CanonicalNaN}
+		row.LSE = CanonicalNaN
 	}
 }
 

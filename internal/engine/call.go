@@ -30,8 +30,8 @@ type Call struct {
 	Dropout Dropout
 
 	// Further outputs.
-	LSE, Stats, Weights, Scores view.Tensor
-	Stage                       ScoreStage // of Scores
+	LSE, Weights, Scores view.Tensor
+	Stage                ScoreStage // of Scores
 
 	Partial Partial
 }
@@ -65,7 +65,7 @@ type derived struct {
 	additive []float32                         // padded weights in the unit of exp2, or nil
 	philox   [2 * fallback.PhiloxRounds]uint32 // round keys of the dropout generator
 	keyRange mask.Span                         // tile coordinates of the keys that the call covers: all, or one block (Partial)
-	extras   bool                              // further outputs are wanted
+	extras   bool                              // LSE, Weights or Scores are wanted
 	biased   bool
 
 	sameKeys bool // all rows of the call see the same keys, those of frame
@@ -88,7 +88,7 @@ func (j *Job) derive() {
 	if j.Dropout.Rate != 0 {
 		j.philox = fallback.PhiloxKeys(j.Dropout.Seed)
 	}
-	j.extras = j.LSE.IsSet() || j.Stats.IsSet() || j.Weights.IsSet() || j.Scores.IsSet()
+	j.extras = j.LSE.IsSet() || j.Weights.IsSet() || j.Scores.IsSet()
 	j.setScoreMods()
 	j.sameKeys = !j.Mask.IsSet && !j.K.IsRagged() && !j.K.IsPaged() && len(j.KeyStart) <= 1
 	if j.sameKeys {

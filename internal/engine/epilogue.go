@@ -55,13 +55,6 @@ func (t *tile) finishOutputs() {
 			t.rowOf(&t.job.LSE, lane)[0] = lse(t.max[lane], t.sum[lane])
 		}
 	}
-	if t.job.Stats.IsSet() {
-		for lane := range t.n {
-			row := t.rowOf(&t.job.Stats, lane)
-			row[0], row[1] = t.max[lane]+0, t.sum[lane]
-			canonize(row)
-		}
-	}
 	if t.job.Weights.IsSet() {
 		t.writeWeights()
 	}

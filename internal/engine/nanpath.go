@@ -23,10 +23,8 @@ func (t *tile) finishNaN(lane int) {
 	}
 	out := &t.job.Out
 	fillNaN(out, t.indexOf(out, lane))
-	for _, x := range [...]*view.Tensor{&t.job.LSE, &t.job.Stats} {
-		if x.IsSet() {
-			fill(t.rowOf(x, lane), canonicalNaN)
-		}
+	if t.job.LSE.IsSet() {
+		t.rowOf(&t.job.LSE, lane)[0] = canonicalNaN
 	}
 }
 

@@ -4,22 +4,20 @@ package ukernel
 // Like LaneKernels they work on the lanes of query tiles of any width that is a multiple of
 // a vector's.
 type BackwardKernels struct {
-	// Dots adds products to every lane, for n rows of len(sum) lanes, e ascending, and
-	// their rounding errors to rest (Ogita, Rump, Oishi: "Accurate Sum and Dot Product", 2005):
+	// Dots adds the product of two columns to every lane, for n rows of len(sum) lanes:
 	//
-	//	p = x[e·ld+lane]·y[e·ld+lane], q = fma(x, y, -p)
-	//	t = sum + p, z = t - sum, r = (sum - (t - z)) + (p - z)
-	//	sum = t, rest = rest + (r + q)
-	Dots func(sum, rest, x, y []float32, ld, n int)
+	//	acc       = fma(x[e·ld+lane], y[e·ld+lane], acc), e ascending, from +0
+	//	sum[lane] = sum[lane] + acc
+	Dots func(sum, x, y []float32, ld, n int)
 
-	// Softmax turns n rows of scores, len(max) lanes wide, into weights, and the
+	// Softmax turns n rows of scores, len(lse) lanes wide, into weights, and the
 	// gradients of the weights into those of the scores, both in place:
 	//
-	//	p  = exp2(min(s - max[lane], 0))·inv[lane]
+	//	p  = exp2(min(s - lse[lane], 0))
 	//	ds = p·(dp - delta[lane])
 	//
 	// Where s is -Inf both are +0, by select.
-	Softmax func(s, dp []float32, ld, n int, max, inv, delta []float32)
+	Softmax func(s, dp []float32, ld, n int, lse, delta []float32)
 
 	// Softcap multiplies n rows of gradients by the derivative of the softcap, given the
 	// scores after it:

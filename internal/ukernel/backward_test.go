@@ -35,8 +35,8 @@ func backwardCases(call func(c backwardCase, a *testutil.Arena, r *testutil.Rand
 func backwardDotsCases(int) []kernelCase {
 	return backwardCases(func(c backwardCase, a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 		x, y, ld := c.matrix(a, r, "x", w), c.matrix(a, r, "y", w), w+c.gap
-		sum, rest := c.lanes(a, r, "sum", w), c.lanes(a, r, "rest", w)
-		return func(p *kernelSet) { p.Backward.Dots(sum, rest, x, y, ld, c.n) }
+		sum := c.lanes(a, r, "sum", w)
+		return func(p *kernelSet) { p.Backward.Dots(sum, x, y, ld, c.n) }
 	})
 }
 
@@ -48,15 +48,15 @@ func backwardSoftmaxCases(int) []kernelCase {
 				s[j*ld+r.IntN(w)] = -testutil.Inf // hidden
 			}
 		}
-		top, inv, delta := c.lanes(a, r, "max", w), c.lanes(a, r, "inv", w), c.lanes(a, r, "delta", w)
-		for lane := 0; c.gap > 0 && lane < w; lane += 2 { // scores around the edges of exp2, and others
-			top[lane], inv[lane] = 0, 1
+		lse, delta := c.lanes(a, r, "lse", w), c.lanes(a, r, "delta", w)
+		for lane := 0; c.gap > 0 && lane < w; lane += 2 { // scores around the edges of exp2, all below lse, and others
+			lse[lane] = 0
 			kind := scoreKind(r.IntN(int(scoreKinds)))
 			for j := range c.n {
 				s[j*ld+lane] = kind.next(r)
 			}
 		}
-		return func(p *kernelSet) { p.Backward.Softmax(s, dp, ld, c.n, top, inv, delta) }
+		return func(p *kernelSet) { p.Backward.Softmax(s, dp, ld, c.n, lse, delta) }
 	})
 }
 
@@ -87,23 +87,23 @@ func (c backwardCase) lanes(a *testutil.Arena, r *testutil.Rand, name string, w 
 var backwardMutants = []mutant{
 	{"Backward.Softmax", "hidden scores keep their gradients", func(p *kernelSet) {
 		softmax := p.Backward.Softmax
-		p.Backward.Softmax = func(s, dp []float32, ld, n int, max, inv, delta []float32) {
+		p.Backward.Softmax = func(s, dp []float32, ld, n int, lse, delta []float32) {
 			hidden := n > 0 && s[0] == -testutil.Inf
 			var d float32
 			if hidden {
 				d = dp[0]
 			}
-			softmax(s, dp, ld, n, max, inv, delta)
+			softmax(s, dp, ld, n, lse, delta)
 			if hidden {
 				dp[0] = d
 			}
 		}
 	}},
-	{"Backward.Softmax", "a score above the largest gives a weight of 2", func(p *kernelSet) {
+	{"Backward.Softmax", "a score above lse gives a weight above 1", func(p *kernelSet) {
 		softmax := p.Backward.Softmax
-		p.Backward.Softmax = func(s, dp []float32, ld, n int, max, inv, delta []float32) {
-			above := n > 0 && s[0] > max[0]
-			softmax(s, dp, ld, n, max, inv, delta)
+		p.Backward.Softmax = func(s, dp []float32, ld, n int, lse, delta []float32) {
+			above := n > 0 && s[0] > lse[0]
+			softmax(s, dp, ld, n, lse, delta)
 			if above {
 				s[0] = 2
 			}
@@ -111,9 +111,9 @@ var backwardMutants = []mutant{
 	}},
 	{"Backward.Dots", "the sum is replaced", func(p *kernelSet) {
 		dots := p.Backward.Dots
-		p.Backward.Dots = func(sum, rest, x, y []float32, ld, n int) {
+		p.Backward.Dots = func(sum, x, y []float32, ld, n int) {
 			clear(sum)
-			dots(sum, rest, x, y, ld, n)
+			dots(sum, x, y, ld, n)
 		}
 	}},
 	{"Backward.Softcap", "the derivative is of half the score", func(p *kernelSet) {

@@ -280,10 +280,10 @@ func benchConverters() (list []benchmark) {
 
 // benchBackward times the kernels of the backward pass. The scores stay below 1.
 func benchBackward(w int) []benchmark {
-	s, dp, top, delta, rest := testutil.Floats(blockKeys*w), testutil.Floats(blockKeys*w), testutil.Filled(w, 2), make([]float32, w), make([]float32, w)
+	s, dp, lse, delta := testutil.Floats(blockKeys*w), testutil.Floats(blockKeys*w), testutil.Filled(w, 2), make([]float32, w)
 	return []benchmark{
-		{"Backward.Dots", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Dots(delta, rest, s, dp, w, blockKeys) }},
-		{"Backward.Softmax", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Softmax(s, dp, w, blockKeys, top, top, delta) }},
+		{"Backward.Dots", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Dots(delta, s, dp, w, blockKeys) }},
+		{"Backward.Softmax", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Softmax(s, dp, w, blockKeys, lse, delta) }},
 		{"Backward.Softcap", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Softcap(dp, s, w, blockKeys, w, 0.25) }},
 	}
 }
