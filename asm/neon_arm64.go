@@ -289,15 +289,15 @@ func GeGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
-// BackwardDotsNEON adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum.
+// BackwardWeightsNEON turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
 //
 //go:noescape
-func BackwardDotsNEON(sum []float32, x []float32, y []float32, ld int, n int)
+func BackwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
 
-// BackwardSoftmaxNEON turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), and their gradients into p·(dp - delta), both in place.
+// BackwardScoresNEON multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
 //
 //go:noescape
-func BackwardSoftmaxNEON(s []float32, dp []float32, ld int, n int, lse []float32, delta []float32)
+func BackwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 
 // BackwardSoftcapNEON multiplies n rows of gradients by 1 - (s·inv)².
 //

@@ -3,36 +3,28 @@ package fallback
 // The element-wise kernels of the backward pass of attention. As in the forward pass rows
 // are keys and lanes are queries.
 
-// BackwardDots adds the product of two columns to every lane: for n rows of len(sum) lanes
+// BackwardWeights turns n rows of len(lse) scores into weights that are not yet normalised, in
+// place, and adds them up, and their products with their gradients dp:
 //
-//	acc       = fma(x[e·ld+lane], y[e·ld+lane], acc), e ascending, from +0
-//	sum[lane] = sum[lane] + acc
-func BackwardDots(sum, x, y []float32, ld, n int) {
-	for lane := range sum {
-		var acc float32
-		for e := range n {
-			acc = FMA(x[e*ld+lane], y[e*ld+lane], acc)
-		}
-		sum[lane] += acc
-	}
-}
-
-// BackwardSoftmax turns n rows of len(lse) scores into weights, and the gradients of the
-// weights into those of the scores, both in place:
-//
-//	p  = exp2(min(s - lse[lane], 0)), +0 where s is -Inf
-//	ds = p·(dp - delta[lane]), +0 where s is -Inf
-func BackwardSoftmax(s, dp []float32, ld, n int, lse, delta []float32) {
+//	p         = exp2(min(s - lse[lane], 0)), +0 where s is -Inf
+//	sum[lane] = sum of p, j ascending, from +0
+//	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc), 0 for dp where p is ±0
+func BackwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+	clear(sum)
+	clear(dot)
 	for j := range n {
 		scores, grads := window(s, j*ld, len(lse)), window(dp, j*ld, len(lse))
 		for lane, x := range scores {
-			if x == negInf {
-				scores[lane], grads[lane] = 0, 0
-				continue
+			p, g := float32(0), float32(0)
+			if x != negInf {
+				p = Exp2(notAbove0(x - lse[lane]))
 			}
-			p := Exp2(notAbove0(x - lse[lane]))
+			if p != 0 {
+				g = grads[lane]
+			}
 			scores[lane] = p
-			grads[lane] = float32(p * (grads[lane] - delta[lane]))
+			sum[lane] += p
+			dot[lane] = FMA(p, g, dot[lane])
 		}
 	}
 }
@@ -43,6 +35,26 @@ func notAbove0(x float32) float32 {
 		return 0
 	}
 	return x
+}
+
+// BackwardScores normalises n rows of len(inv) weights, and turns their gradients into those of
+// the scores, both in place:
+//
+//	p  = p·inv[lane], +0 where it was ±0
+//	ds = p·(dp - mean[lane]), +0 there, too
+func BackwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
+	for j := range n {
+		weights, grads := window(p, j*ld, len(inv)), window(dp, j*ld, len(inv))
+		for lane, x := range weights {
+			if x == 0 {
+				weights[lane], grads[lane] = 0, 0
+				continue
+			}
+			y := float32(x * inv[lane])
+			weights[lane] = y
+			grads[lane] = float32(y * (grads[lane] - mean[lane]))
+		}
+	}
 }
 
 // BackwardSoftcap multiplies n rows of gradients, lanes wide, by the derivative of the

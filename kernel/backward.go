@@ -48,14 +48,14 @@ type Gradients struct {
 // a result is 7fc00000.
 //
 // Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
-func AttentionBackward(grads Gradients, dout, out, q, k, v Tensor, opts Options) error {
+func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) error {
 	t, err := selectTier(&opts.Exec)
 	if err != nil {
 		return err
 	}
 	c := backwardViews{
-		views: views{out.view(), q.view(), k.view(), v.view()},
-		dout:  dout.view(), lse: opts.LSE.view(), grads: &grads,
+		views: views{dout.view(), q.view(), k.view(), v.view()},
+		lse:   opts.LSE.view(), grads: &grads,
 	}
 	if f := c.check(&opts); f != nil {
 		return argumentError(f)
@@ -68,17 +68,17 @@ func AttentionBackward(grads Gradients, dout, out, q, k, v Tensor, opts Options)
 	}
 	j := backward.New()
 	c.resolve(&j.Call.Forward, &opts)
-	j.DOut, j.DQ, j.DK, j.DV, j.DBias = *c.dout, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
+	j.DOut, j.DQ, j.DK, j.DV, j.DBias = *c.out, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
 	j.DSinks = grads.Sinks
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
 }
 
-// backwardViews are the tensors of a call of AttentionBackward.
+// backwardViews are the tensors of a call of AttentionBackward. out is dout, which has its shape.
 type backwardViews struct {
 	views
-	dout, lse *view.Tensor
+	lse   *view.Tensor
 	grads     *Gradients
 }
 
@@ -90,7 +90,7 @@ func (c *backwardViews) announce(o *Options) {
 	inputs.out = nil
 	inputs.announce(&settings)
 	for b := range c.q.Dim(0) {
-		for _, t := range [...]*view.Tensor{c.out, c.dout, c.lse} {
+		for _, t := range [...]*view.Tensor{c.out, c.lse} {
 			t.AnnounceRows(view.Read, b, 0, c.q.Length(b))
 		}
 		for _, t := range [...]*view.Tensor{c.grads.Q.view(), c.grads.K.view(), c.grads.V.view()} {

@@ -78,7 +78,7 @@ func (w *backwardCall) gradients() kernel.Gradients {
 // want returns the gradients of the contract.
 func (w *backwardCall) want() kernel.Gradients {
 	g := w.gradients()
-	m := w.Model(w.q, w.k, w.v, &w.o).Backward(w.dout, w.out, w.o.LSE)
+	m := w.Model(w.q, w.k, w.v, &w.o).Backward(w.dout, w.o.LSE)
 	contracttest.EachRow(&g.Q, func(b, h, i int, row []float32) { copy(row, m.Query(b, h, i)) })
 	contracttest.EachRow(&g.K, func(b, kv, j int, row []float32) {
 		dk, dv := m.Key(b, kv, j)
@@ -97,7 +97,7 @@ func (w *backwardCall) want() kernel.Gradients {
 
 func (w *backwardCall) run(t *testing.T, g kernel.Gradients, o kernel.Options) {
 	t.Helper()
-	if err := kernel.AttentionBackward(g, w.dout, w.out, w.q, w.k, w.v, o); err != nil {
+	if err := kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o); err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []*kernel.Tensor{&g.Q, &g.K, &g.V} {

@@ -10,8 +10,8 @@ import (
 // check reports the first argument of AttentionBackward that does not fit. It reads no
 // element of a tensor (but lengths and ids) and writes nothing.
 func (c *backwardViews) check(o *Options) *check.Failure {
-	names := [...]string{"q", "k", "v", "out", "dout"}
-	for i, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out, c.dout} {
+	names := [...]string{"q", "k", "v", "dout"}
+	for i, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out} {
 		if f := t.Check(names[i]); f != nil {
 			return f
 		}
@@ -19,13 +19,7 @@ func (c *backwardViews) check(o *Options) *check.Failure {
 			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: view.WantFloat}
 		}
 	}
-	if f := c.checkShapes(); f != nil {
-		return f
-	}
-	if c.dout.Shape() != c.out.Shape() {
-		return &check.Failure{Arg: "dout", Got: c.dout.Describe(), Want: fmt.Sprintf("out's shape %v", c.out.Shape())}
-	}
-	if f := c.dout.CheckLengths("dout", c.q, "q"); f != nil {
+	if f := c.checkShapes("dout"); f != nil {
 		return f
 	}
 	s := c.scores()
@@ -125,8 +119,8 @@ func (c *backwardViews) checkShared(arg string, written view.Memory, o *Options,
 	if f := c.checkOverlap(arg, written, o, others); f != nil {
 		return f
 	}
-	names := [...]string{"out", "dout", "Options.LSE"}
-	for i, in := range [...]*view.Tensor{c.out, c.dout, c.lse} {
+	names := [...]string{"dout", "Options.LSE"}
+	for i, in := range [...]*view.Tensor{c.out, c.lse} {
 		if written.Overlaps(in.Memory()) {
 			return &check.Failure{Arg: arg, Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
 		}

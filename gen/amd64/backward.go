@@ -11,73 +11,84 @@ import (
 // the first row to the last, like Softmax. Rows of two matrices lie at equal distances, so
 // one pointer and the distance of the matrices address both.
 
-// BackwardDots has one chain per lane. The vectors of a chunk hide its latency.
+// BackwardWeights computes p = exp2(min(s - lse, 0)) and the sums of p and p·dp.
 //
-// Vector registers: the chain of each vector, x.
-func (g *gen) BackwardDots() {
-	g.function(spec.BackwardDots)
-	sum, x, other := g.slice("sum"), g.slice("x"), g.distance("y", "x")
-	ld, n, left := g.stride("ld"), g.num("n"), g.sliceLen("sum")
-	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
-		g.Label(name)
-		acc := g.Vecs(vectors)
-		for v := range acc {
-			g.zero(g.Context, acc[v])
-		}
-		g.scoreRows(name, x, n, ld, func(p reg.GPVirtual) {
-			for v := range acc {
-				e := g.vec()
-				g.LoadVec(p, v, e)
-				g.VFMADD231PS(g.besides(p, other, v), e, acc[v])
-			}
-		})
-		for v := range acc {
-			g.VADDPS(at(sum, v*g.bytes()), acc[v], acc[v])
-			g.StoreVec(acc[v], sum, v)
-		}
-		g.Advance(vectors*g.bytes(), sum, x)
-	})
-}
-
-// BackwardSoftmax computes p = exp2(min(s - lse, 0)) and ds = p·(dp - delta).
-//
-// Vector registers: lse and delta of each vector of the chunk, 0, -Inf, x, n, r and p of each,
-// and with 32 registers the 8 constants of exp2.
-func (g *gen) BackwardSoftmax() {
-	g.function(spec.BackwardSoftmax)
+// Vector registers: lse and both sums of each vector of the chunk, 0, x, n, r and p of each, and
+// with 32 registers the 8 constants of exp2.
+func (g *gen) BackwardWeights() {
+	g.function(spec.BackwardWeights)
 	s, other := g.slice("s"), g.distance("dp", "s")
-	ld, n, lse, delta, left := g.stride("ld"), g.num("n"), g.slice("lse"), g.slice("delta"), g.sliceLen("lse")
-	ops, zero, inf := g.exp2Operands(), g.vec(), g.constant(spec.MinusInf)
-	g.zero(g.Context, zero)
+	ld, n, left := g.stride("ld"), g.num("n"), g.sliceLen("lse")
+	lse, sum, dot := g.slice("lse"), g.slice("sum"), g.slice("dot")
+	ops, inf := g.exp2Operands(), g.constant(spec.MinusInf)
+	zeros := g.constant(0)
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.Label(name)
-		ls, ds := g.Vecs(vectors), g.Vecs(vectors)
+		ls, sums, dots := g.Vecs(vectors), g.Vecs(vectors), g.Vecs(vectors)
 		for v := range ls {
 			g.LoadVec(lse, v, ls[v])
-			g.LoadVec(delta, v, ds[v])
+			g.zero(g.Context, sums[v])
+			g.zero(g.Context, dots[v])
 		}
 		g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
-			xs := g.Vecs(vectors)
+			xs, zero := g.Vecs(vectors), g.vec()
+			g.zero(g.Context, zero)
 			for v := range xs {
 				g.LoadVec(p, v, xs[v])
 				g.VSUBPS(ls[v], xs[v], xs[v])
 				g.VMINPS(xs[v], zero, xs[v]) // a NaN stays
 			}
 			ps := g.exp2(ops, xs)
-			g.Comment("Hidden scores give weights and gradients of 0.")
+			g.Comment("Hidden scores give weights of 0, and these no products.")
 			for v := range ps {
-				score, grad := g.vec(), g.vec()
-				g.LoadVec(p, v, score)
-				g.VMOVUPS(g.besides(p, other, v), grad)
-				g.VSUBPS(ds[v], grad, grad)
-				g.VMULPS(ps[v], grad, grad)
-				g.zeroWhere(g.Context, ps[v], score, inf)
-				g.zeroWhere(g.Context, grad, score, inf)
+				x := g.vec()
+				g.LoadVec(p, v, x)
+				g.zeroWhere(g.Context, ps[v], x, inf)
 				g.StoreVec(ps[v], p, v)
+				g.VADDPS(ps[v], sums[v], sums[v])
+				g.VMOVUPS(g.besides(p, other, v), x)
+				g.zeroWhere(g.Context, x, ps[v], zeros)
+				g.VFMADD231PS(x, ps[v], dots[v])
+			}
+		})
+		for v := range sums {
+			g.StoreVec(sums[v], sum, v)
+			g.StoreVec(dots[v], dot, v)
+		}
+		g.Advance(vectors*g.bytes(), s, lse, sum, dot)
+	})
+}
+
+// BackwardScores computes p·inv and p·inv·(dp - mean).
+//
+// Vector registers: inv and mean of each vector of the chunk, p, dp and the product.
+func (g *gen) BackwardScores() {
+	g.function(spec.BackwardScores)
+	weights, other := g.slice("p"), g.distance("dp", "p")
+	ld, n, left := g.stride("ld"), g.num("n"), g.sliceLen("inv")
+	inv, mean, zeros := g.slice("inv"), g.slice("mean"), g.constant(0)
+	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
+		g.Label(name)
+		is, means := g.Vecs(vectors), g.Vecs(vectors)
+		for v := range is {
+			g.LoadVec(inv, v, is[v])
+			g.LoadVec(mean, v, means[v])
+		}
+		g.scoreRows(name, weights, n, ld, func(p reg.GPVirtual) {
+			for v := range is {
+				x, y, grad := g.vec(), g.vec(), g.vec()
+				g.LoadVec(p, v, x)
+				g.VMULPS(is[v], x, y)
+				g.VMOVUPS(g.besides(p, other, v), grad)
+				g.VSUBPS(means[v], grad, grad)
+				g.VMULPS(y, grad, grad)
+				g.zeroWhere(g.Context, grad, x, zeros)
+				g.zeroWhere(g.Context, y, x, zeros)
+				g.StoreVec(y, p, v)
 				g.VMOVUPS(grad, g.besides(p, other, v))
 			}
 		})
-		g.Advance(vectors*g.bytes(), s, lse, delta)
+		g.Advance(vectors*g.bytes(), weights, inv, mean)
 	})
 }
 
@@ -113,12 +124,9 @@ func (g *gen) BackwardSoftcap() {
 // distance returns how many bytes slice a lies behind slice b.
 func (g *gen) distance(a, b string) reg.GPVirtual {
 	d := g.slice(a)
-	g.SUBQ(g.argumentBase(b), d)
+	g.SUBQ(g.memory(g.Param(b).Base()), d)
 	return d
 }
-
-// argumentBase returns the memory of the base pointer of a slice parameter.
-func (g *gen) argumentBase(name string) operand.Mem { return g.memory(g.Param(name).Base()) }
 
 // besides is vector v of the other matrix's row.
 func (g *gen) besides(p, other reg.Register, v int) operand.Mem {

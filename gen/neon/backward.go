@@ -7,51 +7,19 @@ import (
 
 // The element-wise kernels of the backward pass of attention, see amd64/backward.go.
 
-func (g *neon) BackwardDots() {
-	g.function(spec.BackwardDots)
-	sum, x, y, ld := g.slice("sum"), g.slice("x"), g.slice("y"), g.stride("ld")
-	loop.Chunks(g, chunkWidths, g.param(g.Len("sum")), func(vectors int, name string) {
-		g.Label(name)
-		acc := g.Vecs(vectors)
-		for _, a := range acc {
-			g.zero(a)
-		}
-		p, other, rows := g.GP(), g.GP(), g.num("n")
-		g.Op("MOVD", y, other)
-		g.scoreRows(name, x, p, rows, ld, func() {
-			g.Scope(func() {
-				a, b := g.Vec(), g.Vec()
-				for v := range acc {
-					g.LoadVec(p, v, a)
-					g.LoadVec(other, v, b)
-					g.Op("VFMLA", a.S4(), b.S4(), acc[v].S4())
-				}
-			})
-			g.Op("ADD", ld, other, other)
-		})
-		g.Scope(func() {
-			old := g.Vec()
-			for v := range acc {
-				g.LoadVec(sum, v, old)
-				g.FADD(acc[v], old, acc[v])
-				g.StoreVec(acc[v], sum, v)
-			}
-		})
-		g.Advance(vectors*vecBytes, sum, x, y)
-	})
-}
-
-func (g *neon) BackwardSoftmax() {
-	g.function(spec.BackwardSoftmax)
-	s, dp, ld, lse, delta := g.slice("s"), g.slice("dp"), g.stride("ld"), g.slice("lse"), g.slice("delta")
-	left, e, zero := g.param(g.Len("lse")), g.exp2Regs(notPositive), g.Vec()
+func (g *neon) BackwardWeights() {
+	g.function(spec.BackwardWeights)
+	s, dp, ld, lse := g.slice("s"), g.slice("dp"), g.stride("ld"), g.slice("lse")
+	sum, dot, left := g.slice("sum"), g.slice("dot"), g.param(g.Len("lse"))
+	e, zero := g.exp2Regs(notPositive), g.Vec()
 	g.zero(zero)
 	loop.Chunks(g, []int{2, 1}, left, func(vectors int, name string) {
 		g.Label(name)
-		ls, ds := g.Vecs(vectors), g.Vecs(vectors)
+		ls, sums, dots := g.Vecs(vectors), g.Vecs(vectors), g.Vecs(vectors)
 		for v := range ls {
 			g.LoadVec(lse, v, ls[v])
-			g.LoadVec(delta, v, ds[v])
+			g.zero(sums[v])
+			g.zero(dots[v])
 		}
 		p, other, rows := g.GP(), g.GP(), g.num("n")
 		g.Op("MOVD", dp, other)
@@ -64,22 +32,62 @@ func (g *neon) BackwardSoftmax() {
 				g.FMIN(xs[v], xs[v], zero)
 			}
 			g.exp2(e, xs)
-			g.Commentf("Hidden scores give weights and gradients of 0.")
+			g.Commentf("Hidden scores give weights of 0, and these no products.")
 			g.Scope(func() {
 				grad := g.Vec()
 				for v, x := range xs {
-					g.LoadVec(other, v, grad)
-					g.FSUB(grad, grad, ds[v])
-					g.FMUL(grad, grad, x)
-					g.BIC(grad, grad, hidden[v])
 					g.BIC(x, x, hidden[v])
 					g.StoreVec(x, p, v)
-					g.StoreVec(grad, other, v)
+					g.FADD(sums[v], sums[v], x)
+					g.LoadVec(other, v, grad)
+					g.FCMEQZero(hidden[v], x)
+					g.BIC(grad, grad, hidden[v])
+					g.Op("VFMLA", grad.S4(), x.S4(), dots[v].S4())
 				}
 			})
 			g.Op("ADD", ld, other, other)
 		})
-		g.Advance(vectors*vecBytes, s, dp, lse, delta)
+		for v := range sums {
+			g.StoreVec(sums[v], sum, v)
+			g.StoreVec(dots[v], dot, v)
+		}
+		g.Advance(vectors*vecBytes, s, dp, lse, sum, dot)
+	})
+}
+
+func (g *neon) BackwardScores() {
+	g.function(spec.BackwardScores)
+	weights, dp, ld := g.slice("p"), g.slice("dp"), g.stride("ld")
+	inv, mean, left := g.slice("inv"), g.slice("mean"), g.param(g.Len("inv"))
+	loop.Chunks(g, chunkWidths, left, func(vectors int, name string) {
+		g.Label(name)
+		is, means := g.Vecs(vectors), g.Vecs(vectors)
+		for v := range is {
+			g.LoadVec(inv, v, is[v])
+			g.LoadVec(mean, v, means[v])
+		}
+		p, other, rows := g.GP(), g.GP(), g.num("n")
+		g.Op("MOVD", dp, other)
+		g.scoreRows(name, weights, p, rows, ld, func() {
+			xs, grads := g.Vecs(vectors), g.Vecs(vectors)
+			g.Scope(func() {
+				hidden := g.Vec()
+				for v, x := range xs {
+					g.LoadVec(p, v, x)
+					g.LoadVec(other, v, grads[v])
+					g.FCMEQZero(hidden, x)
+					g.FMUL(x, x, is[v])
+					g.FSUB(grads[v], grads[v], means[v])
+					g.FMUL(grads[v], grads[v], x)
+					g.BIC(grads[v], grads[v], hidden)
+					g.BIC(x, x, hidden)
+					g.StoreVec(x, p, v)
+					g.StoreVec(grads[v], other, v)
+				}
+			})
+			g.Op("ADD", ld, other, other)
+		})
+		g.Advance(vectors*vecBytes, weights, dp, inv, mean)
 	})
 }
 

@@ -4,23 +4,23 @@ package spec
 var BackwardTable = Table{Field: "Backward", Type: "BackwardKernels", prefix: "Backward"}
 
 var (
-	BackwardDots = Function{BackwardTable, "BackwardDots", "(sum, x, y []float32, ld, n int)",
-		"adds the products of n rows of x and y, len(sum) lanes wide, to the lanes of sum."}
-	BackwardSoftmax = Function{BackwardTable, "BackwardSoftmax", "(s, dp []float32, ld, n int, lse, delta []float32)",
-		"turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), and their gradients into p·(dp - delta), both in place."}
+	BackwardWeights = Function{BackwardTable, "BackwardWeights", "(s, dp []float32, ld, n int, lse, sum, dot []float32)",
+		"turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp."}
+	BackwardScores = Function{BackwardTable, "BackwardScores", "(p, dp []float32, ld, n int, inv, mean []float32)",
+		"multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place."}
 	BackwardSoftcap = Function{BackwardTable, "BackwardSoftcap", "(ds, s []float32, ld, n, lanes int, inv float32)",
 		"multiplies n rows of gradients by 1 - (s·inv)²."}
 )
 
 // A BackwardEmitter emits the element-wise kernels of the backward pass.
 type BackwardEmitter interface {
-	BackwardDots()
-	BackwardSoftmax()
+	BackwardWeights()
+	BackwardScores()
 	BackwardSoftcap()
 }
 
 func emitBackward(e BackwardEmitter) {
-	e.BackwardDots()
-	e.BackwardSoftmax()
+	e.BackwardWeights()
+	e.BackwardScores()
 	e.BackwardSoftcap()
 }

@@ -14,11 +14,12 @@ import (
 const (
 	KeyBlock   = 128 // keys in a chain of dq
 	RowSegment = 64  // rows in a chain of dk and dv
+	SumKeys    = 32  // keys in a chain of the sums of a row
 )
 
 // A Call is what one call computes. The arguments fit each other.
 type Call struct {
-	Forward engine.Call // of which Out and LSE are read
+	Forward engine.Call // of which LSE is read and Out is not used
 
 	DOut       view.Tensor
 	DQ, DK, DV view.Tensor // float32; the zero Tensor for what is not wanted
@@ -38,24 +39,28 @@ type Job struct {
 	goroutines parallel.Group[scratch, shape]
 	phase      func(s *scratch, i int)
 
-	// One number for each row of each KV head: D of the contract. Rows of KV head i begin at
+	// norms has what a row's gradients are computed with. Those of KV head i begin at
 	// i·maxRows.
-	delta      []float32
-	deltaUsage parallel.Usage
+	norms      []norm
+	normsUsage parallel.Usage
 
-	// done[kv·ranges + x] is the number of segments that the task of key range x has finished.
-	done      []atomic.Int32
+	// done[kv·segments + x] is the number of blocks to whose dK and dV segment x and all before
+	// it have added.
+	done      []atomic.Int64
 	doneUsage parallel.Usage
 	stopped   atomic.Bool // a task has failed: nobody waits any more
 
 	memory parallel.Memory
 }
 
+// A norm holds 1 over the sum of a row's weights, and the mean of their gradients.
+type norm struct{ inv, mean float32 }
+
 var (
 	jobs = parallel.FreeList[Job]{
 		New:    newJob,
 		Memory: func(j *Job) *parallel.Memory { return &j.memory },
-		OnFree: func(j *Job) { j.delta, j.done = nil, nil },
+		OnFree: (*Job).free,
 	}
 	scratches = parallel.FreeList[scratch]{
 		New:    func() *scratch { return new(scratch) },
@@ -69,10 +74,12 @@ func newJob() *Job {
 	j.goroutines.OnStop = func() { j.stopped.Store(true) }
 	j.goroutines.OnDrop = func() {
 		j.memory.Forget()
-		j.delta, j.done = nil, nil
+		j.free()
 	}
 	return j
 }
+
+func (j *Job) free() { j.norms, j.done = nil, nil }
 
 // New returns a Job whose Call is zero.
 func New() *Job { return jobs.Get() }
@@ -90,25 +97,24 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	}
 	j.makePlan(threads)
 	j.begin()
-	reserve := parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}
 	each := func(tasks int, phase func(s *scratch, i int)) {
 		j.phase = phase
+		reserve := parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}
 		j.goroutines.Run(tasks, min(j.threads, max(1, tasks)), reserve, parallelFor)
 	}
-	each(j.kvHeads()*j.segments, j.prepare)
-	j.sinks()
-	each(j.ranges*j.headGroups(), j.products)
+	keys := j.kvHeads() * j.keyTasks()
+	each(keys, j.clearKeys)
+	each(j.tasks(), j.doTask)
+	each(keys, j.finishKeys)
 	j.finishBias()
-	if j.DQ.IsSet() {
-		each(j.kvHeads()*j.segments, j.finishQueries)
-	}
+	j.sinks()
 }
 
 // begin makes room for what all tasks share, and clears it.
 func (j *Job) begin() {
-	parallel.Fit(&j.memory, &j.deltaUsage, &j.delta, j.kvHeads()*j.maxRows, parallel.Make[float32])
-	parallel.Fit(&j.memory, &j.doneUsage, &j.done, j.kvHeads()*j.ranges, parallel.Make[atomic.Int32])
-	for i := range j.done[:j.kvHeads()*j.ranges] {
+	parallel.Fit(&j.memory, &j.normsUsage, &j.norms, j.kvHeads()*j.maxRows, parallel.Make[norm])
+	parallel.Fit(&j.memory, &j.doneUsage, &j.done, j.kvHeads()*j.segments, parallel.Make[atomic.Int64])
+	for i := range j.done[:j.kvHeads()*j.segments] {
 		j.done[i].Store(0)
 	}
 	j.stopped.Store(false)

@@ -10,27 +10,33 @@ import (
 // of a hidden pair is 0, but 0 times a NaN or Inf would be NaN. Nothing is guarded in the
 // products themselves, so that costs nothing while all numbers are finite.
 
-// exactQuery computes row r of dQ of KV head kv again.
+// exactQuery computes row r of dQ of KV head kv again. Afterwards it is the current tile.
 func (j *Job) exactQuery(s *scratch, kv, r int) {
 	s.Begin(kv, r, 1)
-	s.load(j, kv)
-	row := s.queryRow(&j.DQ, 0)
+	s.loadAgain(j, kv)
+	lanes := s.Kernels().Lanes
+	at := s.Index(&j.DQ, 0)
+	row := j.DQ.F32()[at : at+j.d()]
 	clear(row)
-	visible := s.Visible()
-	for lo := visible.Lo &^ (KeyBlock - 1); lo < visible.Hi && !allNaN(row); lo += KeyBlock {
-		keys, p := s.Score(lo, KeyBlock)
-		lanes, n := s.Kernels().Lanes, keys.Len()
+	for lo, hi := s.blocks(); lo < hi && !allNaN(row); lo += KeyBlock {
+		keys := s.Enter(lo, KeyBlock)
+		n := keys.Len()
 		if n == 0 {
 			continue
 		}
-		seen := seenKeys(p, lanes, n)
-		ds := s.gradients(j, s.Key(keys.Lo), n, p, false)
+		s.weigh(j, 0)
+		var seen [KeyBlock]bool
+		for x := range n {
+			seen[x] = s.weights[x*lanes] != 0
+		}
+		s.normalised(j, 0, n)
+		s.differentiate(j, 0, n)
 		block := s.dq[:j.d()]
 		clear(block)
 		for x := range n {
 			if seen[x] {
 				k, _ := s.Keys(s.Key(keys.Lo)+x, 1)
-				addProduct(block, ds[x*lanes], k)
+				addProduct(block, s.grads[x*lanes], k)
 			}
 		}
 		add(row, block)
@@ -41,27 +47,26 @@ func (j *Job) exactQuery(s *scratch, kv, r int) {
 // exactKey computes the row of key i of KV head kv again: of dV, or of dK.
 func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
 	heads, out, factor := j.Forward.K.Dim(1), &j.DK, j.scale
-	from := &j.Forward.Q
+	from, weights := &j.Forward.Q, s.grads
 	if isV {
-		out, factor, from = &j.DV, 1, &j.DOut
+		out, factor, from, weights = &j.DV, 1, &j.DOut, s.weights
 	}
 	row := out.Row(kv/heads, kv%heads, i)
 	clear(row)
 	for x := 0; x < j.segments && !allNaN(row); x++ {
-		if !s.beginSegment(j, kv, x) {
+		if !s.beginSegment(j, kv, x) || s.Enter(i-s.Key(0), 1).Len() == 0 {
 			continue
 		}
-		at := i - s.Key(0)
-		keys, p := s.Score(at, 1)
-		if keys.Len() == 0 {
-			continue
+		s.loadAgain(j, kv)
+		s.weigh(j, 0)
+		var seen uint64
+		for lane, p := range s.weights[:s.Rows()] {
+			if p != 0 {
+				seen |= 1 << lane
+			}
 		}
-		seen := seenRows(p[:s.Rows()])
-		s.load(j, kv)
-		weights := s.gradients(j, i, 1, p, false)
-		if isV {
-			weights = p
-		}
+		s.normalised(j, 0, 1)
+		s.differentiate(j, 0, 1)
 		segment := s.dq[:len(row)]
 		clear(segment)
 		data, off := s.Floats(from)
@@ -75,25 +80,14 @@ func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
 	scale(row, factor)
 }
 
-// seenKeys tells which of n keys the only row of a tile sees: those whose score is not -Inf.
-func seenKeys(scores []float32, lanes, n int) (seen [KeyBlock]bool) {
-	for x := range n {
-		seen[x] = scores[x*lanes] != negInf
+// loadAgain is load, with the norms that the first pass has found.
+func (s *scratch) loadAgain(j *Job, kv int) {
+	s.load(j)
+	for lane := range s.Kernels().Lanes {
+		x := &j.norms[kv*j.maxRows+s.Row()+min(lane, s.Rows()-1)]
+		s.inv[lane], s.mean[lane] = x.inv, x.mean
 	}
-	return seen
 }
-
-// seenRows returns the set of rows that see the only key.
-func seenRows(scores []float32) (seen uint64) {
-	for lane, x := range scores {
-		if x != negInf {
-			seen |= 1 << lane
-		}
-	}
-	return seen
-}
-
-var negInf = float32(math.Inf(-1))
 
 // addProduct continues the chains of a row: acc = fma(w, x, acc).
 func addProduct(acc []float32, w float32, x []float32) {

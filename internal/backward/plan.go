@@ -12,103 +12,96 @@ type plan struct {
 	maxRows  int // rows of a KV head of the longest batch row
 	segments int // row segments of a KV head, at most
 
-	span         int // blocks of keys in a task
-	ranges       int // tasks of a KV head
-	headsPerTask int // KV heads in a task; more than 1 only if they add to the same biases
+	headsPerTask    int // KV heads in a task; more than 1 only if they add to the same biases
+	segmentsPerTask int // 1, or all: if these add to the same biases, too
 
 	threads, mostThreads int
 	shape                shape
 }
 
-// maxSpan is the most blocks of keys in a task: with more, the packing of queries takes
-// hardly less of the time, and dK and dV leave L2.
-const maxSpan = 4
-
-// tasksPerThread is how many tasks a thread should find at least, so that no thread waits
-// long for the last ones.
-const tasksPerThread = 4
-
-// products is how many times as long as the columns of Q or K, and of V, all products
-// together take for a pair of a query and a key.
 const (
-	productsD  = 3
-	productsDv = 2
+	// keptKeys is the most keys whose weights and gradients are kept from the first pass of
+	// a segment to the second: 4 MiB for a goroutine. With more keys they are computed again,
+	// which takes 2 of 7 products more.
+	keptKeys = 8192
+
+	// keysPerTask is the number of keys in a task of the phases before and after the products.
+	keysPerTask = 4 * RowSegment
+
+	// All products together take productsD times the columns of Q, and productsDv times those
+	// of V, for each pair of a query and a key.
+	productsD, productsDv = 3, 2
 )
 
 func (j *Job) makePlan(threads int) {
 	f := &j.Forward
-	j.plan = plan{maxRows: j.scores.Group() * f.Q.Dim(2), span: maxSpan, headsPerTask: 1}
+	j.plan = plan{maxRows: j.scores.Group() * f.Q.Dim(2)}
 	j.segments = ints.CeilDiv(j.maxRows, RowSegment)
-	blocks := ints.CeilDiv(f.K.Dim(2), KeyBlock)
-	if !aligned(f.QueryStart, j.scores.Group(), RowSegment) {
-		j.segments++ // the first one may be shorter
+	for _, start := range f.QueryStart {
+		if start*j.scores.Group()%RowSegment != 0 && j.maxRows > 0 {
+			j.segments = ints.CeilDiv(j.maxRows, RowSegment) + 1 // the first one is shorter
+		}
 	}
-	if !aligned(f.KeyStart, 1, KeyBlock) {
-		blocks++
-	}
-	j.headsPerTask = j.sharedHeads()
+	j.headsPerTask, j.segmentsPerTask = j.shared()
 	fmas := float64(j.kvHeads()) * float64(j.maxRows) * float64(f.K.Dim(2)) * float64(productsD*j.d()+productsDv*j.dv())
 	work := fmas / float64(j.tier.ThreadFMAs)
 	limit := parallel.LimitFor(threads, 1+parallel.WarmGain*work)
 	j.threads, j.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
-	for j.threads > 1 && j.span > 1 && ints.CeilDiv(blocks, j.span)*j.headGroups() < tasksPerThread*j.threads {
-		j.span /= 2
-	}
-	j.ranges = ints.CeilDiv(blocks, j.span)
 	j.shape = j.findShape()
 }
 
-// aligned tells whether all positions times factor are multiples of n.
-func aligned(positions []int, factor, n int) bool {
-	for _, p := range positions {
-		if p*factor%n != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// sharedHeads returns how many neighbouring KV heads add to the same biases.
-func (j *Job) sharedHeads() int {
+// shared returns how many neighbouring KV heads add to the same biases, and how many
+// segments then share a task, so that the sums have their order. Segments of one KV head keep
+// their order anyway.
+func (j *Job) shared() (heads, segments int) {
 	if !j.DBias.IsSet() {
-		return 1
+		return 1, 1
 	}
-	k := &j.Forward.K
+	f := &j.Forward
+	heads, segments = 1, 1
 	switch {
-	case j.DBias.Dim(0) < k.Dim(0):
-		return max(1, j.kvHeads())
-	case j.DBias.Dim(1) < j.Forward.Q.Dim(1):
-		return max(1, k.Dim(1))
+	case j.DBias.Dim(0) < f.K.Dim(0):
+		heads = max(1, j.kvHeads())
+	case j.DBias.Dim(1) < f.Q.Dim(1):
+		heads = max(1, f.K.Dim(1))
 	}
-	return 1
+	if heads > 1 && j.DBias.Dim(2) < f.Q.Dim(2) {
+		segments = max(1, j.segments)
+	}
+	return heads, segments
 }
 
-// headGroups returns the number of tasks for one range of keys.
+// headGroups returns the number of tasks for the same segments.
 func (j *Job) headGroups() int { return ints.CeilDiv(j.kvHeads(), j.headsPerTask) }
+
+// tasks returns the number of tasks of the products.
+func (j *Job) tasks() int { return ints.CeilDiv(j.segments, j.segmentsPerTask) * j.headGroups() }
+
+// keyTasks returns the number of tasks of a KV head that go through its keys.
+func (j *Job) keyTasks() int { return ints.CeilDiv(j.Forward.K.Dim(2), keysPerTask) }
 
 // segment returns the rows of segment x of a KV head of batch row b. Segments begin where
 // the number of a row, counted by positions, is a multiple of RowSegment.
 func (j *Job) segment(b, x int) (row, n int) {
 	start := position.Of(j.Forward.QueryStart, b) * j.scores.Group()
-	phase := (start%RowSegment + RowSegment) % RowSegment
-	rows := j.scores.Rows(b)
+	phase := start & (RowSegment - 1)
 	row = max(0, x*RowSegment-phase)
-	return row, min(rows, (x+1)*RowSegment-phase) - row
+	return row, min(j.scores.Rows(b), (x+1)*RowSegment-phase) - row
 }
 
 // A shape is all that the size of scratch memory depends on.
 type shape struct {
-	lanes, d, dv, span     int
-	qType, kType, vType    view.DType
-	outType, dOutType      view.DType
-	kPaged, vPaged, capped bool
+	lanes, d, dv, keys    int
+	qType, kType, vType   view.DType
+	dOutType              view.DType
+	kPaged, vPaged, isCap bool
 }
 
 func (j *Job) findShape() shape {
 	f := &j.Forward
 	return shape{
-		lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), span: j.span,
-		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), outType: f.Out.DType(), dOutType: j.DOut.DType(),
-		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), capped: f.Softcap != 0,
+		lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
+		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.DOut.DType(),
+		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), isCap: f.Softcap != 0,
 	}
 }

@@ -2,57 +2,63 @@ package backward
 
 import (
 	"github.com/attn-go/attn/internal/engine"
-	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
-// A scratch is the memory of one goroutine of a call: the scores of a segment and a block,
-// and what is below. It grows to what calls need and is recycled.
+// A scratch is the memory of one goroutine of a call. It grows to what calls need and is
+// recycled.
 type scratch struct {
 	engine.Scorer
 
-	dp       []float32 // dP, then dS, of a segment and a block: [KeyBlock][lanes]
+	// Of a segment and the keys that it sees, or of a block of them: [keys][lanes].
+	weights []float32 // S, then P
+	grads   []float32 // dP, then dS
+	capped  []float32 // scores after the softcap
+
 	dOutT    []float32 // panel dOᵀ of a segment: [Dv][lanes]
-	outT     []float32 // panel Oᵀ: [Dv][lanes]
 	qRows    []float32 // rows of Q of a segment: [lanes][ldq]
 	dOutRows []float32 // rows of dO: [lanes][ldv]
-	dq       []float32 // what a block adds to dQ: [lanes][ldq]
+	dq       []float32 // dQ of a segment: [lanes][ldq]
 
-	kRows  []float32 // rows of K of a task: [span·KeyBlock][ldq]
-	dk, dv []float32 // dK and dV of a task: [span·KeyBlock][ldq] and [ldv]
-	packed mask.Span // the rows in kRows, counted like first
-	zeros  []float32 // max(D, Dv)
+	kRows []float32 // rows of K of a block, if they cannot be used in place: [KeyBlock][ldq]
+	part  []float32 // what a block gives to dK or dV: [KeyBlock][ldq or ldv]
+	zeros []float32 // max(D, Dv)
+
 	shape  shape
 	usages [10]parallel.Usage
 
 	// One element per lane, or per row of a move.
-	lse, delta [ukernel.MaxLanes]float32
-	off        [ukernel.MaxLanes]int
-	factors    [ukernel.MaxLanes]float32
+	lse, sum, dot, blockSum, blockDot, inv, mean, factors [ukernel.MaxLanes]float32
+	off                                                   [ukernel.MaxLanes]int
+
+	nan uint64 // rows that moveRows has moved with a NaN
 }
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	widens := j.Forward.Q.DType() != view.Float32 || j.Forward.Out.DType() != view.Float32 || j.DOut.DType() != view.Float32
-	s.Fit(j.scores, KeyBlock, widens)
-	lanes, ldq, ldv, keys := j.scores.Lanes(), rowLength(j.d()), rowLength(j.dv()), j.span*KeyBlock
+	s.Fit(j.scores, j.Forward.Q.DType() != view.Float32 || j.DOut.DType() != view.Float32)
+	lanes, ldq, ldv := j.scores.Lanes(), rowLength(j.d()), rowLength(j.dv())
 	if s.shape != j.shape {
 		s.shape = j.shape
 		clear(s.qRows) // of another call: the columns after the last one must be finite
 		clear(s.dOutRows)
 		clear(s.kRows)
 	}
+	capped := 0
+	if j.shape.isCap {
+		capped = j.shape.keys * lanes
+	}
 	m := s.Memory()
-	for i, x := range []struct {
+	for i, x := range [len(s.usages)]struct {
 		s *[]float32
 		n int
 	}{
-		{&s.dp, KeyBlock * lanes}, {&s.dOutT, j.dv() * lanes}, {&s.outT, j.dv() * lanes},
-		{&s.qRows, lanes * ldq}, {&s.dOutRows, lanes * ldv}, {&s.dq, max(lanes*ldq, j.dv())},
-		{&s.kRows, keys * ldq}, {&s.dk, keys * ldq}, {&s.dv, keys * ldv}, {&s.zeros, max(j.d(), j.dv())},
+		{&s.weights, j.shape.keys * lanes}, {&s.grads, j.shape.keys * lanes}, {&s.capped, capped},
+		{&s.dOutT, j.dv() * lanes}, {&s.qRows, lanes * ldq}, {&s.dOutRows, lanes * ldv}, {&s.dq, lanes * max(ldq, ldv)},
+		{&s.kRows, KeyBlock * ldq}, {&s.part, KeyBlock * max(ldq, ldv)}, {&s.zeros, max(j.d(), j.dv())},
 	} {
 		parallel.Fit(m, &s.usages[i], x.s, x.n, rows.Aligned)
 	}
@@ -61,10 +67,10 @@ func (s *scratch) fit(j *Job) {
 // rowLength returns the distance of rows of d numbers that are columns of a product: a whole
 // number of pieces of 16, and of them an odd number, so that the rows of a piece lie in
 // different sets of a cache.
-func rowLength(d int) int {
-	lines := (d + 15) / 16
-	return 16 * (lines | 1)
-}
+func rowLength(d int) int { return pieces(d) | piece }
 
-// columns returns d rounded up to whole pieces.
-func columns(d int) int { return (d + 15) / 16 * 16 }
+// pieces returns d rounded up to whole pieces.
+func pieces(d int) int { return (d + piece - 1) &^ (piece - 1) }
+
+// piece is a number of columns that all tiers have tiles for.
+const piece = 16

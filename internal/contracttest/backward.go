@@ -11,9 +11,10 @@ import (
 // kernel defines them, pair by pair.
 type BackwardModel struct {
 	*Model
-	out, dout kernel.Tensor // widened
-	lse       kernel.Tensor // with the lengths of the queries
-	pairs     map[[4]int]*modelPair
+	dout  kernel.Tensor         // widened
+	lse   kernel.Tensor         // with the lengths of the queries
+	norms map[[3]int][2]float32 // 1/sum of the weights, and the mean of their gradients
+	pairs map[[4]int]*modelPair
 }
 
 // A modelPair is a query and a key that it sees.
@@ -21,22 +22,86 @@ type modelPair struct {
 	weight float32 // after the dropout
 	ds     float32 // gradient of the score that the product gives
 	dBias  float32 // of the bias
+	p, dp  float32 // not normalised
+	capped float32
 }
 
-// Backward returns the model of the gradients of the call, whose results are out and lse.
-func (m *Model) Backward(dout, out, lse kernel.Tensor) *BackwardModel {
-	w := &BackwardModel{Model: m, out: Widened(out), dout: Widened(dout), lse: lse, pairs: map[[4]int]*modelPair{}}
-	EachRow(&lse, func(b, h, i int, _ []float32) {
-		for j := range m.k.Shape()[2] {
-			if p := w.pair(b, h, i, j); p != nil {
-				w.pairs[[4]int{b, h, i, j}] = p
-			}
-		}
-	})
+// Backward returns the model of the gradients of the call, which has given lse.
+func (m *Model) Backward(dout, lse kernel.Tensor) *BackwardModel {
+	w := &BackwardModel{Model: m, dout: Widened(dout), lse: lse, norms: map[[3]int][2]float32{}, pairs: map[[4]int]*modelPair{}}
+	EachRow(&lse, func(b, h, i int, _ []float32) { w.row(b, h, i) })
 	return w
 }
 
-// pair returns a pair, or nil if the key is hidden.
+// row computes the pairs of a row.
+func (w *BackwardModel) row(b, h, i int) {
+	start, keys := perBatch(w.o.KeyStart, b), w.k.Shape()[2]
+	pairs := make([]*modelPair, keys)
+	var sum, dot float32
+	for lo := 0; lo < keys; {
+		hi := min(keys, lo+128-(start+lo)%128)
+		var blockSum, blockDot float32
+		for j := lo; j < hi; j++ {
+			x := w.pair(b, h, i, j)
+			if x == nil {
+				continue
+			}
+			pairs[j] = x
+			blockSum += x.p
+			blockDot = fallback.FMA(x.p, x.dp, blockDot)
+		}
+		sum, dot = sum+blockSum, dot+blockDot
+		lo = hi
+	}
+	if w.o.Sinks != nil {
+		sum += w.sinkWeight(b, h, i)
+	}
+	inv := float32(0)
+	if sum != 0 {
+		inv = 1 / sum
+	}
+	mean := dot * inv
+	w.norms[[3]int{b, h, i}] = [2]float32{inv, mean}
+	for j, x := range pairs {
+		if x != nil {
+			w.differentiate(x, inv, mean, b, h, i, j)
+			w.pairs[[4]int{b, h, i, j}] = x
+		}
+	}
+}
+
+func (w *BackwardModel) differentiate(x *modelPair, inv, mean float32, b, h, i, j int) {
+	p := x.p * inv
+	x.weight = w.dropped(p, b, h, i, j)
+	x.dBias = p * (x.dp - mean)
+	x.ds = x.dBias
+	if w.o.Softcap != 0 {
+		x.ds = 0
+		if x.dBias != 0 {
+			u := float32(x.capped * float32(1/(float64(w.o.Softcap)*math.Log2E)))
+			x.ds = x.dBias * fallback.FMA(-u, u, 1)
+		}
+	}
+}
+
+// sinkWeight returns the weight of the sink in a row, not normalised.
+func (w *BackwardModel) sinkWeight(b, h, i int) float32 {
+	if s := log2Units(w.o.Sinks[h]); s != NegInf {
+		return w.weight(b, h, i, s)
+	}
+	return 0
+}
+
+// weight returns the weight of a score of a row, not normalised.
+func (w *BackwardModel) weight(b, h, i int, s float32) float32 {
+	x := s - float32(Row(&w.lse, b, h, i)[0]*log2E)
+	if x > 0 {
+		x = 0
+	}
+	return fallback.Exp2(x)
+}
+
+// pair returns a pair, or nil if the key is hidden or its weight 0.
 func (w *BackwardModel) pair(b, h, i, j int) *modelPair {
 	if !w.exists(b, j) || !w.Sees(b, h, i, j) {
 		return nil
@@ -46,28 +111,12 @@ func (w *BackwardModel) pair(b, h, i, j int) *modelPair {
 	if s == NegInf {
 		return nil
 	}
-	x := s - float32(Row(&w.lse, b, h, i)[0]*log2E)
-	if x > 0 {
-		x = 0
+	x := &modelPair{p: w.weight(b, h, i, s), capped: capped}
+	if x.p == 0 {
+		return nil
 	}
-	p := fallback.Exp2(x)
-	dp := w.dropped(dot(Row(&w.dout, b, h, i), Row(&w.v, b, h/w.group, j)), b, h, i, j)
-	pair := &modelPair{weight: w.dropped(p, b, h, i, j)}
-	pair.dBias = p * (dp - w.delta(b, h, i))
-	pair.ds = pair.dBias
-	if w.o.Softcap != 0 {
-		pair.ds = 0
-		if pair.dBias != 0 {
-			u := float32(capped * float32(1/(float64(w.o.Softcap)*math.Log2E)))
-			pair.ds = pair.dBias * fallback.FMA(-u, u, 1)
-		}
-	}
-	return pair
-}
-
-// delta is D of a row.
-func (w *BackwardModel) delta(b, h, i int) float32 {
-	return dot(Row(&w.dout, b, h, i), Row(&w.out, b, h, i))
+	x.dp = w.dropped(dot(Row(&w.dout, b, h, i), Row(&w.v, b, h/w.group, j)), b, h, i, j)
+	return x
 }
 
 // dot is a sum of products in segments of 64.
@@ -147,20 +196,14 @@ func (w *BackwardModel) Bias(dst kernel.Tensor) {
 // Sink returns the gradient of the sink of a head.
 func (w *BackwardModel) Sink(h int) float32 {
 	sum := []float32{0}
-	sink := log2Units(w.o.Sinks[h])
 	for b := range w.q.Shape()[0] {
 		acc := []float32{0}
 		for i := range View(&w.lse).Length(b) {
 			if (perBatch(w.o.QueryStart, b)+i)&63 == 0 {
 				accumulate(sum, acc)
 			}
-			if sink != NegInf {
-				x := sink - float32(Row(&w.lse, b, h, i)[0]*log2E)
-				if x > 0 {
-					x = 0
-				}
-				acc[0] = fallback.FMA(-fallback.Exp2(x), w.delta(b, h, i), acc[0])
-			}
+			n := w.norms[[3]int{b, h, i}]
+			acc[0] = fallback.FMA(-float32(w.sinkWeight(b, h, i)*n[0]), n[1], acc[0])
 		}
 		accumulate(sum, acc)
 	}

@@ -17,9 +17,6 @@ import (
 type Scorer struct {
 	scratch scratch
 	tile    tile
-
-	capped      []float32 // scores after the softcap
-	cappedUsage parallel.Usage
 }
 
 // PrepareScores resolves the call for Scorers, with tiles of at most rows rows. It is called
@@ -39,9 +36,9 @@ func (j *Job) Rows(b int) int { return j.rowsOf(b) }
 // Group returns the number of query heads for each KV head.
 func (j *Job) Group() int { return j.group }
 
-// Fit makes room for tiles of j, and for scores of at most keys keys. If it widens, rows of
-// another type than float32 pass through its memory.
-func (s *Scorer) Fit(j *Job, keys int, widens bool) {
+// Fit makes room for tiles of j. If it widens, rows of another type than float32 pass through
+// its memory.
+func (s *Scorer) Fit(j *Job, widens bool) {
 	x, m := &s.scratch, &s.scratch.memory
 	x.keys.fit(m, &j.K, true)
 	x.values.fit(m, &j.V, true)
@@ -51,11 +48,6 @@ func (s *Scorer) Fit(j *Job, keys int, widens bool) {
 	if widens {
 		parallel.Fit(m, &x.rowsUsage, &x.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
-	parallel.Fit(m, &x.scoresUsage, &x.scores, keys*j.lanes, rows.Aligned)
-	if j.keepsCapped {
-		parallel.Fit(m, &s.cappedUsage, &s.capped, keys*j.lanes, rows.Aligned)
-	}
-	x.capped = s.capped
 }
 
 // Memory counts the memory of the Scorer, and what its owner adds.
@@ -76,17 +68,23 @@ func (s *Scorer) Visible() mask.Span { return s.tile.visible }
 // Key returns the number of key x of Visible in the tensor of keys.
 func (s *Scorer) Key(x int) int { return x - s.tile.phase }
 
-// Score computes the scores of the keys lo to lo+n-1 that any row may see, and returns these
-// keys, counted like Visible, and the scores: [keys][Lanes].
-func (s *Scorer) Score(lo, n int) (keys mask.Span, scores []float32) {
+// Enter makes those of the keys lo to lo+n-1 that any row may see the current ones, and
+// returns them, counted like Visible.
+func (s *Scorer) Enter(lo, n int) mask.Span {
+	s.tile.enterKeys(lo, n)
+	return s.tile.block.keys
+}
+
+// Current returns the current keys.
+func (s *Scorer) Current() mask.Span { return s.tile.block.keys }
+
+// Score computes the scores of the current keys, at least one: [keys][Lanes]. If there is a
+// softcap, it also sets capped to what it gives.
+func (s *Scorer) Score(scores, capped []float32) {
 	t := &s.tile
-	n = t.enterKeys(lo, n) * t.kern.Lanes
-	t.block.scores = s.scratch.scores[:n]
-	if n > 0 {
-		t.prepare()
-		t.score()
-	}
-	return t.block.keys, t.block.scores
+	t.block.scores, s.scratch.capped = scores, capped
+	t.prepare()
+	t.score()
 }
 
 // Kernels returns the kernels of the tile.
@@ -135,11 +133,10 @@ func (s *Scorer) Values(lo, n int) (data []float32, stride int) {
 // Drop drops weights of the current keys, or gradients of these: [keys][Lanes].
 func (s *Scorer) Drop(weights []float32) { s.tile.drop(weights) }
 
-// Capped returns the scores after the softcap, [keys][Lanes], and what they are multiplied by
-// to be those of tanh.
-func (s *Scorer) Capped() (scores []float32, inv float32) {
-	_, inv = s.tile.job.capFactors()
-	return s.capped, inv
+// CapFactor returns what scores after the softcap are multiplied by to be those of tanh.
+func (s *Scorer) CapFactor() float32 {
+	_, inv := s.tile.job.capFactors()
+	return inv
 }
 
 // keepCapped is no modification but keeps the scores for Capped.

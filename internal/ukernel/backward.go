@@ -4,20 +4,24 @@ package ukernel
 // Like LaneKernels they work on the lanes of query tiles of any width that is a multiple of
 // a vector's.
 type BackwardKernels struct {
-	// Dots adds the product of two columns to every lane, for n rows of len(sum) lanes:
+	// Weights turns n rows of scores, len(lse) lanes wide, into weights that are not yet
+	// normalised, in place, and adds them up, and their products with their gradients dp:
 	//
-	//	acc       = fma(x[e·ld+lane], y[e·ld+lane], acc), e ascending, from +0
-	//	sum[lane] = sum[lane] + acc
-	Dots func(sum, x, y []float32, ld, n int)
+	//	p         = exp2(min(s - lse[lane], 0)); +0, by select, where s is -Inf
+	//	sum[lane] = sum of p, j ascending, from +0
+	//	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc)
+	//
+	// Where p is ±0, dp counts as +0, by select.
+	Weights func(s, dp []float32, ld, n int, lse, sum, dot []float32)
 
-	// Softmax turns n rows of scores, len(lse) lanes wide, into weights, and the
-	// gradients of the weights into those of the scores, both in place:
+	// Scores normalises n rows of weights, len(inv) lanes wide, and turns their gradients
+	// into those of the scores, both in place:
 	//
-	//	p  = exp2(min(s - lse[lane], 0))
-	//	ds = p·(dp - delta[lane])
+	//	p  = p·inv[lane]
+	//	ds = p·(dp - mean[lane])
 	//
-	// Where s is -Inf both are +0, by select.
-	Softmax func(s, dp []float32, ld, n int, lse, delta []float32)
+	// Where the weight was ±0 both are +0, by select.
+	Scores func(p, dp []float32, ld, n int, inv, mean []float32)
 
 	// Softcap multiplies n rows of gradients by the derivative of the softcap, given the
 	// scores after it:

@@ -32,15 +32,7 @@ func backwardCases(call func(c backwardCase, a *testutil.Arena, r *testutil.Rand
 	return list
 }
 
-func backwardDotsCases(int) []kernelCase {
-	return backwardCases(func(c backwardCase, a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
-		x, y, ld := c.matrix(a, r, "x", w), c.matrix(a, r, "y", w), w+c.gap
-		sum := c.lanes(a, r, "sum", w)
-		return func(p *kernelSet) { p.Backward.Dots(sum, x, y, ld, c.n) }
-	})
-}
-
-func backwardSoftmaxCases(int) []kernelCase {
+func backwardWeightsCases(int) []kernelCase {
 	return backwardCases(func(c backwardCase, a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
 		s, dp, ld := c.matrix(a, r, "s", w), c.matrix(a, r, "dp", w), w+c.gap
 		for j := range c.n {
@@ -48,15 +40,32 @@ func backwardSoftmaxCases(int) []kernelCase {
 				s[j*ld+r.IntN(w)] = -testutil.Inf // hidden
 			}
 		}
-		lse, delta := c.lanes(a, r, "lse", w), c.lanes(a, r, "delta", w)
-		for lane := 0; c.gap > 0 && lane < w; lane += 2 { // scores around the edges of exp2, all below lse, and others
+		lse := c.lanes(a, r, "lse", w)
+		for lane := 0; c.gap > 0 && lane < w; lane += 2 { // scores around the edges of exp2, and others
 			lse[lane] = 0
 			kind := scoreKind(r.IntN(int(scoreKinds)))
 			for j := range c.n {
 				s[j*ld+lane] = kind.next(r)
 			}
 		}
-		return func(p *kernelSet) { p.Backward.Softmax(s, dp, ld, c.n, lse, delta) }
+		if c.gap > 0 && c.n%3 == 2 {
+			lse[0] = testutil.NaN
+		}
+		sum, dot := a.Vector("sum", w, testutil.NaN), a.Vector("dot", w, testutil.NaN)
+		return func(p *kernelSet) { p.Backward.Weights(s, dp, ld, c.n, lse, sum, dot) }
+	})
+}
+
+func backwardScoresCases(int) []kernelCase {
+	return backwardCases(func(c backwardCase, a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+		weights, dp, ld := c.matrix(a, r, "p", w), c.matrix(a, r, "dp", w), w+c.gap
+		for j := range c.n {
+			if r.IntN(3) == 0 {
+				weights[j*ld+r.IntN(w)] = 0 // hidden
+			}
+		}
+		inv, mean := c.lanes(a, r, "inv", w), c.lanes(a, r, "mean", w)
+		return func(p *kernelSet) { p.Backward.Scores(weights, dp, ld, c.n, inv, mean) }
 	})
 }
 
@@ -85,35 +94,46 @@ func (c backwardCase) lanes(a *testutil.Arena, r *testutil.Rand, name string, w 
 }
 
 var backwardMutants = []mutant{
-	{"Backward.Softmax", "hidden scores keep their gradients", func(p *kernelSet) {
-		softmax := p.Backward.Softmax
-		p.Backward.Softmax = func(s, dp []float32, ld, n int, lse, delta []float32) {
-			hidden := n > 0 && s[0] == -testutil.Inf
-			var d float32
+	{"Backward.Weights", "a hidden score has a weight", func(p *kernelSet) {
+		weights := p.Backward.Weights
+		p.Backward.Weights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+			hidden := n > 0 && s[0] == -testutil.Inf && lse[0] != lse[0]
+			weights(s, dp, ld, n, lse, sum, dot)
 			if hidden {
-				d = dp[0]
-			}
-			softmax(s, dp, ld, n, lse, delta)
-			if hidden {
-				dp[0] = d
+				s[0] = lse[0]
 			}
 		}
 	}},
-	{"Backward.Softmax", "a score above lse gives a weight above 1", func(p *kernelSet) {
-		softmax := p.Backward.Softmax
-		p.Backward.Softmax = func(s, dp []float32, ld, n int, lse, delta []float32) {
+	{"Backward.Weights", "a score above lse has a weight of 2", func(p *kernelSet) {
+		weights := p.Backward.Weights
+		p.Backward.Weights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 			above := n > 0 && s[0] > lse[0]
-			softmax(s, dp, ld, n, lse, delta)
+			weights(s, dp, ld, n, lse, sum, dot)
 			if above {
 				s[0] = 2
 			}
 		}
 	}},
-	{"Backward.Dots", "the sum is replaced", func(p *kernelSet) {
-		dots := p.Backward.Dots
-		p.Backward.Dots = func(sum, x, y []float32, ld, n int) {
-			clear(sum)
-			dots(sum, x, y, ld, n)
+	{"Backward.Weights", "the sums continue", func(p *kernelSet) {
+		weights := p.Backward.Weights
+		p.Backward.Weights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+			before := sum[0]
+			weights(s, dp, ld, n, lse, sum, dot)
+			sum[0] += before
+		}
+	}},
+	{"Backward.Scores", "hidden pairs keep their gradients", func(p *kernelSet) {
+		scores := p.Backward.Scores
+		p.Backward.Scores = func(w, dp []float32, ld, n int, inv, mean []float32) {
+			var d float32
+			hidden := n > 0 && w[0] == 0
+			if hidden {
+				d = dp[0]
+			}
+			scores(w, dp, ld, n, inv, mean)
+			if hidden {
+				dp[0] = d
+			}
 		}
 	}},
 	{"Backward.Softcap", "the derivative is of half the score", func(p *kernelSet) {

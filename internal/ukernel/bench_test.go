@@ -280,10 +280,11 @@ func benchConverters() (list []benchmark) {
 
 // benchBackward times the kernels of the backward pass. The scores stay below 1.
 func benchBackward(w int) []benchmark {
-	s, dp, lse, delta := testutil.Floats(blockKeys*w), testutil.Floats(blockKeys*w), testutil.Filled(w, 2), make([]float32, w)
+	s, dp, lse := testutil.Floats(blockKeys*w), testutil.Floats(blockKeys*w), testutil.Filled(w, 2)
+	sum, dot, one := make([]float32, w), make([]float32, w), testutil.Filled(w, 1)
 	return []benchmark{
-		{"Backward.Dots", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Dots(delta, s, dp, w, blockKeys) }},
-		{"Backward.Softmax", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Softmax(s, dp, w, blockKeys, lse, delta) }},
+		{"Backward.Weights", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Weights(s, dp, w, blockKeys, lse, sum, dot) }},
+		{"Backward.Scores", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Scores(s, dp, w, blockKeys, one, dot) }},
 		{"Backward.Softcap", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Softcap(dp, s, w, blockKeys, w, 0.25) }},
 	}
 }

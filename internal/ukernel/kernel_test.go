@@ -124,8 +124,8 @@ var kernelTests = []struct {
 	{"Activations.SwiGLU", gatedCases(swigluOf)},
 	{"Activations.GeGLU", gatedCases(gegluOf)},
 	{"Activations.GeGLUTanh", gatedCases(gegluTanhOf)},
-	{"Backward.Dots", backwardDotsCases},
-	{"Backward.Softmax", backwardSoftmaxCases},
+	{"Backward.Weights", backwardWeightsCases},
+	{"Backward.Scores", backwardScoresCases},
 	{"Backward.Softcap", backwardSoftcapCases},
 }
 

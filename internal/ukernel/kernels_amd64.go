@@ -64,8 +64,8 @@ var avx2Kernels = Kernels{
 		GeGLUTanh: asm.GeGLUTanhAVX2,
 	},
 	Backward: BackwardKernels{
-		Dots:    asm.BackwardDotsAVX2,
-		Softmax: asm.BackwardSoftmaxAVX2,
+		Weights: asm.BackwardWeightsAVX2,
+		Scores:  asm.BackwardScoresAVX2,
 		Softcap: asm.BackwardSoftcapAVX2,
 	},
 }
@@ -142,8 +142,8 @@ var avx512Kernels = Kernels{
 		GeGLUTanh: asm.GeGLUTanhAVX512,
 	},
 	Backward: BackwardKernels{
-		Dots:    asm.BackwardDotsAVX512,
-		Softmax: asm.BackwardSoftmaxAVX512,
+		Weights: asm.BackwardWeightsAVX512,
+		Scores:  asm.BackwardScoresAVX512,
 		Softcap: asm.BackwardSoftcapAVX512,
 	},
 }

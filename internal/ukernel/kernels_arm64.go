@@ -64,8 +64,8 @@ var neonKernels = Kernels{
 		GeGLUTanh: asm.GeGLUTanhNEON,
 	},
 	Backward: BackwardKernels{
-		Dots:    asm.BackwardDotsNEON,
-		Softmax: asm.BackwardSoftmaxNEON,
+		Weights: asm.BackwardWeightsNEON,
+		Scores:  asm.BackwardScoresNEON,
 		Softcap: asm.BackwardSoftcapNEON,
 	},
 }

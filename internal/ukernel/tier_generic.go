@@ -61,5 +61,5 @@ var genericKernels = Kernels{
 	Norms:       genericNorms,
 	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
 	Activations: genericActivations,
-	Backward:    BackwardKernels{Dots: fallback.BackwardDots, Softmax: fallback.BackwardSoftmax, Softcap: fallback.BackwardSoftcap},
+	Backward:    BackwardKernels{Weights: fallback.BackwardWeights, Scores: fallback.BackwardScores, Softcap: fallback.BackwardSoftcap},
 }
