@@ -24,6 +24,13 @@ var (
 // that the references were made for. Their own rounding to float32 comes on top.
 const mostError = 1.5
 
+// Of few numbers the largest error is a matter of luck, PyTorch's too: dsinks has one for each
+// head.
+const (
+	fewNumbers     = 64
+	mostErrorOfFew = 3
+)
+
 // TestBackwardRefs compares gradients on real activations with those of PyTorch in float64: see
 // testdata/gradients/README.md. Each of the files in -refs must be of these activations.
 func TestBackwardRefs(t *testing.T) {
@@ -233,11 +240,14 @@ func (x *gradientRef) compareTo(t *testing.T, name string, got []float32) {
 		r := math.Abs(float64(want[i])) * 0x1p-25
 		rounding += r * r
 	}
-	n := float64(len(got))
+	n, most := float64(len(got)), mostError
+	if len(got) < fewNumbers {
+		most = mostErrorOfFew
+	}
 	rms, rounded := math.Sqrt(squares/n), math.Sqrt(rounding/n)
 	report := fmt.Sprintf("%s: largest error %.2g = %.2f of PyTorch's, rms %.2g = %.2f", name, largest, largest/float64(bound[0]), rms, rms/float64(bound[1]))
 	t.Log(report)
-	if largest > mostError*float64(bound[0])+float64(bound[2])*0x1p-25 || rms > mostError*float64(bound[1])+rounded {
-		t.Errorf("%s: more than %v times", report, mostError)
+	if largest > most*float64(bound[0])+float64(bound[2])*0x1p-25 || rms > most*float64(bound[1])+rounded {
+		t.Errorf("%s: more than %v times", report, most)
 	}
 }

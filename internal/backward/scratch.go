@@ -31,7 +31,7 @@ type scratch struct {
 	usages [10]parallel.Usage
 
 	// One element per lane, or per row of a move.
-	lse, sum, dot, blockSum, blockDot, inv, mean, factors [ukernel.MaxLanes]float32
+	lse, sum, dot, chainSum, chainDot, inv, mean, factors [ukernel.MaxLanes]float32
 	off                                                   [ukernel.MaxLanes]int
 
 	nan uint64 // rows that moveRows has moved with a NaN

@@ -96,9 +96,8 @@ func (s *scratch) copyRows(dst []float32, x *view.Tensor) {
 // reports whether both are kept for the second pass.
 func (s *scratch) sumUp(j *Job) (kept bool) {
 	lanes := s.Kernels().Lanes
-	sum, dot := s.sum[:lanes], s.dot[:lanes]
-	clear(sum)
-	clear(dot)
+	clear(s.sum[:lanes])
+	clear(s.dot[:lanes])
 	lo, hi := s.blocks()
 	kept = hi-lo <= keptKeys
 	for at := 0; lo < hi; lo += KeyBlock {
@@ -107,17 +106,6 @@ func (s *scratch) sumUp(j *Job) (kept bool) {
 			continue
 		}
 		s.weigh(j, at)
-		for x := 0; x < n; {
-			// whole chains, which begin at multiples of SumKeys
-			m := min(n-x, SumKeys-(s.Current().Lo+x)%SumKeys)
-			p := at + x*lanes
-			j.tier.Backward.Weights(s.weights[p:p+m*lanes], s.grads[p:p+m*lanes], lanes, m, s.lse[:lanes], s.blockSum[:lanes], s.blockDot[:lanes])
-			for lane := range sum {
-				sum[lane] += s.blockSum[lane]
-				dot[lane] += s.blockDot[lane]
-			}
-			x += m
-		}
 		if kept {
 			at += n * lanes
 		}
@@ -126,7 +114,7 @@ func (s *scratch) sumUp(j *Job) (kept bool) {
 }
 
 // weigh computes the weights of the current keys, not yet normalised, and their gradients, from
-// index at on. It sets blockSum and blockDot.
+// index at on. It adds to sum and dot.
 func (s *scratch) weigh(j *Job, at int) {
 	kern, keys := s.Kernels(), s.Current()
 	lanes, n := kern.Lanes, keys.Len()
@@ -140,6 +128,16 @@ func (s *scratch) weigh(j *Job, at int) {
 	kern.Gemm(dp, lanes, v, ldv, 1, s.dOutT, lanes, n, j.dv(), ukernel.ColumnSegment, false)
 	if j.Forward.Dropout.Rate != 0 {
 		s.Drop(dp)
+	}
+	sum, dot := s.sum[:lanes], s.dot[:lanes]
+	for x, m := 0, 0; x < n; x += m {
+		m = min(n-x, SumKeys-(keys.Lo+x)%SumKeys)
+		lo, hi := x*lanes, (x+m)*lanes
+		j.tier.Backward.Weights(p[lo:hi], dp[lo:hi], lanes, m, s.lse[:lanes], s.chainSum[:lanes], s.chainDot[:lanes])
+		for lane := range sum {
+			sum[lane] += s.chainSum[lane]
+			dot[lane] += s.chainDot[lane]
+		}
 	}
 }
 

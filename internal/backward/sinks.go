@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/fallback"
-	"github.com/attn-go/attn/internal/position"
 )
 
 var negInf = float32(math.Inf(-1))
@@ -24,30 +23,21 @@ func sinkWeight(sink, lse float32) float32 {
 }
 
 // sinks computes the gradients of the sinks. A sink is like a key without a value: its gradient
-// is -p·mean, summed up over batch rows and queries.
+// is -p·mean, summed up over batch rows and queries. The products are exact in float64, in which
+// they are added up, so that the sum is the same whether or not the compiler fuses.
 func (j *Job) sinks() {
+	f, group := &j.Forward, j.scores.Group()
 	for h := range j.DSinks {
-		sum := float32(0)
-		for b := range j.Forward.Q.Dim(0) {
-			sum = j.addSink(b, h, sum)
+		sum := 0.0
+		for b := range f.Q.Dim(0) {
+			norms := j.norms[(b*f.K.Dim(1)+h/group)*j.maxRows:]
+			for i := range f.Q.Length(b) {
+				x := &norms[i*group+h%group]
+				lse := float32(f.LSE.F32()[f.LSE.Index(b, h, i)] * log2E)
+				p := float32(sinkWeight(f.Sinks[h], lse) * x.inv)
+				sum -= float64(p) * float64(x.mean)
+			}
 		}
-		j.DSinks[h] = canonical(sum + 0)
+		j.DSinks[h] = canonical(float32(sum) + 0)
 	}
-}
-
-// addSink adds the sums of batch row b to those before: a chain for each segment of RowSegment
-// positions.
-func (j *Job) addSink(b, h int, sum float32) float32 {
-	f, start, group := &j.Forward, position.Of(j.Forward.QueryStart, b), j.scores.Group()
-	norms := j.norms[(b*f.K.Dim(1)+h/group)*j.maxRows:]
-	for i, n := 0, f.Q.Length(b); i < n; {
-		acc := float32(0)
-		for end := min(n, i+RowSegment-(start+i)&(RowSegment-1)); i < end; i++ {
-			x := &norms[i*group+h%group]
-			p := sinkWeight(f.Sinks[h], float32(f.LSE.F32()[f.LSE.Index(b, h, i)]*log2E))
-			acc = fallback.FMA(-float32(p*x.inv), x.mean, acc)
-		}
-		sum += acc
-	}
-	return sum
 }

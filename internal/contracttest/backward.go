@@ -42,6 +42,10 @@ func (w *BackwardModel) row(b, h, i int) {
 		hi := min(keys, lo+128-(start+lo)%128)
 		var blockSum, blockDot float32
 		for j := lo; j < hi; j++ {
+			if (start+j)%32 == 0 {
+				sum, dot = sum+blockSum, dot+blockDot
+				blockSum, blockDot = 0, 0
+			}
 			x := w.pair(b, h, i, j)
 			if x == nil {
 				continue
@@ -195,19 +199,14 @@ func (w *BackwardModel) Bias(dst kernel.Tensor) {
 
 // Sink returns the gradient of the sink of a head.
 func (w *BackwardModel) Sink(h int) float32 {
-	sum := []float32{0}
+	sum := 0.0
 	for b := range w.q.Shape()[0] {
-		acc := []float32{0}
 		for i := range View(&w.lse).Length(b) {
-			if (perBatch(w.o.QueryStart, b)+i)&63 == 0 {
-				accumulate(sum, acc)
-			}
 			n := w.norms[[3]int{b, h, i}]
-			acc[0] = fallback.FMA(-float32(w.sinkWeight(b, h, i)*n[0]), n[1], acc[0])
+			sum -= float64(float32(w.sinkWeight(b, h, i)*n[0])) * float64(n[1])
 		}
-		accumulate(sum, acc)
 	}
-	return finished(sum, 1)[0]
+	return finished([]float32{float32(sum)}, 1)[0]
 }
 
 func (m *Model) naturalScale() float32 {
