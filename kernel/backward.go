@@ -21,12 +21,12 @@ type Gradients struct {
 }
 
 // AttentionBackward computes the gradients of a call of [Attention]. dout is the derivative
-// of a number by out. out and opts.LSE are results of that call, and q, k, v and the other
-// options are those that it had:
+// of a number by out. opts.LSE is a result of that call, and q, k, v and the other options are
+// those that it had:
 //
-//	P  = exp(S - LSE), S the scores after all options but the mask; 0 for hidden pairs
+//	P  = exp(S - LSE), S the scores after all options; 0 for hidden pairs
 //	dP = dout·vᵀ
-//	dS = P∘(dP - D), D = the sum of dout∘out over the columns of a row
+//	dS = P∘(dP - D), D = the sum of P∘dP over the keys of a row
 //
 //	dv = Pᵀ·dout    dq = dS·k·scale    dk = dSᵀ·q·scale    dbias = dS
 //
@@ -35,13 +35,17 @@ type Gradients struct {
 // gradients. Section "backward" of the package documentation fixes the order of all sums:
 // like results, gradients have the same bits on every CPU, tier and thread count.
 //
-// q, k, v, out and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape.
+// q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape.
 // opts.LSE is an input here: [B, H, Lq, 1]. opts.Score must be nil, as nothing is known of its
 // derivative. opts.Weights, Scores and ScoreStage are not used.
 //
-// Scores are computed again, block by block (Dao: "FlashAttention-2", 2023), so that the
-// workspace is O(threads), and one number for each row of q. In the steady state a call
-// allocates nothing.
+// Scores are computed again, for 64 rows at a time (after Dao: "FlashAttention-2", 2023), so that
+// the workspace is O(threads): up to 4 MiB for each, 6 with Softcap, and two numbers for each row
+// of q. In the steady state a call allocates nothing.
+//
+// out itself is not needed: D is also the sum of dout∘out, but the rounding of out would double
+// the error of dq. Against float64, gradients on real activations have 0.8 to 1.3 times the error
+// of PyTorch's.
 //
 // Rows of hidden keys and values never matter, nor those of q and dout that see no key, even
 // if they are NaN. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in
@@ -79,7 +83,7 @@ func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) erro
 type backwardViews struct {
 	views
 	lse   *view.Tensor
-	grads     *Gradients
+	grads *Gradients
 }
 
 // announce tells the race detector what the call reads and writes.
