@@ -53,54 +53,37 @@ func (c *backwardViews) checkLSE(s *view.Scores) *check.Failure {
 // checkGradients reports an output that does not fit the call or that shares memory with
 // anything else.
 func (c *backwardViews) checkGradients(o *Options) *check.Failure {
+	// Names and tensors in one struct would make the tensors escape.
+	names := [...]string{"Gradients.Q", "Gradients.K", "Gradients.V", "Gradients.Bias"}
+	inputs := [...]string{"q", "k", "v", biasArg}
+	like := [...]*view.Tensor{c.q, c.k, c.v, o.Bias.view()}
 	g := c.grads
-	outputs := [...]struct {
-		arg   string
-		t     *view.Tensor
-		of    string
-		like  *view.Tensor
-		plain bool
-	}{
-		{"Gradients.Q", g.Q.view(), "q", c.q, false},
-		{"Gradients.K", g.K.view(), "k", c.k, false},
-		{"Gradients.V", g.V.view(), "v", c.v, false},
-		{"Gradients.Bias", g.Bias.view(), biasArg, o.Bias.view(), true},
-	}
-	var written [len(outputs) + 1]view.Memory
-	for i, x := range outputs {
-		if !x.t.IsSet() {
+	var written [len(names) + 1]view.Memory
+	for i, t := range [...]*view.Tensor{g.Q.view(), g.K.view(), g.V.view(), g.Bias.view()} {
+		if !t.IsSet() {
 			continue
 		}
-		if !x.like.IsSet() || x.t.Shape() != x.like.Shape() || x.t.DType() != view.Float32 {
-			return &check.Failure{Arg: x.arg, Got: x.t.Describe(), Want: wantedGradient(x.of, x.like)}
+		if !like[i].IsSet() {
+			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "none, as there is no " + inputs[i]}
 		}
-		if f := x.t.Check(x.arg); f != nil {
+		if t.Shape() != like[i].Shape() || t.DType() != view.Float32 || !t.IsFloat() || like[i].IsPlain() && !t.IsPlain() {
+			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: fmt.Sprintf("float32, in the shape of %s, %v", inputs[i], like[i].Shape())}
+		}
+		if f := t.Check(names[i]); f != nil {
 			return f
 		}
-		if !x.t.IsFloat() || x.plain && !x.t.IsPlain() {
-			return &check.Failure{Arg: x.arg, Got: x.t.Describe(), Want: wantedGradient(x.of, x.like)}
-		}
-		if f := x.t.CheckWritable(x.arg); f != nil {
+		if f := t.CheckWritable(names[i]); f != nil {
 			return f
 		}
-		if !x.plain {
-			if f := x.t.CheckLengths(x.arg, x.like, x.of); f != nil {
-				return f
-			}
+		if f := t.CheckLengths(names[i], like[i], inputs[i]); f != nil {
+			return f
 		}
-		written[i] = x.t.Memory()
-		if f := c.checkShared(x.arg, written[i], o, written[:i]); f != nil {
+		written[i] = t.Memory()
+		if f := c.checkShared(names[i], written[i], o, written[:i]); f != nil {
 			return f
 		}
 	}
-	return c.checkSinks(o, written[:len(outputs)])
-}
-
-func wantedGradient(of string, like *view.Tensor) string {
-	if !like.IsSet() {
-		return "none, as there is no " + of
-	}
-	return fmt.Sprintf("float32, in the shape of %s, %v", of, like.Shape())
+	return c.checkSinks(o, written[:len(names)])
 }
 
 func (c *backwardViews) checkSinks(o *Options, others []view.Memory) *check.Failure {

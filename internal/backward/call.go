@@ -38,6 +38,7 @@ type Job struct {
 	dBias      view.Tensor // with strides of 0 where it broadcasts
 	goroutines parallel.Group[scratch, shape]
 	phase      func(s *scratch, i int)
+	phases     [3]func(s *scratch, i int) // made once: one per call would be an allocation per call
 
 	// norms has what a row's gradients are computed with. Those of KV head i begin at
 	// i·maxRows.
@@ -70,6 +71,7 @@ var (
 
 func newJob() *Job {
 	j := new(Job)
+	j.phases = [...]func(s *scratch, i int){j.clearKeys, j.doTask, j.finishKeys}
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.phase(s, i) })
 	j.goroutines.OnStop = func() { j.stopped.Store(true) }
 	j.goroutines.OnDrop = func() {
@@ -97,15 +99,12 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	}
 	j.makePlan(threads)
 	j.begin()
-	each := func(tasks int, phase func(s *scratch, i int)) {
-		j.phase = phase
+	keys := j.kvHeads() * j.keyTasks()
+	for x, tasks := range [len(j.phases)]int{keys, j.tasks(), keys} {
+		j.phase = j.phases[x]
 		reserve := parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}
 		j.goroutines.Run(tasks, min(j.threads, max(1, tasks)), reserve, parallelFor)
 	}
-	keys := j.kvHeads() * j.keyTasks()
-	each(keys, j.clearKeys)
-	each(j.tasks(), j.doTask)
-	each(keys, j.finishKeys)
 	j.finishBias()
 	j.sinks()
 }
