@@ -299,6 +299,21 @@ func GeGLUAVX2(dst []float32, gate []float32, up []float32)
 //go:noescape
 func GeGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 
+// BackwardWeightsAVX2 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
+//
+//go:noescape
+func BackwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+
+// BackwardScoresAVX2 multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
+//
+//go:noescape
+func BackwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+
+// BackwardSoftcapAVX2 multiplies n rows of gradients by 1 - (s·inv)².
+//
+//go:noescape
+func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+
 // PeakAVX2 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //
 //go:noescape

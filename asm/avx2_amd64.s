@@ -29593,6 +29593,372 @@ done:
 	VZEROUPPER
 	RET
 
+// func BackwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·BackwardWeightsAVX2(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    s_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    lse_len+72(FP), SI
+	MOVQ    lse_base+64(FP), DI
+	MOVQ    sum_base+88(FP), R8
+	MOVQ    dot_base+112(FP), R9
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VMOVUPS (DI), Y0
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VMOVUPS 32(DI), Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VXORPS  Y8, Y8, Y8
+	VMOVUPS (R10), Y6
+	VSUBPS  Y0, Y6, Y6
+	VMINPS  Y6, Y8, Y6
+	VMOVUPS 32(R10), Y7
+	VSUBPS  Y1, Y7, Y7
+	VMINPS  Y7, Y8, Y7
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y6, Y8
+	VCVTDQ2PS Y8, Y10
+	VSUBPS    Y10, Y6, Y10
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VCVTPS2DQ Y7, Y9
+	VCVTDQ2PS Y9, Y11
+	VSUBPS    Y11, Y7, Y11
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y7, Y7
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y12
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y13
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y12
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y8, Y8
+	VPADDD Y8, Y12, Y12
+	VANDPS Y6, Y12, Y12
+	VPSLLD $0x17, Y9, Y9
+	VPADDD Y9, Y13, Y13
+	VANDPS Y7, Y13, Y13
+
+	// Hidden scores give weights of 0, and these no products.
+	VMOVUPS     (R10), Y6
+	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y6, Y6
+	VANDPS      Y6, Y12, Y12
+	VMOVUPS     Y12, (R10)
+	VADDPS      Y12, Y2, Y2
+	VMOVUPS     (R10)(CX*1), Y6
+	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y12, Y7
+	VANDPS      Y7, Y6, Y6
+	VFMADD231PS Y6, Y12, Y4
+	VMOVUPS     32(R10), Y6
+	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y6, Y6
+	VANDPS      Y6, Y13, Y13
+	VMOVUPS     Y13, 32(R10)
+	VADDPS      Y13, Y3, Y3
+	VMOVUPS     32(R10)(CX*1), Y6
+	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y13, Y7
+	VANDPS      Y7, Y6, Y6
+	VFMADD231PS Y6, Y13, Y5
+	ADDQ        DX, R10
+	DECQ        R11
+	JNZ         chunk2row
+
+chunk2done:
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y3, 32(R8)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, R9
+	SUBQ    $0x00000010, SI
+	JMP     columns
+
+chunk1:
+	VMOVUPS (DI), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VXORPS  Y4, Y4, Y4
+	VMOVUPS (R10), Y3
+	VSUBPS  Y0, Y3, Y3
+	VMINPS  Y3, Y4, Y3
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y3, Y4
+	VCVTDQ2PS Y4, Y5
+	VSUBPS    Y5, Y3, Y5
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y3, Y3
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y4, Y4
+	VPADDD Y4, Y6, Y6
+	VANDPS Y3, Y6, Y6
+
+	// Hidden scores give weights of 0, and these no products.
+	VMOVUPS     (R10), Y3
+	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y3, Y3
+	VANDPS      Y3, Y6, Y6
+	VMOVUPS     Y6, (R10)
+	VADDPS      Y6, Y1, Y1
+	VMOVUPS     (R10)(CX*1), Y3
+	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y6, Y4
+	VANDPS      Y4, Y3, Y3
+	VFMADD231PS Y3, Y6, Y2
+	ADDQ        DX, R10
+	DECQ        R11
+	JNZ         chunk1row
+
+chunk1done:
+	VMOVUPS Y1, (R8)
+	VMOVUPS Y2, (R9)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000020, R8
+	ADDQ    $0x00000020, R9
+	SUBQ    $0x00000008, SI
+	JMP     columns
+
+DATA const00000000AVX2<>+0(SB)/4, $0x00000000
+DATA const00000000AVX2<>+4(SB)/4, $0x00000000
+DATA const00000000AVX2<>+8(SB)/4, $0x00000000
+DATA const00000000AVX2<>+12(SB)/4, $0x00000000
+DATA const00000000AVX2<>+16(SB)/4, $0x00000000
+DATA const00000000AVX2<>+20(SB)/4, $0x00000000
+DATA const00000000AVX2<>+24(SB)/4, $0x00000000
+DATA const00000000AVX2<>+28(SB)/4, $0x00000000
+GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func BackwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+// Requires: AVX
+TEXT ·BackwardScoresAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    p_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    p_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    inv_len+72(FP), SI
+	MOVQ    inv_base+64(FP), DI
+	MOVQ    mean_base+88(FP), R8
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VMOVUPS (DI), Y0
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 32(R8), Y3
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS (R9), Y4
+	VMULPS  Y0, Y4, Y5
+	VMOVUPS (R9)(CX*1), Y6
+	VSUBPS  Y2, Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS  Y7, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS  Y4, Y5, Y5
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, (R9)(CX*1)
+	VMOVUPS 32(R9), Y4
+	VMULPS  Y1, Y4, Y5
+	VMOVUPS 32(R9)(CX*1), Y6
+	VSUBPS  Y3, Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS  Y7, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 32(R9)
+	VMOVUPS Y6, 32(R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
+	JNZ     chunk2row
+
+chunk2done:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DI
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, SI
+	JMP  columns
+
+chunk1:
+	VMOVUPS (DI), Y0
+	VMOVUPS (R8), Y1
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS (R9), Y2
+	VMULPS  Y0, Y2, Y3
+	VMOVUPS (R9)(CX*1), Y4
+	VSUBPS  Y1, Y4, Y4
+	VMULPS  Y3, Y4, Y4
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y5
+	VANDPS  Y5, Y4, Y4
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y2
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, (R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
+	JNZ     chunk1row
+
+chunk1done:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DI
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000008, SI
+	JMP  columns
+
+// func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// Requires: AVX, FMA3
+TEXT ·BackwardSoftcapAVX2(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
+	MOVQ         ds_base+0(FP), AX
+	MOVQ         s_base+24(FP), CX
+	SUBQ         ds_base+0(FP), CX
+	MOVQ         ld+48(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         n+56(FP), BX
+	MOVQ         lanes+64(FP), SI
+	VBROADCASTSS inv+72(FP), Y0
+	VMOVUPS      const3f800000AVX2<>+0(SB), Y1
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMULPS       (DI)(CX*1), Y0, Y2
+	VMOVUPS      (DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI)(CX*1), Y0, Y2
+	VMOVUPS      32(DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, 32(DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk2row
+
+chunk2done:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, SI
+	JMP  columns
+
+chunk1:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMULPS       (DI)(CX*1), Y0, Y2
+	VMOVUPS      (DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk1row
+
+chunk1done:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, SI
+	JMP  columns
+
 // func PeakAVX2(n int)
 // Requires: AVX, FMA3
 TEXT ·PeakAVX2(SB), NOSPLIT, $0-8

@@ -299,6 +299,21 @@ func GeGLUNEON(dst []float32, gate []float32, up []float32)
 //go:noescape
 func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
+// BackwardWeightsNEON turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
+//
+//go:noescape
+func BackwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+
+// BackwardScoresNEON multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
+//
+//go:noescape
+func BackwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+
+// BackwardSoftcapNEON multiplies n rows of gradients by 1 - (s·inv)².
+//
+//go:noescape
+func BackwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+
 // PeakNEON executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //
 //go:noescape

@@ -26,6 +26,7 @@ type Emitter interface {
 	SkinnyUnpack()
 	Converter
 	Normer
+	BackwardEmitter
 	Exp2()
 	Tanh()
 	Activator
@@ -71,6 +72,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	e.Exp2()
 	e.Tanh()
 	emitActivations(e)
+	emitBackward(e)
 	e.Peak()
 	e.Read()
 }

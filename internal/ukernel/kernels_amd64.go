@@ -65,6 +65,11 @@ var avx2Kernels = Kernels{
 		GeGLU:     asm.GeGLUAVX2,
 		GeGLUTanh: asm.GeGLUTanhAVX2,
 	},
+	Backward: BackwardKernels{
+		Weights: asm.BackwardWeightsAVX2,
+		Scores:  asm.BackwardScoresAVX2,
+		Softcap: asm.BackwardSoftcapAVX2,
+	},
 }
 
 var avx2Lanes = LaneKernels{
@@ -139,6 +144,11 @@ var avx512Kernels = Kernels{
 		SwiGLU:    asm.SwiGLUAVX512,
 		GeGLU:     asm.GeGLUAVX512,
 		GeGLUTanh: asm.GeGLUTanhAVX512,
+	},
+	Backward: BackwardKernels{
+		Weights: asm.BackwardWeightsAVX512,
+		Scores:  asm.BackwardScoresAVX512,
+		Softcap: asm.BackwardSoftcapAVX512,
 	},
 }
 

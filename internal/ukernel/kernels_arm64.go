@@ -65,6 +65,11 @@ var neonKernels = Kernels{
 		GeGLU:     asm.GeGLUNEON,
 		GeGLUTanh: asm.GeGLUTanhNEON,
 	},
+	Backward: BackwardKernels{
+		Weights: asm.BackwardWeightsNEON,
+		Scores:  asm.BackwardScoresNEON,
+		Softcap: asm.BackwardSoftcapNEON,
+	},
 }
 
 var neonLanes = LaneKernels{

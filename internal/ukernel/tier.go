@@ -9,6 +9,8 @@ type Tier struct {
 
 	Kernels
 	Tuning
+
+	wide []TileKernels // tiles wider than the widest, see WideTile
 }
 
 // Kernels are all micro-kernels of a tier. It inherits nothing silently: its table
@@ -23,6 +25,7 @@ type Kernels struct {
 	Functions   Functions
 	Norms       Norms
 	Activations Activations
+	Backward    BackwardKernels
 }
 
 // Tuning are the numbers that decide about the speed of a tier. No bit of a result

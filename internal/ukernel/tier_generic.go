@@ -64,4 +64,5 @@ var genericKernels = Kernels{
 	Norms:       genericNorms,
 	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
 	Activations: genericActivations,
+	Backward:    BackwardKernels{Weights: fallback.BackwardWeights, Scores: fallback.BackwardScores, Softcap: fallback.BackwardSoftcap},
 }
