@@ -49,7 +49,7 @@ func backwardWeightsCases(int) []kernelCase {
 			}
 		}
 		if c.gap > 0 && c.n%3 == 2 {
-			lse[0] = testutil.NaN
+			lse[0], s[0] = testutil.NaN, -testutil.Inf // a NaN does not reach a hidden pair
 		}
 		sum, dot := a.Vector("sum", w, testutil.NaN), a.Vector("dot", w, testutil.NaN)
 		return func(p *kernelSet) { p.Backward.Weights(s, dp, ld, c.n, lse, sum, dot) }
