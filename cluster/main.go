@@ -4,6 +4,7 @@
 //	go run ./cluster demo                     a server, workers and a client in one process
 //	go run ./cluster serve                    a NATS server with JetStream
 //	go run ./cluster work -name a             a worker
+//	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
 //
 // Each subcommand lists its flags with -h.
 package main
@@ -45,6 +46,7 @@ func subcommands() []subcommand {
 	return []subcommand{
 		{"serve", "run a NATS server with JetStream", runServe},
 		{"work", "work for clients", runWork},
+		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 	}
 }
 

@@ -1,0 +1,168 @@
+package embed
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/attn-go/attn/cluster/embed/internal/wire"
+	"github.com/attn-go/attn/cluster/internal/hub"
+)
+
+// Subjects, after the prefix of the cluster. MODEL is the beginning of the model's digest,
+// RUN identifies a client's run, and PLACE a job's texts in it:
+//
+//	embed.info                        asks workers which model they have
+//	embed.jobs.MODEL.RUN.PLACE        the work queue
+//	embed.results.RUN.PLACE           the answers
+const (
+	infoToken    = "info"
+	jobsToken    = "jobs"
+	resultsToken = "results"
+)
+
+// The limits of both streams, unless [Limits] has others.
+const (
+	DefaultStreamBytes = 256 << 20
+	DefaultKeep        = 7 * 24 * time.Hour
+)
+
+// Limits are the limits of the streams. They count when the first program of a cluster
+// creates the streams; after that the server's count.
+type Limits struct {
+	JobsBytes    int64         // of all jobs in the queue; 0 means [DefaultStreamBytes]
+	ResultsBytes int64         // of all results that no client has yet; 0 means [DefaultStreamBytes]
+	Keep         time.Duration // after which what nobody takes is dropped; 0 means [DefaultKeep]
+}
+
+// queues are the two streams of a cluster.
+type queues struct {
+	conn          *hub.Conn
+	js            jetstream.JetStream
+	limits        Limits
+	jobs, results jetstream.Stream
+}
+
+// newQueues finds the streams of the cluster, or creates them. If programs of another version
+// created them, the error is a [*hub.VersionError].
+func newQueues(ctx context.Context, conn *hub.Conn, limits Limits) (*queues, error) {
+	js, err := jetstream.New(conn.Conn)
+	if err != nil {
+		return nil, err
+	}
+	q := &queues{conn: conn, js: js, limits: limits}
+	return q, q.open(ctx)
+}
+
+// open finds or creates the streams.
+func (q *queues) open(ctx context.Context) error {
+	var err error
+	if q.jobs, err = q.stream(ctx, jobsToken, q.limits.JobsBytes); err != nil {
+		return err
+	}
+	q.results, err = q.stream(ctx, resultsToken, q.limits.ResultsBytes)
+	return err
+}
+
+func (q *queues) stream(ctx context.Context, token string, bytes int64) (jetstream.Stream, error) {
+	if bytes == 0 {
+		bytes = DefaultStreamBytes
+	}
+	keep := q.limits.Keep
+	if keep == 0 {
+		keep = DefaultKeep
+	}
+	name := q.conn.StreamName("embed_" + token)
+	s, err := q.js.Stream(ctx, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = q.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name:                 name,
+			Subjects:             []string{q.conn.Subject("embed", token, ">")},
+			Retention:            jetstream.WorkQueuePolicy,
+			Storage:              jetstream.FileStorage,
+			MaxBytes:             bytes,
+			MaxAge:               keep,
+			Discard:              jetstream.DiscardNew,
+			MaxMsgsPerSubject:    1, // sending again what is there changes nothing
+			DiscardNewPerSubject: true,
+			Metadata:             map[string]string{hub.VersionHeader: hub.Own.String()},
+		})
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another program was faster
+			s, err = q.js.Stream(ctx, name)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("embed: stream %s: %w", name, err)
+	}
+	return s, hub.ParseVersion(s.CachedInfo().Config.Metadata[hub.VersionHeader]).Check("stream " + name)
+}
+
+// modelToken is how subjects name a model.
+func modelToken(model wire.Hash) string { return hex.EncodeToString(model[:8]) }
+
+// A place is where the texts of a job stand in a run: the position of the first one and
+// their number.
+type place struct {
+	run   string
+	first int64
+	texts int
+}
+
+func (p place) String() string { return fmt.Sprintf("%d-%d", p.first, p.texts) }
+
+func (q *queues) jobSubject(model wire.Hash, p place) string {
+	return q.conn.Subject("embed", jobsToken, modelToken(model), p.run, p.String())
+}
+
+// resultSubject returns the subject for the answer to a job that came on the given subject.
+func (q *queues) resultSubject(jobSubject string) string {
+	tokens := strings.Split(jobSubject, ".")
+	return q.conn.Subject(append([]string{"embed", resultsToken}, tokens[len(tokens)-2:]...)...)
+}
+
+// resultPlace returns the last token of the subject of a result.
+func resultPlace(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
+
+// publishWait is how long a message may take to be stored.
+const publishWait = 10 * time.Second
+
+// publish stores a message once. It is no error if a message with that subject is there.
+func (q *queues) publish(ctx context.Context, subject string, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, publishWait)
+	defer cancel()
+	msg := &nats.Msg{Subject: subject, Data: data}
+	hub.Stamp(msg)
+	_, err := q.js.PublishMsg(ctx, msg)
+	if isThere(err) {
+		return nil
+	}
+	return err
+}
+
+// isThere tells whether a stream refused a message because it has one with that subject. The
+// server has no code of its own for that.
+func isThere(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && strings.Contains(api.Description, "maximum messages per subject exceeded")
+}
+
+// isLost tells whether a server no longer has a stream or a consumer, as after it lost its
+// files.
+func isLost(err error) bool {
+	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) ||
+		errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrConsumerDeleted)
+}
+
+// pause waits, but not after the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,116 @@
+package embed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// tell passes on what became of a job. It returns false at the end of ctx.
+func (p *pump) tell(ctx context.Context, s sent) bool {
+	select {
+	case p.sent <- s:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// publish sends jobs, each until it is stored.
+func (p *pump) publish(ctx context.Context) {
+	for {
+		select {
+		case job := <-p.jobs:
+			p.store(ctx, job)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// store sends a job until it is stored.
+func (p *pump) store(ctx context.Context, job *part) {
+	subject := p.queues.jobSubject(p.model, job.place)
+	for backoff := 50 * time.Millisecond; ctx.Err() == nil; backoff = min(2*backoff, 2*time.Second) {
+		err := p.queues.publish(ctx, subject, job.data)
+		if err == nil {
+			p.tell(ctx, sent{part: job})
+			return
+		}
+		if isLost(err) {
+			err = errors.Join(err, p.queues.open(ctx))
+		}
+		if !p.tell(ctx, sent{job, fmt.Errorf("a job is not stored yet: %w", err)}) {
+			return
+		}
+		pause(ctx, backoff)
+	}
+}
+
+// consumerName names what the results of this run are taken from.
+func (p *pump) consumerName() string { return "run-" + p.journal.Header().Run }
+
+// resultWait is how long a result may wait for its turn before the server sends it again.
+const resultWait = 5 * time.Minute
+
+// receive passes on results.
+func (p *pump) receive(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := p.take(ctx)
+		if ctx.Err() != nil || !p.tell(ctx, sent{err: fmt.Errorf("results do not come: %w", err)}) {
+			return
+		}
+		pause(ctx, time.Second)
+		if isLost(err) {
+			p.queues.open(ctx)
+		}
+	}
+}
+
+// take passes on results until something fails.
+func (p *pump) take(ctx context.Context) error {
+	consumer, err := p.queues.results.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable:           p.consumerName(),
+		FilterSubject:     p.client.Conn.Subject("embed", resultsToken, p.journal.Header().Run, ">"),
+		AckPolicy:         jetstream.AckExplicitPolicy,
+		AckWait:           resultWait,
+		MaxAckPending:     -1, // the window is the limit
+		InactiveThreshold: DefaultKeep,
+	})
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		messages, err := consumer.Fetch(publishers, jetstream.FetchMaxWait(fetchWait))
+		if err != nil {
+			return err
+		}
+		for msg := range messages.Messages() {
+			select {
+			case p.results <- msg:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := messages.Error(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// cleanWait is how long the end of a run may wait for the server.
+const cleanWait = 5 * time.Second
+
+// clean removes what a run leaves on the server. If that fails, the streams' limits do it.
+func (p *pump) clean() {
+	ctx, cancel := context.WithTimeout(context.Background(), cleanWait)
+	defer cancel()
+	run := p.journal.Header().Run
+	p.queues.jobs.Purge(ctx, jetstream.WithPurgeSubject(p.client.Conn.Subject("embed", jobsToken, modelToken(p.model), run, ">")))
+	p.queues.results.Purge(ctx, jetstream.WithPurgeSubject(p.client.Conn.Subject("embed", resultsToken, run, ">")))
+	p.queues.results.DeleteConsumer(ctx, p.consumerName())
+}
