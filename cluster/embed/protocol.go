@@ -145,6 +145,28 @@ func (q *queues) publish(ctx context.Context, subject string, data []byte) error
 	return err
 }
 
+// fetchWait is how long the server may keep a request for messages.
+const fetchWait = 2 * time.Second
+
+// fetch takes up to n messages, as far as some come in time. After the end of ctx it returns
+// the error of ctx.
+func fetch(ctx context.Context, consumer jetstream.Consumer, n int, do func(jetstream.Msg)) error {
+	within, cancel := context.WithTimeout(ctx, fetchWait)
+	defer cancel()
+	messages, err := consumer.Fetch(n, jetstream.FetchContext(within))
+	if err != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	for msg := range messages.Messages() {
+		do(msg)
+	}
+	err = messages.Error()
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(ctx.Err(), err)
+}
+
 // isThere tells whether a stream refused a message because it has one with that subject. The
 // server has no code of its own for that.
 func isThere(err error) bool {

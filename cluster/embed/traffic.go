@@ -83,23 +83,17 @@ func (p *pump) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		messages, err := consumer.Fetch(publishers, jetstream.FetchMaxWait(fetchWait))
-		if err != nil {
-			return err
-		}
-		for msg := range messages.Messages() {
+	for {
+		err := fetch(ctx, consumer, publishers, func(msg jetstream.Msg) {
 			select {
 			case p.results <- msg:
 			case <-ctx.Done():
-				return ctx.Err()
 			}
-		}
-		if err := messages.Error(); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 	}
-	return ctx.Err()
 }
 
 // cleanWait is how long the end of a run may wait for the server.

@@ -70,9 +70,6 @@ func (w *Worker) report(format string, args ...any) {
 	}
 }
 
-// fetchWait is how long the server may keep a worker's request for a job.
-const fetchWait = 2 * time.Second
-
 // work takes and does jobs until something fails.
 func (w *Worker) work(ctx context.Context, q *queues) error {
 	consumer, err := w.consumer(ctx, q)
@@ -80,19 +77,12 @@ func (w *Worker) work(ctx context.Context, q *queues) error {
 		return err
 	}
 	ackWait := consumer.CachedInfo().Config.AckWait
-	for ctx.Err() == nil {
-		batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(fetchWait))
+	for {
+		err := fetch(ctx, consumer, 1, func(msg jetstream.Msg) { w.do(ctx, q, msg, ackWait) })
 		if err != nil {
 			return err
 		}
-		for msg := range batch.Messages() {
-			w.do(ctx, q, msg, ackWait)
-		}
-		if err := batch.Error(); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
 	}
-	return ctx.Err()
 }
 
 // consumer finds or creates what all workers with this model take jobs from.
