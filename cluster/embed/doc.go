@@ -5,8 +5,8 @@
 //
 // # Exactly once
 //
-// Every job is done at least once: it stays in the queue until its result is stored, and the
-// result until it is in the client's journal, on the disk. A job that is done twice has the
+// Every job is done at least once: it stays in the queue until its result is stored, and what
+// the client's journal lacks after a crash, the client asks for again. A job that is done twice has the
 // same result to the bit, whichever worker on whichever CPU does it, so that the client keeps
 // one and drops the other: the files have each text once. The hash of a job's content says
 // what a result belongs to, and the subject where it goes: a queue holds at most one message

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/cluster/embed/internal/journal"
 	"github.com/attn-go/attn/cluster/internal/hub"
 	"github.com/attn-go/attn/kernel"
 )
@@ -213,3 +214,5 @@ func TestStalled(t *testing.T) {
 		t.Errorf("nothing is resumed: %+v", s)
 	}
 }
+
+func twoEntries() []journal.Entry { return []journal.Entry{{Source: "a"}, {Source: "b"}} }

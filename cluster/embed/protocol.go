@@ -130,7 +130,7 @@ func (q *queues) resultSubject(jobSubject string) string {
 func resultPlace(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 // publishWait is how long a message may take to be stored.
-const publishWait = 10 * time.Second
+const publishWait = 4 * time.Second
 
 // publish stores a message once. It is no error if a message with that subject is there.
 func (q *queues) publish(ctx context.Context, subject string, data []byte) error {

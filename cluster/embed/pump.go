@@ -26,10 +26,9 @@ type pump struct {
 	results chan jetstream.Msg // received
 	failed  chan error         // of reading the input
 
-	queue  []*part        // to send next
-	unsafe []func() error // acknowledgements that wait for the disk
-	last   time.Time      // of the last result
-	cause  error          // of the last try to send or to receive that failed
+	queue []*part   // to send next
+	last  time.Time // of the last result
+	cause error     // of the last try to send or to receive that failed
 }
 
 // sent reports a part that is stored, or a try that failed and will be repeated.
@@ -115,10 +114,10 @@ func (p *pump) loop(ctx context.Context) error {
 			err = p.collect()
 		}
 		if err != nil {
-			return errors.Join(err, p.sync()) // what is done is not lost
+			return errors.Join(err, p.journal.Sync()) // what is done is not lost
 		}
 	}
-	return p.sync()
+	return p.journal.Sync()
 }
 
 func (p *pump) enqueue(jobs ...*part) {
@@ -147,11 +146,15 @@ func (p *pump) note(err error) {
 	p.cause = err
 }
 
-// accept takes a message with a result.
+// accept takes a message with a result. The server need not keep it, although it is not in
+// the journal yet: a run that goes on sends all jobs again that the journal lacks. Results
+// that wait for their turn must not fill the stream, or the one that they wait for finds no
+// room.
 func (p *pump) accept(msg jetstream.Msg) error {
 	p.last, p.cause = time.Now(), nil
-	send, err := p.window.accept(resultPlace(msg.Subject()), msg.Data(), msg.Ack)
+	send, err := p.window.accept(resultPlace(msg.Subject()), msg.Data())
 	p.enqueue(send...)
+	msg.Ack() // if it is lost, the result comes again and is dropped
 	return err
 }
 
@@ -169,7 +172,7 @@ func (p *pump) tick() error {
 	} else if idle := now.Sub(p.last); idle > p.options.Patience {
 		return &StalledError{idle, n, p.cause}
 	}
-	return p.sync()
+	return p.journal.Sync()
 }
 
 // collect moves finished units from the window to the journal, in order.
@@ -182,19 +185,6 @@ func (p *pump) collect() error {
 			p.count(e)
 		}
 		p.bytes += u.bytes
-		p.unsafe = append(p.unsafe, u.acks...)
 	}
-	return nil
-}
-
-// sync makes the journal safe and then lets the server drop its results.
-func (p *pump) sync() error {
-	if err := p.journal.Sync(); err != nil {
-		return err
-	}
-	for _, ack := range p.unsafe {
-		ack() // if it is lost, the result comes again and is dropped
-	}
-	p.unsafe = p.unsafe[:0]
 	return nil
 }

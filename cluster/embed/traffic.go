@@ -53,8 +53,9 @@ func (p *pump) store(ctx context.Context, job *part) {
 // consumerName names what the results of this run are taken from.
 func (p *pump) consumerName() string { return "run-" + p.journal.Header().Run }
 
-// resultWait is how long a result may wait for its turn before the server sends it again.
-const resultWait = 5 * time.Minute
+// resultWait is the time after which the server sends a result again that the client did not
+// acknowledge.
+const resultWait = time.Minute
 
 // receive passes on results.
 func (p *pump) receive(ctx context.Context) {

@@ -1,7 +1,6 @@
 package embed
 
 import (
-	"errors"
 	"math"
 	"time"
 
@@ -22,7 +21,6 @@ type unit struct {
 	batch
 	missing int // parts without a result
 	parts   []*part
-	acks    []func() error
 }
 
 // A part is a job: all texts of a unit, or one of them after all of them failed.
@@ -78,28 +76,25 @@ func (w *window) part(u *unit, entries []int, texts []string) *part {
 	return p
 }
 
-// accept takes a message with a result. ack tells the server that it can go; it is called at
-// once if nothing depends on the message, and otherwise handed out by take. It returns jobs
-// to send.
-func (w *window) accept(at string, data []byte, ack func() error) (send []*part, err error) {
+// accept takes a message with a result and returns jobs to send.
+func (w *window) accept(at string, data []byte) (send []*part, err error) {
 	p := w.parts[at]
 	if p == nil { // its unit is in the journal
 		w.doubled++
-		return nil, ack()
+		return nil, nil
 	}
-	r, formatErr := wire.DecodeResult(data)
-	if formatErr != nil || r.Job != p.hash || r.Model != w.model || r.Status == wire.Done && (r.Width != w.width || len(r.Values) != len(p.entries)) {
+	r, err := wire.DecodeResult(data)
+	if err != nil || !w.fits(p, r) {
 		// Nobody computed this for the job. If it took the place of the right result, that
 		// one is lost.
 		if !p.done {
 			send = []*part{p}
 		}
-		return send, ack()
+		return send, nil
 	}
 	if r.Status == wire.Refused {
-		return nil, errors.Join(&RefusedError{p.place.first, r.Reason}, ack())
+		return nil, &RefusedError{p.place.first, r.Reason}
 	}
-	p.unit.acks = append(p.unit.acks, ack)
 	if p.done {
 		w.doubled++
 		return nil, p.compare(r)
@@ -119,16 +114,20 @@ func (w *window) accept(at string, data []byte, ack func() error) (send []*part,
 	return nil, nil
 }
 
-// compare expects the bits of a second result of a job. If they differ, neither counts: a
-// later run computes the job again.
+// fits tells whether a result answers a job.
+func (w *window) fits(p *part, r *wire.Result) bool {
+	if r.Job != p.hash || r.Model != w.model {
+		return false
+	}
+	return r.Status != wire.Done || r.Width == w.width && len(r.Values) == len(p.entries)
+}
+
+// compare expects the bits of a second result of a job.
 func (p *part) compare(r *wire.Result) error {
 	for i, v := range r.Values {
 		old := p.unit.entries[p.entries[i]].Vector
 		for k, x := range old {
 			if math.Float32bits(x) != math.Float32bits(v[k]) {
-				for _, ack := range p.unit.acks {
-					ack()
-				}
 				return &DifferenceError{p.unit.first + int64(p.entries[i])}
 			}
 		}

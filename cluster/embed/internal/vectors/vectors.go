@@ -88,9 +88,10 @@ func fill(s sink, each func(put func(Row) error) error) error {
 	return errors.Join(err, s.close())
 }
 
-// replace writes a file by way of a temporary one beside it.
+// replace writes a file by way of a temporary one beside it. That always has the same name,
+// so that a process that dies leaves no more than the next one replaces.
 func replace(name string, write func(w io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-")
+	f, err := os.Create(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp"))
 	if err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func replace(name string, write func(w io.Writer) error) error {
 		err = w.Flush()
 	}
 	if err == nil {
-		err = errors.Join(f.Chmod(0o644), f.Sync())
+		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
