@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/attn-go/attn v0.0.0
+	github.com/attn-go/attn/examples v0.0.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	github.com/nats-io/nkeys v0.4.16
@@ -23,4 +24,7 @@ require (
 	golang.org/x/time v0.16.0 // indirect
 )
 
-replace github.com/attn-go/attn => ../
+replace (
+	github.com/attn-go/attn => ../
+	github.com/attn-go/attn/examples => ../examples
+)

@@ -32,7 +32,7 @@ type role struct {
 
 // roles returns all roles, each with settings of its own.
 func roles() []role {
-	return []role{}
+	return []role{shardRole()}
 }
 
 // workConfig is what all roles of a worker share.
