@@ -44,6 +44,7 @@ type subcommand struct {
 // file of its name.
 func subcommands() []subcommand {
 	return []subcommand{
+		{"demo", "a server, three workers and a client in this process, on real input", runDemo},
 		{"serve", "run a NATS server with JetStream", runServe},
 		{"work", "work for clients", runWork},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},

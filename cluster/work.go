@@ -32,7 +32,7 @@ type role struct {
 
 // roles returns all roles, each with settings of its own.
 func roles() []role {
-	return []role{embedRole()}
+	return []role{shardRole(), embedRole()}
 }
 
 // workConfig is what all roles of a worker share.

@@ -62,7 +62,7 @@ func modelFolder(dir string) (string, error) {
 	}
 	dir = filepath.Join(models, "minilm")
 	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("there is no model in %s: make models fetches it, or name the folder of another one by -model", dir)
+		return "", fmt.Errorf("there is no model in %s: make models fetches it; or name the folder of another one by -model, or leave the role out by -roles shard", dir)
 	}
 	return dir, nil
 }

@@ -1,0 +1,162 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
+	"github.com/attn-go/attn/kernel"
+)
+
+// code returns the Code constant that tells a client about an error of a worker.
+func code(err error) string {
+	var version *hub.VersionError
+	var argument *kernel.ArgumentError
+	switch {
+	case errors.As(err, &version):
+		return CodeVersion
+	case errors.As(err, &argument):
+		return CodeArgument
+	case errors.Is(err, errLarge):
+		return CodeLimit
+	}
+	return CodeFormat
+}
+
+var errLarge = errors.New("shard: the answer would be larger than a message may be")
+
+// put stores keys and values.
+func (w *Worker) put(_ context.Context, data []byte) ([]byte, error) {
+	p, err := wire.ParsePut(data)
+	if err != nil {
+		return nil, err
+	}
+	s := make([]wire.Status, len(p.Items))
+	for i := range p.Items {
+		s[i] = w.store.Put(&p.Geometry, &p.Items[i])
+	}
+	return wire.AppendStatuses(nil, s), nil
+}
+
+// free forgets sequences.
+func (w *Worker) free(_ context.Context, data []byte) ([]byte, error) {
+	names, err := wire.ParseNames(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		w.store.Free(name)
+	}
+	return nil, nil
+}
+
+// attend computes what blocks contribute to some rows.
+func (w *Worker) attend(_ context.Context, data []byte) ([]byte, error) {
+	a, err := wire.ParseAttend(data)
+	if err != nil {
+		return nil, err
+	}
+	limit := answerLimit(w.conn)
+	size := a.AnswerBytes(limit)
+	if size > limit {
+		return nil, errLarge
+	}
+	started := time.Now()
+	tasks := w.tasks(a)
+	if err := w.compute(a, tasks); err != nil {
+		return nil, err
+	}
+	b := wire.AppendTime(make([]byte, 0, size), time.Since(started))
+	for i := range tasks {
+		b = wire.AppendBlock(b, tasks[i].result)
+	}
+	return b, nil
+}
+
+// task is one block of one item.
+type task struct {
+	queries *wire.Queries
+	q       kernel.Tensor
+	k, v    kernel.Tensor
+	block   int
+	held    bool
+	result  *kernel.Partials // nil if the worker does not hold the block
+}
+
+// tasks returns the tasks of a message in the order of its answer.
+func (w *Worker) tasks(a *wire.Attend) []task {
+	var tasks []task
+	for i := range a.Items {
+		q := &a.Items[i]
+		rows := wire.NewBuffer(a.Call.Type, a.Call.Heads*q.Count*a.Geometry.KeySize)
+		rows.Put(0, a.Call.Heads*q.Count*a.Geometry.KeySize, q.Rows)
+		t := task{queries: q, q: rows.Tensor(a.Call.Heads, q.Count, q.Count, a.Geometry.KeySize)}
+		for _, x := range q.Ranges {
+			for t.block = x.First; t.block < x.First+x.Count; t.block++ {
+				keys := min(q.Keys-t.block*wire.BlockKeys, wire.BlockKeys)
+				t.k, t.v, t.held = w.store.Get(&a.Geometry, q.Sequence, t.block, keys)
+				tasks = append(tasks, t)
+			}
+		}
+	}
+	return tasks
+}
+
+// compute computes all tasks, each on one thread: blocks are independent.
+func (w *Worker) compute(a *wire.Attend, tasks []task) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	threads := min(w.config.Threads, len(tasks))
+	errs := make([]error, threads)
+	for thread := range threads {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(tasks) {
+					return
+				}
+				if err := w.partial(a, &tasks[i]); err != nil {
+					errs[thread] = err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// partial computes a task.
+func (w *Worker) partial(a *wire.Attend, t *task) error {
+	if !t.held {
+		return nil
+	}
+	c := &a.Call
+	t.result = kernel.NewPartials(1, 1, c.Heads, t.queries.Count, a.Geometry.ValueSize)
+	options := kernel.Options{
+		Exec:       kernel.Exec{Tier: w.config.Tier, Threads: 1},
+		Scale:      c.Scale,
+		Softcap:    c.Softcap,
+		ALiBi:      c.Slopes,
+		QueryStart: []int{t.queries.Start},
+		KeyStart:   []int{t.block * wire.BlockKeys},
+	}
+	if c.Window {
+		options.Mask = kernel.Window(c.Left, c.Right)
+	}
+	if err := kernel.AttentionPartials(t.result, t.q, t.k, t.v, options); err != nil {
+		return fmt.Errorf("shard: %w", err)
+	}
+	return nil
+}
+
+// answerLimit returns the most bytes of a message, its header aside.
+func answerLimit(conn *hub.Conn) int { return int(conn.MaxPayload()) - headerBytes }
+
+// headerBytes is room for the headers of a message, which count for its size.
+const headerBytes = 1024
