@@ -17,8 +17,9 @@ const demoUsage = `usage: cluster demo [flags]
 
 Runs a NATS server, three workers with different tiers and a client in this process. A trained
 model of Go sources writes a text while the workers hold its keys and values, and computes
-attention over a long context; a worker is cut off in between. Every bit is compared with what
-this process computes alone.
+attention over a long context; a worker is cut off in between. Then three workers embed
+lines of this command's sources, while one of them and the client are interrupted. Every bit
+is compared with what this process computes alone.
 `
 
 // sources are the text that the model reads.
@@ -72,7 +73,7 @@ func runDemo(ctx context.Context, s streams, args []string) error {
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	for _, part := range []func(context.Context) error{d.write, d.long} {
+	for _, part := range []func(context.Context) error{d.write, d.long, d.embed} {
 		if err := part(ctx); err != nil {
 			return err
 		}

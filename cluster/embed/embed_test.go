@@ -19,6 +19,7 @@ import (
 // TestWorkers expects the files of one machine from 1, 2 and 8 workers, each of another tier
 // than its neighbour.
 func TestWorkers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 500)
 	var tiers []string
 	for _, tier := range kernel.Tiers() {
@@ -39,6 +40,7 @@ func TestWorkers(t *testing.T) {
 
 // TestOptions expects settings that change no byte of the files, and those that are refused.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 120)
 	b.work(t, "", nil)
 	for _, change := range []func(o *Options){
@@ -72,6 +74,7 @@ func TestOptions(t *testing.T) {
 
 // TestResume interrupts a client again and again, at another place each time.
 func TestResume(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 300)
 	b.work(t, "", slow(20*time.Millisecond))
 	interrupts, last := 0, Summary{}
@@ -103,6 +106,7 @@ func TestResume(t *testing.T) {
 
 // TestChangedInput expects that a journal of another input is refused.
 func TestChangedInput(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 100)
 	stop := b.work(t, "", slow(20*time.Millisecond))
 	o := b.options()
@@ -138,6 +142,7 @@ func TestChangedInput(t *testing.T) {
 
 // TestModels expects a client to refuse a choice between models, and to take the one it wants.
 func TestModels(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 30)
 	b.work(t, "", nil)
 	var other string
@@ -194,6 +199,7 @@ func TestVersion(t *testing.T) {
 
 // TestStalled expects an error when no worker is left, and a later run to go on.
 func TestStalled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 100)
 	stop := b.work(t, "", slow(20*time.Millisecond))
 	var stalled *StalledError

@@ -103,8 +103,10 @@ var faults = []struct {
 // TestFaults disturbs servers and workers, which are processes, and expects the files of one
 // machine.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			if testing.Short() && !f.short {
 				t.Skip("NOT RUN with -short")
 			}
@@ -139,12 +141,9 @@ func TestFaults(t *testing.T) {
 
 // TestKilledClient kills clients until one gets to the end.
 func TestKilledClient(t *testing.T) {
-	texts := 800
-	if testing.Short() {
-		texts = 300
-	}
+	t.Parallel()
 	for run := range *runs {
-		s := newStage(t, texts, 2, uint64(run))
+		s := newStage(t, 800, 2, uint64(run))
 		o := s.options()
 		o.Window = 4
 		client := role{Kind: "client", URL: s.url, Options: o}
@@ -176,6 +175,10 @@ func TestKilledClient(t *testing.T) {
 
 // TestPoison has a text on which every worker dies. It alone has no vector.
 func TestPoison(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: it takes seconds")
+	}
+	t.Parallel()
 	const poison = "c c c poison"
 	b := newBench(t, 100)
 	data, err := os.ReadFile(b.input)
@@ -229,6 +232,7 @@ func (f *failing) Embed(ctx context.Context, texts []string) ([][]float32, error
 // TestFailing expects that a text is rejected if the model fails on it, with the error as the
 // reason, and no other text.
 func TestFailing(t *testing.T) {
+	t.Parallel()
 	for panics, reason := range map[bool]string{false: "embedding failed: this text", true: "embedding failed: panic: this text"} {
 		b := newBench(t, 100)
 		b.want = b.expect(t, map[string]string{"a b c": reason})
@@ -244,6 +248,7 @@ func TestFailing(t *testing.T) {
 
 // TestFull has streams that hold few jobs and results, so that clients and workers wait.
 func TestFull(t *testing.T) {
+	t.Parallel()
 	for _, limits := range []Limits{{JobsBytes: 1500}, {ResultsBytes: 2500}, {JobsBytes: 1500, ResultsBytes: 2500}} {
 		b := newBench(t, 200)
 		change := func(w *Worker) { w.Limits, w.Report = limits, nil }
@@ -257,6 +262,7 @@ func TestFull(t *testing.T) {
 
 // TestNoRoom expects an error if a server has no room for the streams.
 func TestNoRoom(t *testing.T) {
+	t.Parallel()
 	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxStore: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -272,6 +278,7 @@ func TestNoRoom(t *testing.T) {
 // TestDoubled has a worker that never acknowledges a job, so that each is delivered again, and
 // others that do.
 func TestDoubled(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 200)
 	b.work(t, "", nil)
 	q, err := newQueues(t.Context(), b.connect(t), Limits{})

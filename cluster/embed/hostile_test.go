@@ -47,6 +47,7 @@ func (b *bench) answerTo(t *testing.T, q *queues, n int64, data []byte, header n
 
 // TestHostileJobs expects a worker to answer bad jobs with the reason, and to live on.
 func TestHostileJobs(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 50)
 	b.work(t, "", nil)
 	q, err := newQueues(t.Context(), b.connect(t), Limits{})
@@ -91,6 +92,10 @@ func TestHostileJobs(t *testing.T) {
 // TestHostileResults floods a client with results that are none of its own, on the subjects
 // of its jobs, and expects the right files.
 func TestHostileResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: it takes seconds")
+	}
+	t.Parallel()
 	b := newBench(t, 300)
 	b.work(t, "", slow(5*time.Millisecond))
 	q, err := newQueues(t.Context(), b.connect(t), Limits{})
@@ -126,6 +131,7 @@ func TestHostileResults(t *testing.T) {
 
 // TestHostileInfo expects a client to ignore answers that no worker of its version gives.
 func TestHostileInfo(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, 20)
 	conn := b.connect(t)
 	sub, err := conn.Subscribe(conn.Subject("embed", infoToken), func(msg *nats.Msg) {
@@ -154,6 +160,7 @@ func oneJob() (*window, *part) {
 // TestDifference expects an error if two results of a job have different bits, and none if
 // they are the same.
 func TestDifference(t *testing.T) {
+	t.Parallel()
 	w, p := oneJob()
 	result := wire.Result{Job: p.hash, Width: 1, Values: [][]float32{{1}, {2}}}
 	for range 2 {
@@ -170,6 +177,7 @@ func TestDifference(t *testing.T) {
 
 // TestRefused expects the error of a refused job.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	w, p := oneJob()
 	result := wire.Result{Job: p.hash, Status: wire.Refused, Reason: "no"}
 	var e *RefusedError

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -41,6 +42,8 @@ type role struct {
 func TestMain(m *testing.M) {
 	text := os.Getenv(roleVariable)
 	if text == "" {
+		flag.Parse()
+		flag.Set("test.parallel", "8") // tests wait more than they compute
 		os.Exit(m.Run())
 	}
 	var r role
