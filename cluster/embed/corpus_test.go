@@ -157,7 +157,7 @@ func (b *bench) options() Options {
 	return o
 }
 
-func (b *bench) connect(t *testing.T) *hub.Conn {
+func (b *bench) connect(t testing.TB) *hub.Conn {
 	t.Helper()
 	conn, err := hub.Connect(t.Context(), hub.Config{URL: b.url, Wait: 20 * time.Second})
 	if err != nil {

@@ -120,7 +120,7 @@ type process struct {
 }
 
 // start starts a process and waits until it is ready. It ends with the test at the latest.
-func start(t *testing.T, r role) *process {
+func start(t testing.TB, r role) *process {
 	t.Helper()
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -159,7 +159,7 @@ func (p *process) kill() {
 func (p *process) signal(s syscall.Signal) { p.cmd.Process.Signal(s) }
 
 // freePort returns a port on which nobody listens.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
