@@ -204,7 +204,7 @@ func TestStalled(t *testing.T) {
 	stop := b.work(t, "", slow(20*time.Millisecond))
 	var stalled *StalledError
 	c := Client{Conn: b.connect(t), Options: b.options()}
-	c.Options.Patience, c.Options.Window = 300*time.Millisecond, 1
+	c.Options.Patience, c.Options.Window = 3*time.Second, 1
 	stopped := false
 	c.Progress = func(p Progress) {
 		if p.Texts > 0 && !stopped {
