@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/internal/hub"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
@@ -66,12 +67,12 @@ func (w *Worker) attend(_ context.Context, data []byte) ([]byte, error) {
 	if size > limit {
 		return nil, errLarge
 	}
-	started := time.Now()
 	tasks := w.tasks(a)
-	if err := w.compute(a, tasks); err != nil {
+	took, err := w.compute(a, tasks)
+	if err != nil {
 		return nil, err
 	}
-	b := wire.AppendTime(make([]byte, 0, size), time.Since(started))
+	b := wire.AppendTime(make([]byte, 0, size), took)
 	for i := range tasks {
 		b = wire.AppendBlock(b, tasks[i].result)
 	}
@@ -107,28 +108,29 @@ func (w *Worker) tasks(a *wire.Attend) []task {
 	return tasks
 }
 
-// compute computes all tasks, each on one thread: blocks are independent.
-func (w *Worker) compute(a *wire.Attend, tasks []task) error {
+// compute computes all tasks, each on one thread: blocks are independent. It returns the time
+// that took, without waiting for other messages.
+func (w *Worker) compute(a *wire.Attend, tasks []task) (time.Duration, error) {
+	w.cores.Lock()
+	defer w.cores.Unlock()
+	started := time.Now()
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	threads := min(w.config.Threads, len(tasks))
-	errs := make([]error, threads)
-	for thread := range threads {
-		wg.Go(func() {
+	var group errgroup.Group
+	for range min(w.config.Threads, len(tasks)) {
+		group.Go(func() error {
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(tasks) {
-					return
+					return nil
 				}
 				if err := w.partial(a, &tasks[i]); err != nil {
-					errs[thread] = err
-					return
+					return err
 				}
 			}
 		})
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	err := group.Wait()
+	return time.Since(started), err
 }
 
 // partial computes a task.

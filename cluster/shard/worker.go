@@ -43,6 +43,7 @@ type Worker struct {
 	store   *store.Store
 	service micro.Service
 	slots   chan struct{} // one element for every message at work
+	cores   sync.Mutex    // held by the message whose arithmetic runs: it uses all threads
 	done    chan struct{} // closed when the worker ends
 	closed  sync.Once
 }

@@ -25,9 +25,7 @@ func appendElements(dst []byte, x *view.Tensor, at int) []byte {
 	d := x.Dim(3)
 	switch x.DType() {
 	case view.Float32:
-		for _, e := range x.F32()[at : at+d] {
-			dst = appendF32(dst, e)
-		}
+		dst = AppendFloats(dst, x.F32()[at:at+d])
 	case view.Int8:
 		for _, e := range x.I8()[at : at+d] {
 			dst = append(dst, byte(e))
@@ -50,9 +48,7 @@ func AppendScales(dst []byte, t *kernel.Tensor, b, lo, hi int) []byte {
 	for h := range x.Dim(1) {
 		for l := lo; l < hi; l++ {
 			row, _ := x.RowScales(b, h, l, 1)
-			for _, e := range row {
-				dst = appendF32(dst, e)
-			}
+			dst = AppendFloats(dst, row)
 		}
 	}
 	return dst
@@ -124,9 +120,7 @@ func (b *Buffer) Holds(at, n int, src []byte) bool {
 func (b *Buffer) Append(dst []byte, at, n int) []byte {
 	switch b.kind {
 	case kernel.Float32:
-		for _, e := range b.f32[at : at+n] {
-			dst = appendF32(dst, e)
-		}
+		dst = AppendFloats(dst, b.f32[at:at+n])
 	case kernel.Int8:
 		for _, e := range b.i8[at : at+n] {
 			dst = append(dst, byte(e))
