@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -25,14 +24,19 @@ func code(err error) string {
 		return CodeArgument
 	case errors.Is(err, errLarge):
 		return CodeLimit
+	case errors.Is(err, errMissing):
+		return CodeMissing
 	}
 	return CodeFormat
 }
 
-var errLarge = errors.New("shard: the answer would be larger than a message may be")
+var (
+	errLarge   = errors.New("shard: the answer would be larger than a message may be")
+	errMissing = errors.New("shard: the worker does not hold these rows")
+)
 
 // put stores keys and values.
-func (w *Worker) put(_ context.Context, data []byte) ([]byte, error) {
+func (w *Worker) put(data []byte) ([]byte, error) {
 	p, err := wire.ParsePut(data)
 	if err != nil {
 		return nil, err
@@ -44,8 +48,25 @@ func (w *Worker) put(_ context.Context, data []byte) ([]byte, error) {
 	return wire.AppendStatuses(nil, s), nil
 }
 
+// fetch returns rows that the worker holds.
+func (w *Worker) fetch(data []byte) ([]byte, error) {
+	f, err := wire.ParseFetch(data)
+	if err != nil {
+		return nil, err
+	}
+	size := (f.Hi - f.Lo) * f.Geometry.RowBytes()
+	if size > answerLimit(w.conn) {
+		return nil, errLarge
+	}
+	k, v, ok := w.store.Get(&f.Geometry, f.Sequence, f.Block, f.Rows)
+	if !ok {
+		return nil, errMissing
+	}
+	return wire.AppendPair(make([]byte, 0, size), &k, &v, 0, f.Lo, f.Hi), nil
+}
+
 // free forgets sequences.
-func (w *Worker) free(_ context.Context, data []byte) ([]byte, error) {
+func (w *Worker) free(data []byte) ([]byte, error) {
 	names, err := wire.ParseNames(data)
 	if err != nil {
 		return nil, err
@@ -57,7 +78,7 @@ func (w *Worker) free(_ context.Context, data []byte) ([]byte, error) {
 }
 
 // attend computes what blocks contribute to some rows.
-func (w *Worker) attend(_ context.Context, data []byte) ([]byte, error) {
+func (w *Worker) attend(data []byte) ([]byte, error) {
 	a, err := wire.ParseAttend(data)
 	if err != nil {
 		return nil, err

@@ -65,6 +65,10 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := ParseNames(AppendNames(nil, names)); err != nil || !slices.Equal(got, names) {
 		t.Error(got, err)
 	}
+	fetch := &Fetch{geometries[3], "x", 7, 200, 3, 200}
+	if got, err := ParseFetch(fetch.Append(nil)); err != nil || !reflect.DeepEqual(got, fetch) {
+		t.Error(got, err)
+	}
 	statuses := []Status{OK, Gap, Misfit}
 	if got, err := ParseStatuses(AppendStatuses(nil, statuses), 3); err != nil || !slices.Equal(got, statuses) {
 		t.Error(got, err)
@@ -112,9 +116,11 @@ func TestHostile(t *testing.T) {
 		"put":    func(b []byte) error { _, err := ParsePut(b); return err },
 		"attend": func(b []byte) error { _, err := ParseAttend(b); return err },
 		"free":   func(b []byte) error { _, err := ParseNames(b); return err },
+		"fetch":  func(b []byte) error { _, err := ParseFetch(b); return err },
 	}
 	messages := map[string][]byte{"free": AppendNames(nil, []string{"x", "yz"})}
 	messages["put"], messages["attend"] = putOf(geometries[3]).Append(nil), attendOf(geometries[3]).Append(nil)
+	messages["fetch"] = (&Fetch{geometries[3], "x", 7, 200, 3, 200}).Append(nil)
 	var e *FormatError
 	for name, b := range messages {
 		for n := range b {
@@ -127,6 +133,11 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	g := geometries[0]
+	for _, f := range []Fetch{{g, "x", 0, 257, 0, 1}, {g, "x", 0, 5, 0, 6}, {g, "x", 0, 5, 3, 3}, {g, "", 0, 5, 0, 1}, {g, "x", -1, 5, 0, 1}} {
+		if _, err := ParseFetch(f.Append(nil)); !errors.As(err, &e) {
+			t.Errorf("fetch %+v: %v", f, err)
+		}
+	}
 	for what, change := range map[string]func(p *Put){
 		"type":         func(p *Put) { p.Geometry.Type = 9 },
 		"heads":        func(p *Put) { p.Geometry.Heads = 0 },
@@ -178,6 +189,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(attendOf(g).Append(nil))
 	}
 	f.Add(AppendNames(nil, []string{"x", "yz"}))
+	f.Add((&Fetch{geometries[3], "x", 7, 200, 3, 200}).Append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		check := func(what string, written []byte, err error) {
 			if err == nil && !bytes.Equal(written, data) {
@@ -192,6 +204,8 @@ func FuzzParse(f *testing.F) {
 		check("attend", a.Append(nil), err)
 		names, err := ParseNames(data)
 		check("free", AppendNames(nil, names), err)
+		fetch, err := ParseFetch(data)
+		check("fetch", fetch.Append(nil), err)
 		a = attendOf(geometries[0])
 		ParseAnswer(data, a, func(int, []byte) {})
 		ParseStatuses(data, 3)
