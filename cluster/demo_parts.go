@@ -103,7 +103,7 @@ func (d *demo) long(ctx context.Context) error {
 	}
 	lengths := []int{d.keys, d.keys / 3, d.keys / 7, 100}
 	fmt.Fprintf(d.out, "\nFour sequences of %v keys, which the model computed of this command's sources, are on workers %v.\n", lengths, c.Workers())
-	x, err := newTexts(ctx, c, a, lengths)
+	x, err := newTexts(ctx, c, a, modelConfig.Type, lengths)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func subcommands() []subcommand {
 		{"demo", "a server, three workers and a client in this process, on real input", runDemo},
 		{"serve", "run a NATS server with JetStream", runServe},
 		{"work", "work for clients", runWork},
+		{"attend", "decode over keys and values that workers hold", runAttend},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 	}
 }

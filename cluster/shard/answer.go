@@ -1,12 +1,12 @@
 package shard
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/internal/hub"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
@@ -24,14 +24,19 @@ func code(err error) string {
 		return CodeArgument
 	case errors.Is(err, errLarge):
 		return CodeLimit
+	case errors.Is(err, errMissing):
+		return CodeMissing
 	}
 	return CodeFormat
 }
 
-var errLarge = errors.New("shard: the answer would be larger than a message may be")
+var (
+	errLarge   = errors.New("shard: the answer would be larger than a message may be")
+	errMissing = errors.New("shard: the worker does not hold these rows")
+)
 
 // put stores keys and values.
-func (w *Worker) put(_ context.Context, data []byte) ([]byte, error) {
+func (w *Worker) put(data []byte) ([]byte, error) {
 	p, err := wire.ParsePut(data)
 	if err != nil {
 		return nil, err
@@ -43,8 +48,25 @@ func (w *Worker) put(_ context.Context, data []byte) ([]byte, error) {
 	return wire.AppendStatuses(nil, s), nil
 }
 
+// fetch returns rows that the worker holds.
+func (w *Worker) fetch(data []byte) ([]byte, error) {
+	f, err := wire.ParseFetch(data)
+	if err != nil {
+		return nil, err
+	}
+	size := (f.Hi - f.Lo) * f.Geometry.RowBytes()
+	if size > answerLimit(w.conn) {
+		return nil, errLarge
+	}
+	k, v, ok := w.store.Get(&f.Geometry, f.Sequence, f.Block, f.Rows)
+	if !ok {
+		return nil, errMissing
+	}
+	return wire.AppendPair(make([]byte, 0, size), &k, &v, 0, f.Lo, f.Hi), nil
+}
+
 // free forgets sequences.
-func (w *Worker) free(_ context.Context, data []byte) ([]byte, error) {
+func (w *Worker) free(data []byte) ([]byte, error) {
 	names, err := wire.ParseNames(data)
 	if err != nil {
 		return nil, err
@@ -56,7 +78,7 @@ func (w *Worker) free(_ context.Context, data []byte) ([]byte, error) {
 }
 
 // attend computes what blocks contribute to some rows.
-func (w *Worker) attend(_ context.Context, data []byte) ([]byte, error) {
+func (w *Worker) attend(data []byte) ([]byte, error) {
 	a, err := wire.ParseAttend(data)
 	if err != nil {
 		return nil, err
@@ -66,12 +88,12 @@ func (w *Worker) attend(_ context.Context, data []byte) ([]byte, error) {
 	if size > limit {
 		return nil, errLarge
 	}
-	started := time.Now()
 	tasks := w.tasks(a)
-	if err := w.compute(a, tasks); err != nil {
+	took, err := w.compute(a, tasks)
+	if err != nil {
 		return nil, err
 	}
-	b := wire.AppendTime(make([]byte, 0, size), time.Since(started))
+	b := wire.AppendTime(make([]byte, 0, size), took)
 	for i := range tasks {
 		b = wire.AppendBlock(b, tasks[i].result)
 	}
@@ -107,28 +129,29 @@ func (w *Worker) tasks(a *wire.Attend) []task {
 	return tasks
 }
 
-// compute computes all tasks, each on one thread: blocks are independent.
-func (w *Worker) compute(a *wire.Attend, tasks []task) error {
+// compute computes all tasks, each on one thread: blocks are independent. It returns the time
+// that took, without waiting for other messages.
+func (w *Worker) compute(a *wire.Attend, tasks []task) (time.Duration, error) {
+	w.cores.Lock()
+	defer w.cores.Unlock()
+	started := time.Now()
 	var next atomic.Int64
-	var wg sync.WaitGroup
-	threads := min(w.config.Threads, len(tasks))
-	errs := make([]error, threads)
-	for thread := range threads {
-		wg.Go(func() {
+	var group errgroup.Group
+	for range min(w.config.Threads, len(tasks)) {
+		group.Go(func() error {
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(tasks) {
-					return
+					return nil
 				}
 				if err := w.partial(a, &tasks[i]); err != nil {
-					errs[thread] = err
-					return
+					return err
 				}
 			}
 		})
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	err := group.Wait()
+	return time.Since(started), err
 }
 
 // partial computes a task.

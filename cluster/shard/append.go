@@ -26,7 +26,7 @@ func (c *Client) Append(ctx context.Context, sequences []*Sequence, k, v kernel.
 		return (*kernel.ArgumentError)(f)
 	}
 	a := &spread{client: c, sequences: sequences, encode: func(dst []byte, p *part, lo, hi int) []byte {
-		return appendRows(dst, &k, &v, p.sequence, p.row+lo, p.row+hi)
+		return wire.AppendPair(dst, &k, &v, p.sequence, p.row+lo, p.row+hi)
 	}}
 	for i, s := range sequences {
 		if err := a.plan(i, s, (*view.Tensor)(&k).Length(i)); err != nil {
@@ -38,14 +38,6 @@ func (c *Client) Append(ctx context.Context, sequences []*Sequence, k, v kernel.
 	}
 	a.record()
 	return nil
-}
-
-// appendRows appends rows as messages have them.
-func appendRows(dst []byte, k, v *kernel.Tensor, b, lo, hi int) []byte {
-	dst = wire.AppendRows(dst, k, b, lo, hi)
-	dst = wire.AppendRows(dst, v, b, lo, hi)
-	dst = wire.AppendScales(dst, k, b, lo, hi)
-	return wire.AppendScales(dst, v, b, lo, hi)
 }
 
 // checkAppend reports the first argument of Append that does not fit.

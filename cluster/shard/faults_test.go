@@ -159,6 +159,40 @@ func TestLateWorker(t *testing.T) {
 	}
 }
 
+// Repair makes new replicas of what dead and restarted workers held.
+func TestRepair(t *testing.T) {
+	x := start(t, hub.ServerConfig{MaxPayload: 32 << 10}, "", "", "")
+	r := testutil.Rand(13)
+	c := x.client(small)
+	s, u := newText(t, c, &r, 3000), newText(t, c, &r, 100)
+	if n, err := c.Repair(t.Context(), s.Sequence, u.Sequence); n != 0 || err != nil {
+		t.Errorf("nothing to do: %d, %v", n, err)
+	}
+	x.kill("a")
+	x.kill("b")
+	x.work(WorkerConfig{Name: "b"})
+	x.work(WorkerConfig{Name: "d"})
+	n, err := c.Repair(t.Context(), s.Sequence, u.Sequence)
+	var lost *BlocksError // those that a and b held
+	if !errors.As(err, &lost) || n == 0 {
+		t.Fatalf("%d copies, %v", n, err)
+	}
+	for _, b := range lost.Blocks {
+		if b.Sequence == s.Name() && slices.Contains(s.Owners(256*b.Numbers[0]), "c") {
+			t.Errorf("block %d is on %v", b.Numbers[0], s.Owners(256*b.Numbers[0]))
+		}
+	}
+	s, u = newText(t, c, &r, 3000), newText(t, c, &r, 100)
+	x.kill("c")
+	if n, err := c.Repair(t.Context(), s.Sequence, u.Sequence); n == 0 || err != nil {
+		t.Errorf("%d copies, %v", n, err)
+	}
+	x.kill("d")
+	checkBits(t, c, &r, 2, 1, Options{}, s, u)
+	grow(t, s, &r, 300)
+	checkBits(t, c, &r, 2, 1, Options{}, s, u)
+}
+
 // A call ends with its context.
 func TestCanceled(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "")

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -46,8 +47,8 @@ type gatherer struct {
 
 // gather computes the partials of units. As all workers give the same bits, the first answer
 // for a block is the one that counts.
-func (a *call) gather(ctx context.Context, units []*unit) error {
-	ctx, cancel := context.WithTimeout(ctx, a.client.config.Timeout)
+func (a *call) gather(parent context.Context, units []*unit) error {
+	ctx, cancel := context.WithTimeout(parent, a.client.config.Timeout)
 	defer cancel()
 	g := &gatherer{call: a, open: map[*attempt]bool{}, answers: make(chan answer), computed: map[string]time.Duration{}}
 	for _, u := range units {
@@ -59,7 +60,10 @@ func (a *call) gather(ctx context.Context, units []*unit) error {
 	g.left = len(g.pieces)
 	a.stats.Blocks += g.left
 	defer g.finish()
-	return g.run(ctx)
+	if err := g.run(ctx); err != nil {
+		return cmp.Or(parent.Err(), err)
+	}
+	return nil
 }
 
 // finish adds what the workers took to the call's numbers.
@@ -88,9 +92,6 @@ func (g *gatherer) run(ctx context.Context) error {
 		case <-timer.C:
 			g.askOthers(ctx)
 		case <-ctx.Done():
-			if ctx.Err() == context.Canceled {
-				return ctx.Err()
-			}
 			for x := range g.open {
 				g.causes = append(g.causes, &WorkerError{x.worker, CodeSilent, "it took too long", ctx.Err()})
 			}

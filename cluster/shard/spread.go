@@ -204,13 +204,10 @@ func (m *putter) flush(ctx context.Context) {
 	}
 	statuses, err := m.put(ctx)
 	for i, p := range m.parts {
-		switch {
-		case err != nil:
+		if err != nil {
 			m.failed[p] = err
-		case statuses[i] == wire.Full:
-			m.failed[p] = &WorkerError{m.worker, CodeFull, statuses[i].String(), nil}
-		case statuses[i] != wire.OK:
-			m.failed[p] = &WorkerError{m.worker, CodeRefused, statuses[i].String(), nil}
+		} else if err := statusError(m.worker, statuses[i]); err != nil {
+			m.failed[p] = err
 		}
 	}
 	m.size, m.items, m.parts = 0, m.items[:0], m.parts[:0]
@@ -221,14 +218,33 @@ func (m *putter) put(ctx context.Context) ([]wire.Status, error) {
 		return nil, m.gone
 	}
 	message := wire.Put{Geometry: m.client.geometry, Items: m.items}
-	data, err := m.client.request(ctx, m.worker, "put", message.Append(make([]byte, 0, wire.PutOverhead+m.size)))
-	if err != nil {
+	statuses, err := m.client.put(ctx, m.worker, &message)
+	if silent(err) {
 		m.gone = err
+	}
+	return statuses, err
+}
+
+// put sends rows to a worker.
+func (c *Client) put(ctx context.Context, worker string, p *wire.Put) ([]wire.Status, error) {
+	data, err := c.request(ctx, worker, "put", p.Append(nil))
+	if err != nil {
 		return nil, err
 	}
-	statuses, err := wire.ParseStatuses(data, len(m.items))
+	statuses, err := wire.ParseStatuses(data, len(p.Items))
 	if err != nil {
-		return nil, malformed(m.worker, err)
+		return nil, malformed(worker, err)
 	}
 	return statuses, nil
+}
+
+// statusError returns what the status of an item means, nil if it is stored.
+func statusError(worker string, s wire.Status) error {
+	switch s {
+	case wire.OK:
+		return nil
+	case wire.Full:
+		return &WorkerError{worker, CodeFull, s.String(), nil}
+	}
+	return &WorkerError{worker, CodeRefused, s.String(), nil}
 }

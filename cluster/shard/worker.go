@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -43,6 +42,7 @@ type Worker struct {
 	store   *store.Store
 	service micro.Service
 	slots   chan struct{} // one element for every message at work
+	cores   sync.Mutex    // held by the message whose arithmetic runs: it uses all threads
 	done    chan struct{} // closed when the worker ends
 	closed  sync.Once
 }
@@ -74,7 +74,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]func(context.Context, []byte) ([]byte, error){"put": w.put, "attend": w.attend, "free": w.free} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free} {
 		err := w.service.AddEndpoint(name, w.handler(answer),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
 		if err != nil {
@@ -144,9 +144,12 @@ func (w *Worker) Close() {
 	})
 }
 
+// handler makes an answer of a message.
+type handler func(data []byte) ([]byte, error)
+
 // handler returns a handler that checks the version of messages and answers them, some at a
 // time. The goroutine of a subscription waits for a slot, so that messages wait in NATS.
-func (w *Worker) handler(answer func(context.Context, []byte) ([]byte, error)) micro.Handler {
+func (w *Worker) handler(answer handler) micro.Handler {
 	return micro.HandlerFunc(func(r micro.Request) {
 		select {
 		case <-w.done:
@@ -164,12 +167,12 @@ func (w *Worker) handler(answer func(context.Context, []byte) ([]byte, error)) m
 	})
 }
 
-func (w *Worker) reply(r micro.Request, answer func(context.Context, []byte) ([]byte, error)) {
+func (w *Worker) reply(r micro.Request, answer handler) {
 	header := nats.Header(r.Headers())
 	err := hub.CheckHeader(header, "the sender")
 	var data []byte
 	if err == nil {
-		data, err = answer(context.Background(), r.Data())
+		data, err = answer(r.Data())
 	}
 	stamp := micro.WithHeaders(micro.Headers{hub.VersionHeader: []string{hub.Own.String()}})
 	if err != nil {

@@ -101,14 +101,3 @@ func (b *block) tensors(g *wire.Geometry, rows int) (k, v kernel.Tensor) {
 	}
 	return t[0], t[1]
 }
-
-// Append appends the rows lo to hi-1 of what [Store.Get] returned to dst, as in messages.
-func Append(dst []byte, k, v *kernel.Tensor, lo, hi int) []byte {
-	for _, t := range [...]*kernel.Tensor{k, v} {
-		dst = wire.AppendRows(dst, t, 0, lo, hi)
-	}
-	for _, t := range [...]*kernel.Tensor{k, v} {
-		dst = wire.AppendScales(dst, t, 0, lo, hi)
-	}
-	return dst
-}

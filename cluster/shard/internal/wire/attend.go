@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/attn-go/attn/kernel"
@@ -199,9 +200,7 @@ func AppendBlock(b []byte, p *kernel.Partials) []byte {
 	}
 	b = append(b, 1)
 	for _, s := range [...][]float32{p.Max, p.Sum, p.Out} {
-		for _, x := range s {
-			b = appendF32(b, x)
-		}
+		b = AppendFloats(b, s)
 	}
 	return b
 }
@@ -240,6 +239,16 @@ func (r *reader) partial(size int) []byte {
 		r.fail("%d, want 0 or 1", held)
 		return nil
 	}
+}
+
+// AppendFloats appends float32 to b.
+func AppendFloats(b []byte, s []float32) []byte {
+	at := len(b)
+	b = slices.Grow(b, 4*len(s))[:at+4*len(s)]
+	for i, x := range s {
+		binary.LittleEndian.PutUint32(b[at+4*i:], math.Float32bits(x))
+	}
+	return b
 }
 
 // Floats reads float32 from the start of b into dst and returns the rest.

@@ -25,9 +25,7 @@ func appendElements(dst []byte, x *view.Tensor, at int) []byte {
 	d := x.Dim(3)
 	switch x.DType() {
 	case view.Float32:
-		for _, e := range x.F32()[at : at+d] {
-			dst = appendF32(dst, e)
-		}
+		dst = AppendFloats(dst, x.F32()[at:at+d])
 	case view.Int8:
 		for _, e := range x.I8()[at : at+d] {
 			dst = append(dst, byte(e))
@@ -40,9 +38,9 @@ func appendElements(dst []byte, x *view.Tensor, at int) []byte {
 	return dst
 }
 
-// AppendScales appends the scales of rows lo to hi-1 of all heads of batch row b of an int8
+// appendScales appends the scales of rows lo to hi-1 of all heads of batch row b of an int8
 // tensor that is valid; other tensors have none.
-func AppendScales(dst []byte, t *kernel.Tensor, b, lo, hi int) []byte {
+func appendScales(dst []byte, t *kernel.Tensor, b, lo, hi int) []byte {
 	x := (*view.Tensor)(t)
 	if x.Scales() == nil {
 		return dst
@@ -50,12 +48,18 @@ func AppendScales(dst []byte, t *kernel.Tensor, b, lo, hi int) []byte {
 	for h := range x.Dim(1) {
 		for l := lo; l < hi; l++ {
 			row, _ := x.RowScales(b, h, l, 1)
-			for _, e := range row {
-				dst = appendF32(dst, e)
-			}
+			dst = AppendFloats(dst, row)
 		}
 	}
 	return dst
+}
+
+// AppendPair appends rows lo to hi-1 of batch row b of keys and values as [Keys] has them.
+func AppendPair(dst []byte, k, v *kernel.Tensor, b, lo, hi int) []byte {
+	dst = AppendRows(dst, k, b, lo, hi)
+	dst = AppendRows(dst, v, b, lo, hi)
+	dst = appendScales(dst, k, b, lo, hi)
+	return appendScales(dst, v, b, lo, hi)
 }
 
 // Buffer is memory for elements of one type.
@@ -118,25 +122,6 @@ func (b *Buffer) Holds(at, n int, src []byte) bool {
 		}
 	}
 	return true
-}
-
-// Append appends the n elements from index at on to dst.
-func (b *Buffer) Append(dst []byte, at, n int) []byte {
-	switch b.kind {
-	case kernel.Float32:
-		for _, e := range b.f32[at : at+n] {
-			dst = appendF32(dst, e)
-		}
-	case kernel.Int8:
-		for _, e := range b.i8[at : at+n] {
-			dst = append(dst, byte(e))
-		}
-	default:
-		for _, e := range b.u16[at : at+n] {
-			dst = binary.LittleEndian.AppendUint16(dst, e)
-		}
-	}
-	return dst
 }
 
 // Tensor returns a view of the buffer as [1, heads, rows, d], in which the rows of a head
