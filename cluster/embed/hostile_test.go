@@ -30,8 +30,12 @@ func (b *bench) answerTo(t *testing.T, q *queues, n int64, data []byte, header n
 	if _, err := q.js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Data: data, Header: header}); err != nil {
 		t.Fatal(err)
 	}
+	results, err := q.js.Stream(t.Context(), q.results)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 200 {
-		msg, err := q.results.GetLastMsgForSubject(t.Context(), q.resultSubject(subject))
+		msg, err := results.GetLastMsgForSubject(t.Context(), q.resultSubject(subject))
 		if err == nil {
 			r, err := wire.DecodeResult(msg.Data)
 			if err != nil {
@@ -107,7 +111,7 @@ func TestHostileResults(t *testing.T) {
 	flood.Go(func() {
 		forged := &wire.Result{Width: 24, Values: [][]float32{make([]float32, 24)}}
 		for i := 0; ctx.Err() == nil; i++ {
-			sub, err := q.js.Stream(ctx, q.conn.StreamName("embed_jobs"))
+			sub, err := q.js.Stream(ctx, q.jobs)
 			if err != nil {
 				return
 			}

@@ -30,7 +30,7 @@ const (
 // The limits of both streams, unless [Limits] has others.
 const (
 	DefaultStreamBytes = 256 << 20
-	DefaultKeep        = 7 * 24 * time.Hour
+	DefaultKeep        = 24 * time.Hour
 )
 
 // Limits are the limits of the streams. They count when the first program of a cluster
@@ -46,7 +46,7 @@ type queues struct {
 	conn          *hub.Conn
 	js            jetstream.JetStream
 	limits        Limits
-	jobs, results jetstream.Stream
+	jobs, results string // names
 }
 
 // newQueues finds the streams of the cluster, or creates them. If programs of another version
@@ -56,21 +56,19 @@ func newQueues(ctx context.Context, conn *hub.Conn, limits Limits) (*queues, err
 	if err != nil {
 		return nil, err
 	}
-	q := &queues{conn: conn, js: js, limits: limits}
+	q := &queues{conn: conn, js: js, limits: limits, jobs: conn.StreamName("embed_" + jobsToken), results: conn.StreamName("embed_" + resultsToken)}
 	return q, q.open(ctx)
 }
 
 // open finds or creates the streams.
 func (q *queues) open(ctx context.Context) error {
-	var err error
-	if q.jobs, err = q.stream(ctx, jobsToken, q.limits.JobsBytes); err != nil {
+	if err := q.stream(ctx, q.jobs, jobsToken, q.limits.JobsBytes); err != nil {
 		return err
 	}
-	q.results, err = q.stream(ctx, resultsToken, q.limits.ResultsBytes)
-	return err
+	return q.stream(ctx, q.results, resultsToken, q.limits.ResultsBytes)
 }
 
-func (q *queues) stream(ctx context.Context, token string, bytes int64) (jetstream.Stream, error) {
+func (q *queues) stream(ctx context.Context, name, token string, bytes int64) error {
 	if bytes == 0 {
 		bytes = DefaultStreamBytes
 	}
@@ -78,7 +76,6 @@ func (q *queues) stream(ctx context.Context, token string, bytes int64) (jetstre
 	if keep == 0 {
 		keep = DefaultKeep
 	}
-	name := q.conn.StreamName("embed_" + token)
 	s, err := q.js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = q.js.CreateStream(ctx, jetstream.StreamConfig{
@@ -98,9 +95,9 @@ func (q *queues) stream(ctx context.Context, token string, bytes int64) (jetstre
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("embed: stream %s: %w", name, err)
+		return fmt.Errorf("embed: stream %s: %w", name, err)
 	}
-	return s, hub.ParseVersion(s.CachedInfo().Config.Metadata[hub.VersionHeader]).Check("stream " + name)
+	return hub.ParseVersion(s.CachedInfo().Config.Metadata[hub.VersionHeader]).Check("stream " + name)
 }
 
 // modelToken is how subjects name a model.
@@ -179,6 +176,15 @@ func isThere(err error) bool {
 func isLost(err error) bool {
 	return errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) ||
 		errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrConsumerDeleted)
+}
+
+// purge removes the messages of a stream with the given subjects.
+func (q *queues) purge(ctx context.Context, stream, subject string) error {
+	s, err := q.js.Stream(ctx, stream)
+	if err != nil {
+		return err
+	}
+	return s.Purge(ctx, jetstream.WithPurgeSubject(subject))
 }
 
 // pause waits, but not after the end of ctx.

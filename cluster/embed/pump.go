@@ -50,11 +50,6 @@ func (r *run) pump(ctx context.Context) error {
 		failed:  make(chan error, 1),
 		last:    time.Now(),
 	}
-	// What an earlier process of this run received and did not acknowledge comes at once.
-	if err := p.queues.results.DeleteConsumer(ctx, p.consumerName()); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-		cancel()
-		return err
-	}
 	var all sync.WaitGroup
 	go func() { // nobody waits for it, as reading standard input may take forever
 		if err := r.in.send(ctx, p.batches); err != nil {

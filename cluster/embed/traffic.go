@@ -73,7 +73,13 @@ func (p *pump) receive(ctx context.Context) {
 
 // take passes on results until something fails.
 func (p *pump) take(ctx context.Context) error {
-	consumer, err := p.queues.results.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+	// What was delivered to an earlier process of this run, or before the connection was lost,
+	// comes again at once.
+	err := p.queues.js.DeleteConsumer(ctx, p.queues.results, p.consumerName())
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return err
+	}
+	consumer, err := p.queues.js.CreateOrUpdateConsumer(ctx, p.queues.results, jetstream.ConsumerConfig{
 		Durable:           p.consumerName(),
 		FilterSubject:     p.client.Conn.Subject("embed", resultsToken, p.journal.Header().Run, ">"),
 		AckPolicy:         jetstream.AckExplicitPolicy,
@@ -105,7 +111,7 @@ func (p *pump) clean() {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanWait)
 	defer cancel()
 	run := p.journal.Header().Run
-	p.queues.jobs.Purge(ctx, jetstream.WithPurgeSubject(p.client.Conn.Subject("embed", jobsToken, modelToken(p.model), run, ">")))
-	p.queues.results.Purge(ctx, jetstream.WithPurgeSubject(p.client.Conn.Subject("embed", resultsToken, run, ">")))
-	p.queues.results.DeleteConsumer(ctx, p.consumerName())
+	p.queues.purge(ctx, p.queues.jobs, p.client.Conn.Subject("embed", jobsToken, modelToken(p.model), run, ">"))
+	p.queues.purge(ctx, p.queues.results, p.client.Conn.Subject("embed", resultsToken, run, ">"))
+	p.queues.js.DeleteConsumer(ctx, p.queues.results, p.consumerName())
 }

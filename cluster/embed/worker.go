@@ -88,7 +88,7 @@ func (w *Worker) work(ctx context.Context, q *queues) error {
 // consumer finds or creates what all workers with this model take jobs from.
 func (w *Worker) consumer(ctx context.Context, q *queues) (jetstream.Consumer, error) {
 	name := "model-" + modelToken(w.Model.Digest)
-	c, err := q.jobs.Consumer(ctx, name)
+	c, err := q.js.Consumer(ctx, q.jobs, name)
 	if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return c, err
 	}
@@ -96,7 +96,7 @@ func (w *Worker) consumer(ctx context.Context, q *queues) (jetstream.Consumer, e
 	if ackWait == 0 {
 		ackWait = DefaultAckWait
 	}
-	return q.jobs.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
+	return q.js.CreateOrUpdateConsumer(ctx, q.jobs, jetstream.ConsumerConfig{
 		Durable:       name,
 		FilterSubject: w.Conn.Subject("embed", jobsToken, modelToken(w.Model.Digest), ">"),
 		AckPolicy:     jetstream.AckExplicitPolicy,
