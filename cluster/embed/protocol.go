@@ -57,8 +57,27 @@ func newQueues(ctx context.Context, conn *hub.Conn, limits Limits) (*queues, err
 		return nil, err
 	}
 	q := &queues{conn: conn, js: js, limits: limits, jobs: conn.StreamName("embed_" + jobsToken), results: conn.StreamName("embed_" + resultsToken)}
-	return q, q.open(ctx)
+	return q, q.reach(ctx)
 }
+
+// reachWait is how long the streams may be out of reach when a program begins, as while the
+// server starts again.
+const reachWait = 20 * time.Second
+
+// reach is open, tried again while the server does not answer.
+func (q *queues) reach(ctx context.Context) error {
+	for end := time.Now().Add(reachWait); ; {
+		err := q.open(ctx)
+		away := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, nats.ErrNoResponders)
+		if !away || ctx.Err() != nil || time.Now().After(end) {
+			return err
+		}
+		pause(ctx, retryPause)
+	}
+}
+
+// retryPause is the time between tries to reach the streams.
+const retryPause = 200 * time.Millisecond
 
 // open finds or creates the streams.
 func (q *queues) open(ctx context.Context) error {
