@@ -82,14 +82,14 @@ func (r *reader) batch() (batch, error) {
 	return b, nil
 }
 
-// send sends all batches of the input and then closes to, and the input. It returns the error
-// of reading.
+// send sends all batches of the input, and closes the input. It closes to only if it got to
+// the end of the input: after an error of reading nothing must look complete.
 func (r *reader) send(ctx context.Context, to chan<- batch) error {
-	defer close(to)
 	defer r.corpus.Close()
 	for {
 		b, err := r.batch()
 		if errors.Is(err, io.EOF) {
+			close(to)
 			return nil
 		}
 		if err != nil {

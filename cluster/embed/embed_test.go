@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
@@ -218,6 +220,24 @@ func TestStalled(t *testing.T) {
 	b.work(t, "", nil)
 	if s := b.run(t, b.options()); s.Resumed == 0 {
 		t.Errorf("nothing is resumed: %+v", s)
+	}
+}
+
+// TestReadError expects the error of an input that breaks off, and no files.
+func TestReadError(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 0)
+	b.work(t, "", nil)
+	broken := errors.New("broken")
+	for range 20 {
+		o := b.options()
+		o.Inputs, o.Stdin = []string{"-"}, io.MultiReader(strings.NewReader("a\nb\nc\n"), iotest.ErrReader(broken))
+		if _, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context()); !errors.Is(err, broken) {
+			t.Fatalf("got %v, want %v", err, broken)
+		}
+		if _, err := os.Stat(o.Outputs[0]); !os.IsNotExist(err) {
+			t.Fatalf("there is an output: %v", err)
+		}
 	}
 }
 

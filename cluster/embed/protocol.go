@@ -39,6 +39,7 @@ type Limits struct {
 	JobsBytes    int64         // of all jobs in the queue; 0 means [DefaultStreamBytes]
 	ResultsBytes int64         // of all results that no client has yet; 0 means [DefaultStreamBytes]
 	Keep         time.Duration // after which what nobody takes is dropped; 0 means [DefaultKeep]
+	Replicas     int           // servers of a NATS cluster that hold each message, at most 5; 0 means 1
 }
 
 // queues are the two streams of a cluster.
@@ -104,6 +105,7 @@ func (q *queues) stream(ctx context.Context, name, token string, bytes int64) er
 			Storage:              jetstream.FileStorage,
 			MaxBytes:             bytes,
 			MaxAge:               keep,
+			Replicas:             q.limits.Replicas,
 			Discard:              jetstream.DiscardNew,
 			MaxMsgsPerSubject:    1, // sending again what is there changes nothing
 			DiscardNewPerSubject: true,

@@ -80,11 +80,7 @@ func (p *pump) loop(ctx context.Context) error {
 		if len(p.window.units) >= p.options.Window {
 			in = nil
 		}
-		var jobs chan *part
-		var next *part
-		if len(p.queue) > 0 {
-			jobs, next = p.jobs, p.queue[0]
-		}
+		jobs, next := p.next()
 		var err error
 		select {
 		case b, ok := <-in:
@@ -115,6 +111,18 @@ func (p *pump) loop(ctx context.Context) error {
 	return p.journal.Sync()
 }
 
+// next returns the job to send next and where to, nil if there is none.
+func (p *pump) next() (chan<- *part, *part) {
+	for ; len(p.queue) > 0; p.queue = p.queue[1:] {
+		if job := p.queue[0]; !job.done {
+			return p.jobs, job
+		}
+		p.queue[0].sending = false // its result came meanwhile
+	}
+	return nil, nil
+}
+
+// enqueue queues jobs to send, unless they are being sent.
 func (p *pump) enqueue(jobs ...*part) {
 	for _, j := range jobs {
 		if !j.sending {
