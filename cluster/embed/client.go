@@ -124,11 +124,9 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	r.summary.Model = hex.EncodeToString(r.model[:])
-	if limit := int(r.client.Conn.MaxPayload()) - wire.ResultOverhead - headerBytes; r.options.JobTexts*r.summary.Width*4 > limit {
-		r.in.texts = limit / (r.summary.Width * 4)
-		if r.in.texts == 0 {
-			return &OptionError{"MaxPayload of the server", fmt.Sprint(r.client.Conn.MaxPayload()), fmt.Sprintf("room for a vector of %d numbers", r.summary.Width)}
-		}
+	r.in.texts = min(r.in.texts, mostTexts(r.client.Conn, r.summary.Width))
+	if r.in.texts == 0 {
+		return &OptionError{"MaxPayload of the server", fmt.Sprint(r.client.Conn.MaxPayload()), fmt.Sprintf("room for a vector of %d numbers", r.summary.Width)}
 	}
 	r.journal, err = journal.Open(r.options.Journal, journal.Header{
 		Run: nuid.Next(), Version: hub.Own.String(), Model: r.summary.Model, Width: r.summary.Width, MaxText: r.options.MaxText,
@@ -169,9 +167,15 @@ func (r *run) count(e journal.Entry) {
 // files writes all files out of the journal.
 func (r *run) files() error {
 	each := func(put func(vectors.Row) error) error {
-		return r.journal.Read(func(e journal.Entry) error {
+		n := int64(0)
+		err := r.journal.Read(func(e journal.Entry) error {
+			n++
 			return put(vectors.Row{Source: e.Source, ID: e.ID, Reason: e.Reason, Vector: e.Vector})
 		})
+		if err == nil && n != r.summary.Texts {
+			err = fmt.Errorf("embed: %s: %d of %d entries can be read", r.options.Journal, n, r.summary.Texts)
+		}
+		return err
 	}
 	for _, name := range r.options.Outputs {
 		if err := vectors.Write(name, r.summary.Width, r.summary.Texts, each); err != nil {

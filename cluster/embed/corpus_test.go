@@ -50,7 +50,13 @@ type bench struct {
 // newBench starts a server in this process and makes a corpus of n texts.
 func newBench(t *testing.T, n int) *bench {
 	t.Helper()
-	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1})
+	return newBenchOf(t, n, hub.DefaultMaxPayload)
+}
+
+// newBenchOf is newBench with a server whose messages have at most so many bytes.
+func newBenchOf(t *testing.T, n, payload int) *bench {
+	t.Helper()
+	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxPayload: payload})
 	if err != nil {
 		t.Fatal(err)
 	}

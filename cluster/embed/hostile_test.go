@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,7 @@ func (b *bench) answerTo(t *testing.T, q *queues, n int64, data []byte, header n
 // TestHostileJobs expects a worker to answer bad jobs with the reason, and to live on.
 func TestHostileJobs(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, 50)
+	b := newBenchOf(t, 50, 70<<10)
 	b.work(t, "", nil)
 	q, err := newQueues(t.Context(), b.connect(t), Limits{})
 	if err != nil {
@@ -66,6 +67,8 @@ func TestHostileJobs(t *testing.T) {
 	data, _ := good.Encode()
 	other := wire.Job{Texts: []string{"a"}}
 	otherModel, _ := other.Encode()
+	many := wire.Job{Model: m.Digest, Texts: make([]string, wire.MaxTexts)}
+	tooMany, _ := many.Encode()
 	own := nats.Header{hub.VersionHeader: {hub.Own.String()}}
 	next := hub.Own
 	next.Contract++
@@ -77,9 +80,10 @@ func TestHostileJobs(t *testing.T) {
 	}{
 		{"empty", nil, own, "wire: no job"},
 		{"truncated", data[:len(data)-1], own, "wire: no job"},
-		{"a large one", make([]byte, 1<<20-1000), own, "wire: no job"},
+		{"a large one", make([]byte, 70<<10-1000), own, "wire: no job"},
 		{"no version", data, nil, "has version 0.0"},
 		{"another contract", data, nats.Header{hub.VersionHeader: {next.String()}}, "has version " + next.String()},
+		{"vectors that no message holds", tooMany, own, "the job has 1024 texts"},
 		{"another model", otherModel, own, "the job is for the model 0000"},
 	} {
 		r := b.answerTo(t, q, int64(i), c.data, c.header)
@@ -91,6 +95,34 @@ func TestHostileJobs(t *testing.T) {
 		t.Errorf("a good job: got %+v", r)
 	}
 	b.run(t, b.options())
+}
+
+// broken is a model that gives vectors which are none.
+type broken struct {
+	Embedder
+	give func(v [][]float32) [][]float32
+}
+
+func (b *broken) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	v, err := b.Embedder.Embed(ctx, texts)
+	return b.give(v), err
+}
+
+// TestBrokenModel expects texts to be rejected whose vectors are none.
+func TestBrokenModel(t *testing.T) {
+	t.Parallel()
+	for name, give := range map[string]func(v [][]float32) [][]float32{
+		"too few": func(v [][]float32) [][]float32 { return v[1:] },
+		"short":   func(v [][]float32) [][]float32 { v[0] = v[0][1:]; return v },
+		"NaN":     func(v [][]float32) [][]float32 { v[0][3] = float32(math.NaN()); return v },
+	} {
+		b := newBench(t, 8)
+		b.work(t, "", func(w *Worker) { w.Model.Embedder, w.Deliveries, w.Report = &broken{w.Model.Embedder, give}, 1, nil })
+		c := Client{Conn: b.connect(t), Options: b.options()}
+		if s, err := c.Run(t.Context()); err != nil || s.Rejected != 8 || s.Split != 1 {
+			t.Errorf("%s: %+v, %v", name, s, err)
+		}
+	}
 }
 
 // TestHostileResults floods a client with results that are none of its own, on the subjects

@@ -3,6 +3,8 @@ package embed
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -72,6 +74,11 @@ func (o Options) complete(conn *hub.Conn) (Options, error) {
 	}
 	if o.Journal == "" {
 		o.Journal = o.Outputs[0] + ".journal"
+	}
+	for _, name := range append([]string{o.Rejected, o.Journal}, o.Outputs...) {
+		if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+			return o, &OptionError{"Outputs, Rejected and Journal", fmt.Sprintf("%q", name), "files in folders that exist"}
+		}
 	}
 	payload := int(min(conn.MaxPayload(), wire.MaxBytes)) - headerBytes
 	for _, x := range []struct {

@@ -147,6 +147,12 @@ func (q *queues) resultSubject(jobSubject string) string {
 // resultPlace returns the last token of the subject of a result.
 func resultPlace(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
+// mostTexts returns how many vectors of a width fit into a message of the server.
+func mostTexts(conn *hub.Conn, width int) int {
+	room := min(conn.MaxPayload(), wire.MaxBytes) - wire.ResultOverhead - headerBytes
+	return min(max(int(room)/(4*width), 0), wire.MaxTexts)
+}
+
 // publishWait is how long a message may take to be stored.
 const publishWait = 4 * time.Second
 

@@ -154,9 +154,12 @@ func (p *pump) note(err error) {
 // that wait for their turn must not fill the stream, or the one that they wait for finds no
 // room.
 func (p *pump) accept(msg jetstream.Msg) error {
-	p.last, p.cause = time.Now(), nil
+	misfits := p.window.misfits
 	send, err := p.window.accept(resultPlace(msg.Subject()), msg.Data())
 	p.enqueue(send...)
+	if p.window.misfits == misfits {
+		p.last, p.cause = time.Now(), nil
+	}
 	msg.Ack() // if it is lost, the result comes again and is dropped
 	return err
 }

@@ -45,6 +45,7 @@ type window struct {
 	parts map[string]*part // by place
 
 	split, doubled int // jobs that were split, results that came twice
+	misfits        int // messages that are no results of their jobs
 }
 
 // add appends a batch and returns the job to send, nil if no text is usable.
@@ -87,6 +88,7 @@ func (w *window) accept(at string, data []byte) (send []*part, err error) {
 	if err != nil || !w.fits(p, r) {
 		// Nobody computed this for the job. If it took the place of the right result, that
 		// one is lost.
+		w.misfits++
 		if !p.done {
 			send = []*part{p}
 		}

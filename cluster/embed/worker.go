@@ -171,6 +171,9 @@ func (w *Worker) answer(ctx context.Context, msg jetstream.Msg) *wire.Result {
 	if job.Model != w.Model.Digest {
 		return refuse(fmt.Errorf("the job is for the model %x, this worker has %x", job.Model, w.Model.Digest))
 	}
+	if most := w.mostTexts(); len(job.Texts) > most {
+		return refuse(fmt.Errorf("the job has %d texts, want at most %d, whose vectors fit into a message", len(job.Texts), most))
+	}
 	limit := w.Deliveries
 	if limit == 0 {
 		limit = DefaultDeliveries
@@ -199,12 +202,38 @@ func (w *Worker) answer(ctx context.Context, msg jetstream.Msg) *wire.Result {
 	return result
 }
 
-// embed calls the model. Its panic is an error, as a text of a stranger must not end a worker.
+// mostTexts returns how many vectors fit into a message.
+func (w *Worker) mostTexts() int { return mostTexts(w.Conn, w.Model.Width()) }
+
+// embed calls the model and checks what it returns. Its panic is an error, as a text of a
+// stranger must not end a worker.
 func (w *Worker) embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	return w.Model.Embed(ctx, texts)
+	vectors, err = w.Model.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != len(texts) {
+		return nil, fmt.Errorf("the model gave %d vectors for %d texts", len(vectors), len(texts))
+	}
+	for i, v := range vectors {
+		if !usable(v, w.Model.Width()) {
+			return nil, fmt.Errorf("the model gave text %d of %d other than %d finite numbers", i, len(texts), w.Model.Width())
+		}
+	}
+	return vectors, nil
+}
+
+// usable tells whether a vector has width finite numbers.
+func usable(v []float32, width int) bool {
+	for _, x := range v {
+		if x-x != 0 {
+			return false
+		}
+	}
+	return len(v) == width
 }
