@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/models/bert"
@@ -25,7 +26,7 @@ func embedWorker(t *testing.T, folder, url, name string) *process {
 }
 
 // TestEmbed embeds lines of standard input with processes of the command. The network of one
-// worker is cut while it works, and comes back.
+// worker is cut again and again while it works.
 func TestEmbed(t *testing.T) {
 	folder, dir := t.TempDir(), t.TempDir()
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
@@ -43,13 +44,21 @@ func TestEmbed(t *testing.T) {
 	name := filepath.Join(dir, "v.jsonl")
 	done := make(chan error, 1)
 	var report bytes.Buffer
-	network.mu.Lock() // from the beginning, so that a job may be lost with a request for it
 	go func() {
 		done <- run(t.Context(), streams{strings.NewReader(input.String()), &report, &report},
 			[]string{"embed", "-server", p.url, "-job-texts", "4", "-o", name, "-o", filepath.Join(dir, "v.parquet")})
 	}()
-	err := <-done
-	network.mu.Unlock()
+	var err error
+	for ended := false; !ended; {
+		network.mu.Lock()
+		select {
+		case err = <-done:
+			ended = true
+		case <-time.After(700 * time.Millisecond): // longer than the acknowledgement wait
+		}
+		network.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+	}
 	if err != nil || !strings.Contains(report.String(), "2000 texts of which 0 are rejected") {
 		t.Fatalf("%v\n%s", err, report.String())
 	}
