@@ -47,6 +47,7 @@ func subcommands() []subcommand {
 		{"serve", "run a NATS server with JetStream", runServe},
 		{"work", "work for clients", runWork},
 		{"attend", "decode over keys and values that workers hold", runAttend},
+		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}
 }
 
