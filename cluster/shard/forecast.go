@@ -36,7 +36,7 @@ type Network struct {
 const measured = 64
 
 // Measure measures the costs of one query with so many heads over sequences of a client with
-// configuration c. It takes about a second, and memory for 16384 keys.
+// configuration c. It takes a second or two, and memory for 16384 keys.
 func Measure(ctx context.Context, c Config, heads int, x kernel.Exec) (Costs, error) {
 	client := &Client{config: c}
 	if x.Threads == 0 {
@@ -67,7 +67,7 @@ func Measure(ctx context.Context, c Config, heads int, x kernel.Exec) (Costs, er
 }
 
 // rounds is how often each cost is measured; the least counts.
-const rounds = 5
+const rounds = 15
 
 // least returns the least time of f.
 func least(f func() error) (time.Duration, error) {
