@@ -4,6 +4,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +47,7 @@ func benchmarkDecode(b *testing.B, workers, keys, heads int, c shard.Config) {
 	r.Fill(q)
 	var stats shard.Stats
 	best := time.Hour
+	before := p.cpu()
 	for b.Loop() {
 		took, err := client.Attention(b.Context(), kernel.BHLD(out, 1, heads, 1, c.HeadSize), kernel.BHLD(q, 1, heads, 1, c.HeadSize), s, shard.Options{})
 		if err != nil {
@@ -55,8 +59,34 @@ func benchmarkDecode(b *testing.B, workers, keys, heads int, c shard.Config) {
 	n := float64(b.N)
 	b.ReportMetric(stats.Slowest.Seconds()*1e3/n, "arithmetic-ms/op")
 	b.ReportMetric(best.Seconds()*1e3, "best-ms/op")
+	for i, what := range []string{"busiest-worker-cpu-ms/op", "client-cpu-ms/op", "server-cpu-ms/op"} {
+		b.ReportMetric((p.cpu()[i]-before[i]).Seconds()*1e3/n, what)
+	}
 	b.ReportMetric(float64(stats.Sent+stats.Received)/n, "wire-B/op")
 	b.ReportMetric(float64(stats.Requests)/n, "messages/op")
+}
+
+// cpu returns the CPU times so far of the busiest worker, of this process and of the server:
+// unlike times, they mean something on a machine that others keep busy. Where there is no
+// /proc, they are 0.
+func (p *processes) cpu() (t [3]time.Duration) {
+	for _, w := range p.workers {
+		t[0] = max(t[0], cpuTime(w.Process.Pid))
+	}
+	return [3]time.Duration{t[0], cpuTime(os.Getpid()), cpuTime(p.server.Process.Pid)}
+}
+
+// cpuTime returns the CPU time of a process: fields 14 and 15 of its stat, in ticks of 10 ms.
+func cpuTime(pid int) time.Duration {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // halves returns n random numbers of binary16.

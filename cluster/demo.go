@@ -17,9 +17,9 @@ const demoUsage = `usage: cluster demo [flags]
 
 Runs a NATS server, three workers with different tiers and a client in this process. A trained
 model of Go sources writes a text while the workers hold its keys and values, and computes
-attention over a long context; a worker is cut off in between. Then three workers embed
-lines of this command's sources, while one of them and the client are interrupted. Every bit
-is compared with what this process computes alone.
+attention over a long context; workers are cut off in between, and a new one comes. Then three
+workers embed lines of this command's sources, while one of them and the client are interrupted.
+Every bit is compared with what this process computes alone.
 `
 
 // sources are the text that the model reads.
@@ -133,10 +133,14 @@ func (d *demo) connect(ctx context.Context, name string) (*hub.Conn, error) {
 	return conn, err
 }
 
-// cutOff cuts off worker i, as if its machine had lost power.
-func (d *demo) cutOff(i int) {
-	d.conns[i].Close()
-	fmt.Fprintf(d.out, "Worker %s is cut off.\n", []string{"anna", "bert", "carl"}[i])
+// cutOff cuts off a worker, as if its machine had lost power.
+func (d *demo) cutOff(name string) {
+	for _, c := range d.conns {
+		if c.Opts.Name == name {
+			c.Close()
+		}
+	}
+	fmt.Fprintf(d.out, "Worker %s is cut off.\n", name)
 }
 
 func (d *demo) close() {

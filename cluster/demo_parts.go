@@ -42,7 +42,7 @@ func (d *demo) write(ctx context.Context) error {
 	for i := range d.tokens {
 		if i == d.tokens/2 {
 			fmt.Fprint(d.out, "\n\n")
-			d.cutOff(1)
+			d.cutOff("bert")
 			fmt.Fprint(d.out, "\n...")
 		}
 		want, err := alone.Forward([][]byte{next})
@@ -92,8 +92,8 @@ func (d *demo) long(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	const steps = 8
-	a, err := sample.Read(m, text, d.keys+steps)
+	const steps = 4
+	a, err := sample.Read(m, text, d.keys+3*steps)
 	if err != nil {
 		return err
 	}
@@ -107,12 +107,36 @@ func (d *demo) long(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stats, err := x.decode(ctx, steps)
+	for _, event := range []func() error{
+		func() error { return nil },
+		func() error { d.cutOff("carl"); return nil },
+		func() error { return d.replace(ctx, x) },
+	} {
+		if err := event(); err != nil {
+			return err
+		}
+		stats, err := x.decode(ctx, steps)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(d.out, "%d steps of decoding have the bits that one machine gives.\n", steps)
+		perToken(d.out, stats, steps*len(lengths))
+	}
+	return nil
+}
+
+// replace starts a new worker, has it hold what lost a replica, and then cuts off the last of
+// the old ones.
+func (d *demo) replace(ctx context.Context, x *texts) error {
+	if err := d.work(ctx, "dora", demoTier(1)); err != nil {
+		return err
+	}
+	n, err := x.client.Repair(ctx, x.sequences...)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "%d steps of decoding have the bits that one machine gives.\n", steps)
-	perToken(d.out, stats, steps*len(lengths))
+	fmt.Fprintf(d.out, "Worker dora gets copies of %d blocks.\n", n)
+	d.cutOff("anna")
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -15,7 +16,16 @@ import (
 
 	"github.com/attn-go/attn/cluster/internal/hub"
 	"github.com/attn-go/attn/cluster/shard"
+	"github.com/attn-go/attn/internal/command"
 )
+
+// long marks a test that takes too long for -short.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("NOT RUN with -short")
+	}
+}
 
 // faultRuns is how often each fault is tried; README.md has a table of the outcomes.
 func faultRuns() int {
@@ -53,6 +63,7 @@ func TestKillWorker(t *testing.T) {
 // A worker that stands still for longer than the client's patience, and then goes on, loses
 // nothing.
 func TestStoppedWorker(t *testing.T) {
+	long(t)
 	for range faultRuns() {
 		p := startProcesses(t, "a", "b")
 		x := p.texts(2, 3000, 700)
@@ -67,6 +78,7 @@ func TestStoppedWorker(t *testing.T) {
 
 // A worker that gets a fifth of the time is slow, and no more than that.
 func TestSlowWorker(t *testing.T) {
+	long(t)
 	p := startProcesses(t, "a", "b")
 	x := p.texts(2, 3000, 700)
 	during(t, x, 20*faultRuns(), func() {
@@ -81,6 +93,7 @@ func TestSlowWorker(t *testing.T) {
 
 // A worker behind a network that was cut silently is passed over, and may come back.
 func TestPartition(t *testing.T) {
+	long(t)
 	for range faultRuns() {
 		p := startProcesses(t, "a")
 		cut := startProxy(t, p.url)
@@ -98,6 +111,7 @@ func TestPartition(t *testing.T) {
 // kill -9 of the server, and a new one on the same port: the workers come back with their
 // blocks. A call in between may fail, and then its output is untouched.
 func TestKillServer(t *testing.T) {
+	long(t)
 	for range faultRuns() {
 		p := startProcesses(t, "a", "b")
 		x := p.texts(2, 3000, 700)
@@ -172,6 +186,22 @@ func TestDuplicates(t *testing.T) {
 	x.steps(t, 20*faultRuns())
 	if repeated.Load() == 0 {
 		t.Error("no message was repeated")
+	}
+}
+
+// attend works with workers in other processes, in every type of elements.
+func TestAttend(t *testing.T) {
+	p := startProcesses(t, "a", "b")
+	for _, kind := range []string{"f32", "f16", "bf16", "int8"} {
+		out, report, err := runCommand(t.Context(), "attend", "-server", p.url, "-keys", "1000", "-sequences", "2", "-tokens", "2", "-type", kind)
+		if err != nil || !strings.Contains(out, "they have the bits that one machine gives") {
+			t.Errorf("%s: %v\n%s%s", kind, err, out, report)
+		}
+	}
+	for _, args := range [][]string{{"-type", "f8"}, {"-keys", "0"}, {"-replicas", "0"}, {"x"}} {
+		if _, _, err := runCommand(t.Context(), append([]string{"attend"}, args...)...); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q: %v", args, err)
+		}
 	}
 }
 

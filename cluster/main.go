@@ -49,6 +49,7 @@ func subcommands() []subcommand {
 		{"work", "work for clients", runWork},
 		{"attend", "decode over keys and values that workers hold", runAttend},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
+		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}
 }
 

@@ -57,6 +57,34 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// The demonstration compares every bit by itself.
+func TestDemo(t *testing.T) {
+	out, _, err := runCommand(t.Context(), "demo", "-tokens", "12", "-keys", "1500")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"returns |the ru", "...ntime.|", "All logits have the bits that one machine gives.", "Worker carl is cut off.",
+		"Worker dora gets copies of 10 blocks.", "4 steps of decoding have the bits that one machine gives.",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestSimulate(t *testing.T) {
+	out, _, err := runCommand(t.Context(), "simulate", "-heads", "2", "-kv-heads", "1", "-head-size", "32")
+	if err != nil || !strings.Contains(out, "1024k chain") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"-gbit", "0"}, {"-gbit", "NaN"}, {"-type", "f8"}, {"-heads", "3", "-kv-heads", "2"}} {
+		if _, _, err := runCommand(t.Context(), append([]string{"simulate"}, args...)...); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
 // lines is a writer that hands out lines as they are written.
 type lines struct {
 	text []byte

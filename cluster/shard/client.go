@@ -43,6 +43,7 @@ type Client struct {
 	conn     *hub.Conn
 	config   Config
 	geometry wire.Geometry
+	memory   sync.Pool // of *kernel.Partials that calls have left
 
 	mu      sync.Mutex
 	workers []string             // that answered last, sorted

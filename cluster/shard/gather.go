@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
-	"github.com/attn-go/attn/kernel"
 )
 
 // piece is a block of a unit that a worker is to be asked for.
@@ -52,7 +51,7 @@ func (a *call) gather(parent context.Context, units []*unit) error {
 	defer cancel()
 	g := &gatherer{call: a, open: map[*attempt]bool{}, answers: make(chan answer), computed: map[string]time.Duration{}}
 	for _, u := range units {
-		u.partials = kernel.NewPartials(max(len(u.owners), 1), 1, a.q.Dim(1), u.hi-u.lo, a.client.geometry.ValueSize)
+		u.partials = a.client.takePartials(len(u.owners), a.q.Dim(1), u.hi-u.lo)
 		for block := u.first; block < u.end(); block++ {
 			g.pieces = append(g.pieces, &piece{unit: u, block: block})
 		}
