@@ -32,7 +32,7 @@ func TestEmbed(t *testing.T) {
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
 		t.Fatal(err)
 	}
-	const texts = 2000
+	const texts = 8000
 	var input strings.Builder
 	for i := range texts {
 		fmt.Fprintln(&input, strings.Repeat("a b", i%4), strings.Repeat("c", i%5))
@@ -59,9 +59,10 @@ func TestEmbed(t *testing.T) {
 		network.mu.Unlock()
 		time.Sleep(100 * time.Millisecond)
 	}
-	if err != nil || !strings.Contains(report.String(), "2000 texts of which 0 are rejected") {
+	if err != nil || !strings.Contains(report.String(), "8000 texts of which 0 are rejected") {
 		t.Fatalf("%v\n%s", err, report.String())
 	}
+
 	checkVectors(t, name, folder, strings.Split(strings.TrimSuffix(input.String(), "\n"), "\n"))
 	if files, _ := os.ReadDir(dir); len(files) != 2 {
 		t.Errorf("files %v, want two", files)

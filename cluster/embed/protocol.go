@@ -169,15 +169,21 @@ func (q *queues) publish(ctx context.Context, subject string, data []byte) error
 	return err
 }
 
-// fetchWait is how long the server may keep a request for messages.
-const fetchWait = 2 * time.Second
+// fetchWait is how long a request for messages lasts. The server ends it a second earlier, so
+// that no message comes when nobody waits any more: it would be late by the acknowledgement
+// wait. fetchAlive is how often the server says meanwhile that it is there; after twice that
+// time the request ends with an error.
+const (
+	fetchWait  = 10 * time.Second
+	fetchAlive = time.Second
+)
 
 // fetch takes up to n messages, as far as some come in time. After the end of ctx it returns
 // the error of ctx.
 func fetch(ctx context.Context, consumer jetstream.Consumer, n int, do func(jetstream.Msg)) error {
 	within, cancel := context.WithTimeout(ctx, fetchWait)
 	defer cancel()
-	messages, err := consumer.Fetch(n, jetstream.FetchContext(within))
+	messages, err := consumer.Fetch(n, jetstream.FetchContext(within), jetstream.FetchHeartbeat(fetchAlive))
 	if err != nil {
 		return errors.Join(ctx.Err(), err)
 	}

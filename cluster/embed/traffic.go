@@ -55,7 +55,7 @@ func (p *pump) consumerName() string { return "run-" + p.journal.Header().Run }
 
 // resultWait is the time after which the server sends a result again that the client did not
 // acknowledge.
-const resultWait = time.Minute
+const resultWait = 15 * time.Second
 
 // receive passes on results.
 func (p *pump) receive(ctx context.Context) {
@@ -64,7 +64,7 @@ func (p *pump) receive(ctx context.Context) {
 		if ctx.Err() != nil || !p.tell(ctx, sent{err: fmt.Errorf("results do not come: %w", err)}) {
 			return
 		}
-		pause(ctx, time.Second)
+		pause(ctx, retryPause)
 		if isLost(err) {
 			p.queues.open(ctx)
 		}

@@ -55,7 +55,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if err := w.work(ctx, q); err != nil && ctx.Err() == nil {
 			w.report("%v; trying again", err)
-			pause(ctx, time.Second)
+			pause(ctx, retryPause)
 			if err := q.open(ctx); errors.As(err, new(*hub.VersionError)) {
 				return err
 			}
