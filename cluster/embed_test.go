@@ -32,7 +32,7 @@ func TestEmbed(t *testing.T) {
 	if err := berttest.New("").Write(folder, "F32"); err != nil {
 		t.Fatal(err)
 	}
-	const texts = 8000
+	const texts = 4000
 	var input strings.Builder
 	for i := range texts {
 		fmt.Fprintln(&input, strings.Repeat("a b", i%4), strings.Repeat("c", i%5))
@@ -59,7 +59,7 @@ func TestEmbed(t *testing.T) {
 		network.mu.Unlock()
 		time.Sleep(100 * time.Millisecond)
 	}
-	if err != nil || !strings.Contains(report.String(), "8000 texts of which 0 are rejected") {
+	if err != nil || !strings.Contains(report.String(), "4000 texts of which 0 are rejected") {
 		t.Fatalf("%v\n%s", err, report.String())
 	}
 
