@@ -44,7 +44,9 @@ func TestMain(m *testing.M) {
 	if text == "" {
 		flag.Parse()
 		flag.Set("test.parallel", "8") // tests wait more than they compute
-		os.Exit(m.Run())
+		code := m.Run()
+		os.RemoveAll(tinyModel())
+		os.Exit(code)
 	}
 	var r role
 	err := json.Unmarshal([]byte(text), &r)
