@@ -45,6 +45,7 @@ func (p *packer) add(x *piece) {
 	a.pieces = append(a.pieces, x)
 	p.size += need
 	p.answer += partial
+	a.answer = p.answer
 	item := &a.message.Items[len(a.message.Items)-1]
 	if n := len(item.Ranges); n > 0 && item.Ranges[n-1].First+item.Ranges[n-1].Count == x.block {
 		item.Ranges[n-1].Count++
