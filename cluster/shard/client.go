@@ -68,7 +68,10 @@ func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	return c, c.Refresh(ctx)
+	if err := c.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // limit sets how many bytes may be under way.

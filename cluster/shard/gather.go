@@ -94,7 +94,7 @@ func (g *gatherer) run(ctx context.Context) error {
 				break
 			}
 			delete(g.open, x.attempt)
-			g.take(x)
+			g.take(ctx, x)
 			g.ask(ctx, x.pieces)
 		case <-timer.C:
 			g.askOthers(ctx)
@@ -220,10 +220,10 @@ func (g *gatherer) send(ctx context.Context, x *attempt) {
 	}()
 }
 
-// take uses an answer.
-func (g *gatherer) take(x event) {
+// take uses an answer. After the end of ctx, silence is nobody's fault.
+func (g *gatherer) take(ctx context.Context, x event) {
 	if x.err != nil {
-		if silent(x.err) {
+		if silent(x.err) && ctx.Err() == nil {
 			g.client.suspects(x.worker)
 		}
 		g.causes = append(g.causes, x.err)
