@@ -4,6 +4,8 @@
 //	go run ./cluster demo                     a server, workers and a client in one process
 //	go run ./cluster serve                    a NATS server with JetStream
 //	go run ./cluster work -name a             a worker
+//	go run ./cluster attend                   decoding over keys that workers hold
+//	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
 package main

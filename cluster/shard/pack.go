@@ -59,7 +59,7 @@ func (p *packer) begin() {
 	o := p.options
 	message := &wire.Attend{Geometry: p.client.geometry, Call: wire.Call{
 		Type: kernel.DType(p.q.DType()), Heads: p.q.Dim(1), Scale: o.Scale, Softcap: o.Softcap,
-		Window: o.Mask.set, Left: min(o.Mask.left, maxKeys), Right: min(o.Mask.right, maxKeys), Slopes: o.ALiBi,
+		Window: o.Mask.set, Left: o.Mask.left, Right: o.Mask.right, Slopes: o.ALiBi,
 	}}
 	p.attempts = append(p.attempts, &attempt{worker: p.worker, message: message})
 	p.last, p.size, p.answer = nil, wire.AttendOverhead+4*len(o.ALiBi), wire.AnswerOverhead
