@@ -5,6 +5,8 @@
 //	go run ./cluster serve                    a NATS server with JetStream
 //	go run ./cluster work -name a             a worker
 //	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
+//	go run ./cluster attend                   decoding over keys that workers hold
+//	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
 package main

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -36,6 +37,8 @@ func TestBits(t *testing.T) {
 			{Mask: Window(300, 0)},
 			{Mask: Window(70, 70), QueryStart: []int{150}},
 			{Mask: Causal(), QueryStart: []int{0, 280, 500, -2}},
+			{Mask: Window(math.MaxInt, math.MaxInt), QueryStart: []int{-maxKeys, 1, maxKeys - 9, 0}},
+			{Mask: Window(1000, 2000), QueryStart: []int{-maxKeys, -500, maxKeys - 9, 1500}},
 			{Scale: 0.3, Softcap: 2, ALiBi: slopes, Sinks: sinks, Mask: Causal()},
 		} {
 			checkBits(t, c, &r, heads, 1, o, texts...)

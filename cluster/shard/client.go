@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/attn-go/attn/cluster/internal/hub"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
@@ -43,7 +45,9 @@ type Client struct {
 	conn     *hub.Conn
 	config   Config
 	geometry wire.Geometry
-	memory   sync.Pool // of *kernel.Partials that calls have left
+	underWay int64               // bytes of messages and answers that may be under way
+	room     *semaphore.Weighted // for them
+	memory   sync.Pool           // of *kernel.Partials that calls have left
 
 	mu      sync.Mutex
 	workers []string             // that answered last, sorted
@@ -51,16 +55,27 @@ type Client struct {
 	suspect map[string]time.Time // workers that failed to answer, until when others are preferred
 }
 
+// underWay is the most bytes of messages and answers of a client that are under way at a time.
+// A server cuts off clients for which it has to keep more than 64 MiB.
+const underWay = 32 << 20
+
 // New returns a client that knows the workers that run now, see [Client.Refresh]. The
 // connection stays the caller's. The error is a [*kernel.ArgumentError], [ErrNoWorkers], which
 // may come with a [*hub.VersionError], or that of NATS or ctx.
 func New(ctx context.Context, conn *hub.Conn, config Config) (*Client, error) {
 	c := &Client{conn: conn, config: config, suspect: map[string]time.Time{}}
+	c.limit(underWay)
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	return c, c.Refresh(ctx)
+	if err := c.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
+
+// limit sets how many bytes may be under way.
+func (c *Client) limit(bytes int64) { c.underWay, c.room = bytes, semaphore.NewWeighted(bytes) }
 
 // complete sets defaults and checks the configuration.
 func (c *Client) complete() error {

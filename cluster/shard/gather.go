@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
@@ -22,13 +23,16 @@ type attempt struct {
 	worker  string
 	pieces  []*piece // in the order of the message's blocks
 	message *wire.Attend
-	late    bool // the client's patience is over
-	due     time.Time
+	answer  int       // most bytes of the answer
+	due     time.Time // when the client's patience is over; zero before the message is sent
+	late    bool      // it is over
+	free    func()    // makes room for other messages, once it was sent
 }
 
-// answer is the outcome of an attempt.
-type answer struct {
+// event is that an attempt was sent, or its outcome.
+type event struct {
 	*attempt
+	sent bool
 	data []byte
 	err  error
 }
@@ -39,7 +43,7 @@ type gatherer struct {
 	pieces   []*piece
 	left     int // pieces that are not done
 	open     map[*attempt]bool
-	answers  chan answer
+	events   chan event
 	causes   []error
 	computed map[string]time.Duration // by worker
 }
@@ -49,7 +53,7 @@ type gatherer struct {
 func (a *call) gather(parent context.Context, units []*unit) error {
 	ctx, cancel := context.WithTimeout(parent, a.client.config.Timeout)
 	defer cancel()
-	g := &gatherer{call: a, open: map[*attempt]bool{}, answers: make(chan answer), computed: map[string]time.Duration{}}
+	g := &gatherer{call: a, open: map[*attempt]bool{}, events: make(chan event), computed: map[string]time.Duration{}}
 	for _, u := range units {
 		u.partials = a.client.takePartials(len(u.owners), a.q.Dim(1), u.hi-u.lo)
 		for block := u.first; block < u.end(); block++ {
@@ -84,9 +88,13 @@ func (g *gatherer) run(ctx context.Context) error {
 		}
 		timer := time.NewTimer(g.patience())
 		select {
-		case x := <-g.answers:
+		case x := <-g.events:
+			if x.sent {
+				x.due = time.Now().Add(g.client.config.Patience)
+				break
+			}
 			delete(g.open, x.attempt)
-			g.take(x)
+			g.take(ctx, x)
 			g.ask(ctx, x.pieces)
 		case <-timer.C:
 			g.askOthers(ctx)
@@ -105,7 +113,7 @@ func (g *gatherer) run(ctx context.Context) error {
 func (g *gatherer) patience() time.Duration {
 	wait := time.Hour
 	for x := range g.open {
-		if !x.late {
+		if !x.late && !x.due.IsZero() {
 			wait = min(wait, time.Until(x.due))
 		}
 	}
@@ -116,8 +124,9 @@ func (g *gatherer) patience() time.Duration {
 func (g *gatherer) askOthers(ctx context.Context) {
 	now := time.Now()
 	for x := range g.open {
-		if !x.late && !x.due.After(now) {
+		if !x.late && !x.due.IsZero() && !x.due.After(now) {
 			x.late = true
+			x.free() // its answer may never come
 			g.client.suspects(x.worker)
 			g.ask(ctx, x.pieces)
 		}
@@ -182,29 +191,39 @@ func (p *piece) next(trusted []string, load map[string]int64) string {
 	return best
 }
 
-// send sends a message; its answer comes to g.answers, unless the call has ended.
+// send sends a message when there is room for it and its answer. What becomes of it comes to
+// g.events, unless the call has ended.
 func (g *gatherer) send(ctx context.Context, x *attempt) {
 	data := x.message.Append(nil)
-	x.due = time.Now().Add(g.client.config.Patience)
 	g.open[x] = true
 	g.stats.Requests++
 	if len(x.pieces[0].tried) > 1 {
 		g.stats.Retries++
 	}
 	g.stats.Sent += int64(len(data))
-	go func() {
-		reply, err := g.client.request(ctx, x.worker, "attend", data)
+	report := func(e event) {
 		select {
-		case g.answers <- answer{x, reply, err}:
+		case g.events <- e:
 		case <-ctx.Done():
 		}
+	}
+	size := min(int64(len(data)+x.answer), g.client.underWay)
+	x.free = sync.OnceFunc(func() { g.client.room.Release(size) })
+	go func() {
+		if g.client.room.Acquire(ctx, size) != nil {
+			return // the call has ended
+		}
+		defer x.free()
+		report(event{attempt: x, sent: true})
+		reply, err := g.client.request(ctx, x.worker, "attend", data)
+		report(event{attempt: x, data: reply, err: err})
 	}()
 }
 
-// take uses an answer.
-func (g *gatherer) take(x answer) {
+// take uses an answer. After the end of ctx, silence is nobody's fault.
+func (g *gatherer) take(ctx context.Context, x event) {
 	if x.err != nil {
-		if silent(x.err) {
+		if silent(x.err) && ctx.Err() == nil {
 			g.client.suspects(x.worker)
 		}
 		g.causes = append(g.causes, x.err)
@@ -237,7 +256,7 @@ func (g *gatherer) take(x answer) {
 // put off.
 func (g *gatherer) extend(worker string) {
 	for x := range g.open {
-		if x.worker == worker {
+		if x.worker == worker && !x.due.IsZero() {
 			x.due = time.Now().Add(g.client.config.Patience)
 		}
 	}

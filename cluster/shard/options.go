@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"math"
 	"time"
 
 	"github.com/attn-go/attn/kernel"
@@ -37,7 +38,10 @@ type Mask struct {
 func Causal() Mask { return Window(-1, 0) }
 
 // Window lets a query at position p see the keys p-left to p+right; -1 means no limit.
-func Window(left, right int) Mask { return Mask{true, left, right} }
+func Window(left, right int) Mask {
+	const all = math.MaxInt32 // reaches from any position to any other
+	return Mask{true, min(left, all), min(right, all)}
+}
 
 // kernel returns the mask of a call in one process.
 func (m Mask) kernel() kernel.Mask {
@@ -49,14 +53,14 @@ func (m Mask) kernel() kernel.Mask {
 
 // span returns the keys lo to hi-1, of n, that queries from first to last may see.
 func (m Mask) span(first, last, n int) (lo, hi int) {
-	lo, hi = 0, n
+	low, high := int64(0), int64(n)
 	if m.set && m.left >= 0 {
-		lo = max(lo, first-m.left)
+		low = max(low, int64(first)-int64(m.left))
 	}
 	if m.set && m.right >= 0 {
-		hi = min(hi, last+m.right+1)
+		high = min(high, int64(last)+int64(m.right)+1)
 	}
-	return min(lo, n), max(hi, 0)
+	return int(min(low, int64(n))), int(max(high, 0))
 }
 
 // Stats is what a call took.

@@ -45,6 +45,7 @@ func (p *packer) add(x *piece) {
 	a.pieces = append(a.pieces, x)
 	p.size += need
 	p.answer += partial
+	a.answer = p.answer
 	item := &a.message.Items[len(a.message.Items)-1]
 	if n := len(item.Ranges); n > 0 && item.Ranges[n-1].First+item.Ranges[n-1].Count == x.block {
 		item.Ranges[n-1].Count++
@@ -58,7 +59,7 @@ func (p *packer) begin() {
 	o := p.options
 	message := &wire.Attend{Geometry: p.client.geometry, Call: wire.Call{
 		Type: kernel.DType(p.q.DType()), Heads: p.q.Dim(1), Scale: o.Scale, Softcap: o.Softcap,
-		Window: o.Mask.set, Left: min(o.Mask.left, maxKeys), Right: min(o.Mask.right, maxKeys), Slopes: o.ALiBi,
+		Window: o.Mask.set, Left: o.Mask.left, Right: o.Mask.right, Slopes: o.ALiBi,
 	}}
 	p.attempts = append(p.attempts, &attempt{worker: p.worker, message: message})
 	p.last, p.size, p.answer = nil, wire.AttendOverhead+4*len(o.ALiBi), wire.AnswerOverhead

@@ -156,10 +156,11 @@ func (a *spread) send(ctx context.Context, worker string, parts []*part, outcome
 	for _, p := range parts {
 		for lo := 0; lo < p.count; {
 			n := min(m.room(), p.count-lo)
-			if n < 1 {
+			if n < 1 && len(m.items) > 0 {
 				m.flush(ctx)
 				continue
 			}
+			n = max(n, 1) // a server with a lower limit than at first refuses the message
 			m.add(p, lo, lo+n)
 			lo += n
 		}

@@ -272,3 +272,19 @@ func TestVersion(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	started := time.Now()
+	if s, err := Serve(t.Context(), ServerConfig{Port: l.Addr().(*net.TCPAddr).Port}); err == nil {
+		s.Close()
+		t.Error("two servers on one port")
+	}
+	if took := time.Since(started); took > 5*time.Second {
+		t.Errorf("the error took %v", took)
+	}
+}

@@ -42,6 +42,12 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 const startTime = time.Minute
 
 func (s *Server) start(ctx context.Context, options *server.Options) error {
+	// The server only logs that it cannot listen, so this tries it first.
+	l, err := net.Listen("tcp", net.JoinHostPort(options.Host, fmt.Sprint(max(options.Port, 0))))
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	l.Close()
 	srv, err := server.NewServer(options)
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
@@ -56,7 +62,7 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 			return err
 		}
 		if !srv.Running() || time.Now().After(end) {
-			return fmt.Errorf("hub: the server does not listen on %s: is the port in use?", net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
+			return fmt.Errorf("hub: the server does not listen on %s", net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
 		}
 	}
 	return nil
