@@ -74,7 +74,7 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 # Packages without goroutines are left out.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
-		./activation ./layer ./internal/racetest ./models/bert
+		./activation ./layer ./internal/racetest ./models/bert ./cluster/shard/... ./cluster/embed ./cluster/internal/hub
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test $(TESTFLAGS) ./...
@@ -104,6 +104,9 @@ fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
 	go test -C models/tokenizer/wordpiece -run '^$$' -fuzz FuzzEncode -fuzztime $(FUZZTIME)
 	go test -C models/tokenizer/bpe -run '^$$' -fuzz FuzzEncode -fuzztime $(FUZZTIME)
 	go test -C models/chattemplate -run '^$$' -fuzz FuzzTemplate -fuzztime $(FUZZTIME)
+	go test -C cluster/shard/internal/wire -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME)
+	go test -C cluster/embed/internal/wire -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
+	go test -C cluster/embed/internal/corpus -run '^$$' -fuzz FuzzNext -fuzztime $(FUZZTIME)
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
 	go run ./tools/soak $(ARGS)

@@ -30,6 +30,13 @@ type Batch struct {
 	// until Observe returns. A Batch that is observed needs more time and memory.
 	Observe func(layer int, weights []float32, shape [4]int)
 
+	// Attend, if not nil, is called by Forward instead of package kernel: it computes out,
+	// the attention of the new tokens' queries q over the keys and values of all tokens, of
+	// which k and v are the new ones. All are [texts, heads, steps, HeadSize] and valid until
+	// it returns. The rows of a text after its own new tokens are padding. Tokens that were
+	// read with Attend are not in the cache, so that Forward needs it from then on.
+	Attend func(layer int, out, q, k, v kernel.Tensor) error
+
 	texts []*kvcache.Sequence
 	cache *kvcache.Batch // of the texts
 
@@ -202,10 +209,15 @@ func (b *Batch) heads(x []float32, heads int) kernel.Tensor {
 
 // attend stores the new keys and values in the cache, and attends to all keys of each text.
 func (b *Batch) attend(layer int) error {
-	if err := b.cache.Store(layer, b.heads(b.k, b.KVHeads), b.heads(b.v, b.KVHeads)); err != nil {
+	out, q := b.heads(b.attended, b.Heads), b.heads(b.q, b.Heads)
+	k, v := b.heads(b.k, b.KVHeads), b.heads(b.v, b.KVHeads)
+	if b.Attend != nil {
+		return b.Attend(layer, out, q, k, v)
+	}
+	if err := b.cache.Store(layer, k, v); err != nil {
 		return err
 	}
-	k, v := b.cache.View(layer)
+	k, v = b.cache.View(layer)
 	o := b.cache.Options()
 	o.Tier, o.Threads = b.Tier, b.Threads
 	shape := [4]int{len(b.texts), b.Heads, b.steps, k.Shape()[2]}
@@ -213,7 +225,7 @@ func (b *Batch) attend(layer int) error {
 		b.fitWeights(shape)
 		o.Weights = kernel.BHLD(b.weights, shape[0], shape[1], shape[2], shape[3])
 	}
-	if err := kernel.Attention(b.heads(b.attended, b.Heads), b.heads(b.q, b.Heads), k, v, o); err != nil {
+	if err := kernel.Attention(out, q, k, v, o); err != nil {
 		return err
 	}
 	if b.Observe != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/kvcache"
 )
 
 var (
@@ -290,6 +292,39 @@ func checkWeights(t *testing.T, weights []float32, shape [4]int, text, start, to
 				t.Fatalf("text %d, head %d: the weights of token %d sum up to %v, want %v", text, h, start+l, sum, want)
 			}
 		}
+	}
+}
+
+// TestAttend: a program can keep the keys and values itself, and compute attention.
+func TestAttend(t *testing.T) {
+	m := model(t)
+	tokens, _ := reference(t)
+	plain, other := batch(t, m, 1, Settings{}), batch(t, m, 1, Settings{})
+	caches := make([]*kvcache.Batch, m.Layers)
+	for i := range caches {
+		cache, err := kvcache.New(kvcache.Config{Heads: m.KVHeads, HeadSize: m.HeadSize, Pages: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if caches[i], err = cache.NewBatch(cache.NewSequence()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other.Attend = func(layer int, out, q, k, v kernel.Tensor) error {
+		c := caches[layer]
+		if err := c.Append(k, v); err != nil {
+			return err
+		}
+		k, v = c.View(0)
+		return kernel.Attention(out, q, k, v, c.Options())
+	}
+	for _, next := range [][]byte{tokens[:9], tokens[9:10], tokens[10:12]} {
+		sameBits(t, "own attention", forward(t, other, next), forward(t, plain, next))
+	}
+	failure := errors.New("failure")
+	other.Attend = func(int, kernel.Tensor, kernel.Tensor, kernel.Tensor, kernel.Tensor) error { return failure }
+	if _, err := other.Forward([][]byte{tokens[:1]}); !errors.Is(err, failure) || other.Len(0) != 12 {
+		t.Errorf("%v, %d tokens", err, other.Len(0))
 	}
 }
 

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/bert/berttest"
 	"github.com/attn-go/attn/models/tokenizer/wordpiece"
 )
 
 // TestModelErrors damages a model in one way each, and expects an error that says which.
 func TestModelErrors(t *testing.T) {
 	const query = "encoder.layer.1.attention.self.query"
-	set := func(key string, v any) func(s *small) { return func(s *small) { s.config[key] = v } }
+	set := func(key string, v any) func(s *small) { return func(s *small) { s.Config[key] = v } }
 	for _, c := range []struct {
 		damage          func(s *small)
 		name, got, want string
@@ -32,14 +33,14 @@ func TestModelErrors(t *testing.T) {
 		{set("position_embedding_type", "relative_key"), "position_embedding_type", `"relative_key"`, `"absolute"`},
 		{set("hidden_act", "relu"), "hidden_act", `"relu"`, `"gelu", "gelu_new", "gelu_fast", "gelu_tanh" or "gelu_pytorch_tanh"`},
 		{set("layer_norm_eps", -1), "layer_norm_eps", "-1", "a float32 of 0 or more"},
-		{func(s *small) { delete(s.tensors, query+".bias") }, query + ".bias", "nothing", "F32, F16 or BF16 [24]"},
-		{func(s *small) { s.tensors[query+".weight"] = s.tensors[query+".bias"] }, query + ".weight", "F32 [24]", "F32, F16 or BF16 [24 24]"},
-		{func(s *small) { s.vocab = append(s.vocab, "d") }, "vocab_size", "9", "at least 10, the tokens of the tokenizer"},
-		{func(s *small) { s.extra["sentence_bert_config.json"] = `{"max_seq_length": 11}` }, "max_seq_length", "11", "2 to 10, the max_position_embeddings"},
+		{func(s *small) { delete(s.Tensors, query+".bias") }, query + ".bias", "nothing", "F32, F16 or BF16 [24]"},
+		{func(s *small) { s.Tensors[query+".weight"] = s.Tensors[query+".bias"] }, query + ".weight", "F32 [24]", "F32, F16 or BF16 [24 24]"},
+		{func(s *small) { s.Vocab = append(s.Vocab, "d") }, "vocab_size", "9", "at least 10, the tokens of the tokenizer"},
+		{func(s *small) { s.Extra["sentence_bert_config.json"] = `{"max_seq_length": 11}` }, "max_seq_length", "11", "2 to 10, the max_position_embeddings"},
 		{func(s *small) {
-			s.extra["1_Pooling/config.json"] = `{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}`
+			s.Extra["1_Pooling/config.json"] = `{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}`
 		}, "pooling_mode_cls_token", "true", "pooling_mode_mean_tokens alone"},
-		{func(s *small) { s.extra["1_Pooling/config.json"] = `{}` }, "pooling_mode_mean_tokens", "<nil>", "true"},
+		{func(s *small) { s.Extra["1_Pooling/config.json"] = `{}` }, "pooling_mode_mean_tokens", "<nil>", "true"},
 	} {
 		s := newSmall("")
 		c.damage(s)
@@ -96,7 +97,7 @@ func TestArguments(t *testing.T) {
 		{Options{BatchTokens: -1}, nil, "Options.BatchTokens"},
 		{Options{Exec: kernel.Exec{Threads: -1}}, [][]int32{{1}}, "Options.Threads"},
 		{Options{}, [][]int32{{2, 3}, {}}, "ids[1]"},
-		{Options{}, [][]int32{make([]int32, smallPositions+1)}, "ids[0]"},
+		{Options{}, [][]int32{make([]int32, berttest.Positions+1)}, "ids[0]"},
 		{Options{}, [][]int32{{2, 9}}, "ids[0][1]"},
 		{Options{}, [][]int32{{2, -1}}, "ids[0][1]"},
 		{Options{}, [][]int32{{math.MinInt32}}, "ids[0][0]"},

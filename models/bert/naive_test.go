@@ -3,6 +3,8 @@ package bert
 import (
 	"fmt"
 	"math"
+
+	"github.com/attn-go/attn/models/bert/berttest"
 )
 
 // embed computes an embedding in float64, step by step.
@@ -13,7 +15,7 @@ func (s *small) embed(prefix string, ids []int32, gelu func(float64) float64) []
 		x[i] = plus(plus(words[id], positions[i]), types[0])
 	}
 	s.norm(prefix+"embeddings.LayerNorm", x)
-	for l := range smallLayers {
+	for l := range berttest.Layers {
 		name := fmt.Sprintf("%sencoder.layer.%d.", prefix, l)
 		y := s.dense(name+"attention.output.dense", attend(
 			s.dense(name+"attention.self.query", x), s.dense(name+"attention.self.key", x), s.dense(name+"attention.self.value", x)))
@@ -26,7 +28,7 @@ func (s *small) embed(prefix string, ids []int32, gelu func(float64) float64) []
 		}
 		x = s.addNorm(name+"output.LayerNorm", x, s.dense(name+"output.dense", inner))
 	}
-	sum := make([]float64, smallWidth)
+	sum := make([]float64, berttest.Width)
 	for _, row := range x {
 		sum = plus(sum, row)
 	}
@@ -48,11 +50,11 @@ func geluTanh(x float64) float64 {
 
 // rows returns a tensor's rows.
 func (s *small) rows(name string) [][]float64 {
-	x := s.tensors[name]
-	n := x.shape[len(x.shape)-1]
-	rows := make([][]float64, len(x.data)/n)
+	x := s.Tensors[name]
+	n := x.Shape[len(x.Shape)-1]
+	rows := make([][]float64, len(x.Data)/n)
 	for i := range rows {
-		for _, y := range x.data[i*n : (i+1)*n] {
+		for _, y := range x.Data[i*n : (i+1)*n] {
 			rows[i] = append(rows[i], float64(y))
 		}
 	}
@@ -96,10 +98,10 @@ func (s *small) norm(name string, x [][]float64) {
 }
 
 func attend(q, k, v [][]float64) [][]float64 {
-	const d = smallWidth / smallHeads
+	const d = berttest.Width / berttest.Heads
 	out := make([][]float64, len(q))
 	for i := range q {
-		for h := 0; h < smallWidth; h += d {
+		for h := 0; h < berttest.Width; h += d {
 			weights, total := make([]float64, len(k)), 0.0
 			for j := range k {
 				weights[j] = math.Exp(dot(q[i][h:h+d], k[j][h:h+d]) / math.Sqrt(d))

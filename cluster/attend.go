@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/internal/sample"
+	"github.com/attn-go/attn/cluster/shard"
+	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/kernel"
+)
+
+const attendUsage = `usage: cluster attend [flags]
+
+Puts keys and values on the workers that run, computes steps of decoding over them, and says what
+a token costs. The keys and values are what a trained model computes of this command's sources, 6
+query heads on 2 key heads of 32 columns. Every result is compared with that of this process alone.
+`
+
+// attendConfig is a command line of attend.
+type attendConfig struct {
+	server    hub.Config
+	config    shard.Config
+	keys      int
+	sequences int
+	tokens    int
+	check     bool
+	streams   streams
+}
+
+// runAttend runs the client.
+func runAttend(ctx context.Context, s streams, args []string) error {
+	c := &attendConfig{streams: s, config: modelConfig}
+	if err := c.parse(args); err != nil {
+		return err
+	}
+	c.server.Name = "attn client"
+	conn, err := hub.Connect(ctx, c.server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	client, err := shard.New(ctx, conn, c.config)
+	if err != nil {
+		return err
+	}
+	for _, err := range client.Refused() {
+		fmt.Fprintln(s.report, "cluster:", err)
+	}
+	return c.decode(ctx, client)
+}
+
+// parse parses the command line.
+func (c *attendConfig) parse(args []string) error {
+	fs := newFlags("attend", attendUsage)
+	c.server.Flags(fs)
+	fs.IntVar(&c.keys, "keys", 16384, "keys of a sequence, 1 to 16777216")
+	fs.IntVar(&c.sequences, "sequences", 1, "sequences that are decoded side by side, 1 to 1024")
+	fs.IntVar(&c.tokens, "tokens", 16, "steps of decoding, 1 to 1048576")
+	fs.IntVar(&c.config.Replicas, "replicas", 2, "workers that hold a block, 1 or more")
+	fs.DurationVar(&c.config.Patience, "patience", 500*time.Millisecond, "how long a worker may take before another one is asked too")
+	fs.DurationVar(&c.config.Timeout, "timeout", 10*time.Second, "how long a call waits for the last worker that could answer")
+	fs.BoolVar(&c.check, "check", true, "compare results with attention in this process")
+	kind := fs.String("type", "f32", "elements of keys and values: f32, f16, bf16 or int8")
+	if err := command.Parse(fs, args, c.streams.out); err != nil {
+		return err
+	}
+	if err := noArguments(fs); err != nil {
+		return err
+	}
+	t, ok := elementTypes[*kind]
+	c.config.Type = t
+	switch {
+	case !ok:
+		return command.Usage(fmt.Errorf("-type is %q, want f32, f16, bf16 or int8", *kind))
+	case c.keys < 1 || c.keys > 1<<24 || c.sequences < 1 || c.sequences > 1024 || c.tokens < 1 || c.tokens > 1<<20:
+		return command.Usage(fmt.Errorf("-keys %d, -sequences %d and -tokens %d, want 1 to %d, %d and %d", c.keys, c.sequences, c.tokens, 1<<24, 1024, 1<<20))
+	case c.config.Replicas < 1 || c.config.Patience <= 0 || c.config.Timeout <= 0:
+		return command.Usage(fmt.Errorf("-replicas %d, -patience %v and -timeout %v, want more than 0", c.config.Replicas, c.config.Patience, c.config.Timeout))
+	}
+	return nil
+}
+
+// elementTypes are the values of -type.
+var elementTypes = map[string]kernel.DType{"f32": kernel.Float32, "f16": kernel.Float16, "bf16": kernel.BFloat16, "int8": kernel.Int8}
+
+// decode places the keys and decodes.
+func (c *attendConfig) decode(ctx context.Context, client *shard.Client) error {
+	m, err := gobytes.Default()
+	if err != nil {
+		return err
+	}
+	text, err := sourceText()
+	if err != nil {
+		return err
+	}
+	a, err := sample.Read(m, text, c.keys+c.tokens)
+	if err != nil {
+		return err
+	}
+	lengths := make([]int, c.sequences)
+	for i := range lengths {
+		lengths[i] = c.keys
+	}
+	started := time.Now()
+	x, err := newTexts(ctx, client, a, c.config.Type, lengths)
+	if err != nil {
+		return err
+	}
+	defer x.free(ctx)
+	fmt.Fprintf(c.streams.out, "%d sequences of %d keys in %s are on workers %v, after %v.\n",
+		c.sequences, c.keys, c.config.Type, client.Workers(), time.Since(started).Round(time.Millisecond))
+	x.checks = c.check
+	stats, err := x.decode(ctx, c.tokens)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.streams.out, "%d steps of decoding are done", c.tokens)
+	if c.check {
+		fmt.Fprint(c.streams.out, "; they have the bits that one machine gives")
+	}
+	fmt.Fprintln(c.streams.out, ".")
+	perToken(c.streams.out, stats, c.tokens*c.sequences)
+	return nil
+}

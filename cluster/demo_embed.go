@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/attn-go/attn/cluster/embed"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/bert"
+)
+
+// demoTexts is how many lines are embedded.
+const demoTexts = 160
+
+// embed embeds lines of this command's sources with three workers. One is cut off while it
+// works, and the client is interrupted and started again.
+func (d *demo) embed(ctx context.Context) error {
+	folder, err := modelFolder("")
+	if err != nil {
+		fmt.Fprintf(d.out, "\nNOT RUN: embedding, as %v.\n", err)
+		return nil
+	}
+	model, err := embed.LoadModel(folder, bert.Options{})
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "attn-demo")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	texts, err := demoCorpus()
+	if err != nil {
+		return err
+	}
+	input := filepath.Join(dir, "lines.jsonl")
+	if err := os.WriteFile(input, demoLines(texts), 0o666); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "\nMiniLM embeds %d lines of this command's sources, and one that is no JSON.\n", len(texts))
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for i, name := range []string{"dora", "emil", "fred"} {
+		if err := d.embedder(ctx, name, demoTier(i), model); err != nil {
+			return err
+		}
+	}
+	output := filepath.Join(dir, "vectors.jsonl")
+	if err := d.runTwice(ctx, embed.Options{Inputs: []string{input}, Outputs: []string{output}, JobTexts: 4, Window: 8, Retry: 10 * time.Second}); err != nil {
+		return err
+	}
+	return d.compare(ctx, output, texts, model)
+}
+
+// embedder starts a worker with a connection of its own.
+func (d *demo) embedder(ctx context.Context, name, tier string, model *embed.Model) error {
+	conn, err := d.connect(ctx, name)
+	if err != nil {
+		return err
+	}
+	encoder := model.Embedder.(*bert.Encoder).With(bert.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+	w := embed.Worker{Conn: conn, Name: name, Model: &embed.Model{Embedder: encoder, Digest: model.Digest}, AckWait: 3 * time.Second}
+	go w.Run(ctx)
+	fmt.Fprintf(d.out, "Worker %s embeds with tier %s.\n", name, tier)
+	return nil
+}
+
+// runTwice runs a client, cuts off a worker after a quarter of the texts, interrupts the client
+// after half of them, and runs it again.
+func (d *demo) runTwice(ctx context.Context, o embed.Options) error {
+	conn, err := d.connect(ctx, "client")
+	if err != nil {
+		return err
+	}
+	cut := d.conns[len(d.conns)-2]
+	first, interrupt := context.WithCancel(ctx)
+	defer interrupt()
+	client := embed.Client{Conn: conn, Options: o, Progress: func(p embed.Progress) {
+		if p.Texts >= demoTexts/4 && !cut.IsClosed() {
+			cut.Close()
+			fmt.Fprintf(d.out, "Worker fred is cut off after %d texts.\n", p.Texts)
+		}
+		if p.Texts >= demoTexts/2 {
+			interrupt()
+		}
+	}}
+	s, err := client.Run(first)
+	if !errors.Is(err, context.Canceled) {
+		return errors.Join(errors.New("the client was not interrupted"), err)
+	}
+	fmt.Fprintf(d.out, "The client is interrupted after %d texts, and started again.\n", s.Texts)
+	client.Progress = nil
+	if s, err = client.Run(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "It went on after %d texts: %d texts, %d rejected, %.1f texts/s; %d results came twice.\n",
+		s.Resumed, s.Texts, s.Rejected, float64(s.Texts-s.Resumed)/s.Took.Seconds(), s.Doubled)
+	return nil
+}
+
+// compare compares a file of vectors with those that this process computes. Its last row has
+// none.
+func (d *demo) compare(ctx context.Context, output string, texts []string, model *embed.Model) error {
+	want, err := model.Embed(ctx, texts)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(output)
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	if len(lines) != len(texts)+1 {
+		return fmt.Errorf("%d rows of %d texts", len(lines), len(texts)+1)
+	}
+	for i, line := range lines {
+		var row struct {
+			Position  int
+			Embedding []float32
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			return err
+		}
+		if row.Position != i || i < len(texts) && !sameBits(row.Embedding, want[i]) || i == len(texts) && row.Embedding != nil {
+			return fmt.Errorf("row %d has other bits than one machine gives", i)
+		}
+	}
+	fmt.Fprintf(d.out, "The file has every text once, in order, with the bits that one machine gives.\n")
+	return nil
+}
+
+// demoCorpus returns lines of this command's sources.
+func demoCorpus() ([]string, error) {
+	source, err := sourceText()
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for line := range strings.Lines(source) {
+		if text := strings.TrimSpace(line); len(text) > 30 && len(texts) < demoTexts {
+			texts = append(texts, text)
+		}
+	}
+	return texts, nil
+}
+
+// demoLines returns texts as JSON lines, and one that is no JSON.
+func demoLines(texts []string) []byte {
+	var lines []byte
+	for _, text := range texts {
+		line, _ := json.Marshal(text) // a string has no error
+		lines = append(append(lines, line...), '\n')
+	}
+	return append(lines, "{\n"...)
+}

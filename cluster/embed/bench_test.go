@@ -1,0 +1,156 @@
+package embed
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/models/bert"
+)
+
+// miniLM returns the folder of MiniLM. If it is missing, the benchmark is skipped.
+func miniLM(b *testing.B) string {
+	folder := os.Getenv("ATTN_MODELS")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			b.Skipf("NOT RUN: there is no folder for models: %v", err)
+		}
+		folder = filepath.Join(cache, "attn", "models")
+	}
+	folder = filepath.Join(folder, "minilm")
+	if _, err := os.Stat(folder); err != nil {
+		b.Skipf("NOT RUN: %s is missing, make models fetches it", folder)
+	}
+	return folder
+}
+
+// passages returns real texts, each of them as often as repeat says.
+func passages(b *testing.B, repeat int) (texts []string) {
+	data, err := os.ReadFile("../../models/testdata/minilm/retrieval.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all struct{ Passages []struct{ Text string } }
+	if err := json.Unmarshal(data, &all); err != nil {
+		b.Fatal(err)
+	}
+	for range repeat {
+		for _, p := range all.Passages {
+			texts = append(texts, p.Text)
+		}
+	}
+	return texts
+}
+
+// benchJob is how many texts of BenchmarkWorkers are a job, so that workers end at about the
+// same time.
+const benchJob = 16
+
+// BenchmarkWorkers embeds real passages with MiniLM: in this process alone, and by 1, 2 and 4
+// workers, which are processes with one thread each. Compare texts/s.
+func BenchmarkWorkers(b *testing.B) {
+	folder, texts := miniLM(b), passages(b, 3)
+	b.Run("alone", func(b *testing.B) {
+		e, err := bert.Load(folder)
+		if err != nil {
+			b.Fatal(err)
+		}
+		e = e.With(bertOptions)
+		for b.Loop() {
+			for at := 0; at < len(texts); at += benchJob {
+				if _, err := e.Embed(b.Context(), texts[at:min(len(texts), at+benchJob)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		b.ReportMetric(float64(b.N*len(texts))/b.Elapsed().Seconds(), "texts/s")
+	})
+	for _, n := range []int{1, 2, 4} {
+		b.Run(fmt.Sprintf("workers=%d", n), func(b *testing.B) { benchWorkers(b, folder, texts, n) })
+	}
+}
+
+func benchWorkers(b *testing.B, folder string, texts []string, n int) {
+	server := role{Kind: "server", Port: freePort(b), Store: b.TempDir()}
+	start(b, server)
+	url := fmt.Sprintf("nats://127.0.0.1:%d", server.Port)
+	for range n {
+		start(b, role{Kind: "worker", URL: url, Model: folder})
+	}
+	input := filepath.Join(b.TempDir(), "in.jsonl")
+	f, err := os.Create(input)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, text := range texts {
+		json.NewEncoder(f).Encode(text)
+	}
+	if err := f.Close(); err != nil {
+		b.Fatal(err)
+	}
+	c := Client{Conn: (&bench{url: url}).connect(b), Options: Options{
+		Inputs: []string{input}, Outputs: []string{filepath.Join(b.TempDir(), "out.npy")}, JobTexts: benchJob,
+	}}
+	if err := waitWorkers(b, &c, n); err != nil {
+		b.Fatal(err)
+	}
+	var took time.Duration
+	for b.Loop() {
+		s, err := c.Run(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		took += s.Took
+	}
+	b.ReportMetric(float64(b.N*len(texts))/took.Seconds(), "texts/s")
+}
+
+// waitWorkers waits until n workers answer.
+func waitWorkers(b *testing.B, c *Client, n int) error {
+	for {
+		answers, err := ask(b.Context(), c.Conn)
+		if err != nil || len(answers) >= n {
+			return err
+		}
+	}
+}
+
+// BenchmarkQueue has workers that only wait 100 ms for each job, a third of what MiniLM takes
+// for 32 short texts on one core. It shows what the queue leaves of more workers, also on a
+// machine whose cores are busy.
+func BenchmarkQueue(b *testing.B) {
+	server := role{Kind: "server", Port: freePort(b), Store: b.TempDir()}
+	start(b, server)
+	s := &bench{url: fmt.Sprintf("nats://127.0.0.1:%d", server.Port)}
+	input := filepath.Join(b.TempDir(), "in.txt")
+	const jobs = 64
+	if err := os.WriteFile(input, bytes.Repeat([]byte("a b c\n"), jobs*DefaultJobTexts), 0o666); err != nil {
+		b.Fatal(err)
+	}
+	running := 0
+	for _, n := range []int{1, 2, 4, 8} {
+		for ; running < n; running++ {
+			start(b, role{Kind: "worker", URL: s.url, Model: tinyModel(), Delay: 100 * time.Millisecond})
+		}
+		c := Client{Conn: s.connect(b), Options: Options{Inputs: []string{input}, Outputs: []string{filepath.Join(b.TempDir(), "out.npy")}}}
+		if err := waitWorkers(b, &c, n); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("workers=%d", n), func(b *testing.B) {
+			var took time.Duration
+			for b.Loop() {
+				s, err := c.Run(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				took += s.Took
+			}
+			b.ReportMetric(float64(b.N*jobs)/took.Seconds(), "jobs/s")
+		})
+	}
+}

@@ -1,0 +1,192 @@
+package embed
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/attn-go/attn/cluster/embed/internal/corpus"
+	"github.com/attn-go/attn/cluster/embed/internal/journal"
+	"github.com/attn-go/attn/cluster/embed/internal/vectors"
+	"github.com/attn-go/attn/cluster/embed/internal/wire"
+	"github.com/attn-go/attn/cluster/internal/hub"
+)
+
+// A Client embeds a corpus by the workers of a cluster.
+type Client struct {
+	Conn    *hub.Conn
+	Options Options
+
+	// Report is called with what a person might want to know. nil means silence.
+	Report func(message string)
+
+	// Progress is called some times a second. nil means that nobody looks.
+	Progress func(Progress)
+}
+
+// A Progress says how far a run is.
+type Progress struct {
+	Bytes, Total int64 // of the input; Total is -1 if it is unknown
+	Texts        int64 // all records that are done
+	Resumed      int64 // those of them that the journal had
+}
+
+// A Summary says what a run did.
+type Summary struct {
+	Texts    int64         // records of the input
+	Resumed  int64         // those that the journal had
+	Rejected int64         // those without a vector
+	Model    string        // digest, in hexadecimal
+	Width    int           // numbers of a vector
+	Took     time.Duration // without the files in the end
+
+	// What faults cost: none of it is in the files.
+	Late    int // jobs without a result after Options.Retry; they were sent again, unless they were in the queue
+	Doubled int // results that came again
+	Split   int // jobs whose texts were sent one by one, as all of them failed
+}
+
+// Run embeds the corpus and writes the files. After an error other than an [*OptionError]
+// the journal stays, and the next Run with the same options goes on with it. The errors are
+// an [*OptionError], a [*hub.VersionError], a [*ModelsError], a [*RefusedError], a
+// [*DifferenceError], a [*StalledError], a [*MismatchError], [ErrLocked], that of ctx, and
+// those of files.
+func (c *Client) Run(ctx context.Context) (Summary, error) {
+	o, err := c.Options.complete(c.Conn)
+	if err != nil {
+		return Summary{}, err
+	}
+	in, err := corpus.Open(o.Inputs, corpus.Options{Format: corpus.Format(o.Format), MaxText: o.MaxText, Stdin: o.Stdin})
+	if err != nil {
+		return Summary{}, err
+	}
+	r := &run{client: c, options: o, in: &reader{corpus: in, texts: o.JobTexts, bytes: o.JobBytes}}
+	if err := r.begin(ctx); err != nil {
+		in.Close()
+		return Summary{}, err
+	}
+	begin := time.Now()
+	if err := r.pump(ctx); err != nil {
+		r.journal.Close()
+		return r.summary, err
+	}
+	r.summary.Took = time.Since(begin)
+	if err := r.files(); err != nil {
+		r.journal.Close()
+		return r.summary, err
+	}
+	return r.summary, r.journal.Remove()
+}
+
+// ErrLocked is the error of [Client.Run] if another process has the journal.
+var ErrLocked = journal.ErrLocked
+
+// A MismatchError reports a journal of another run: another input, model or setting.
+type MismatchError = journal.MismatchError
+
+// A run is one call of Run.
+type run struct {
+	client  *Client
+	options Options
+	in      *reader
+	journal *journal.Journal
+	queues  *queues
+	model   wire.Hash
+	summary Summary
+	bytes   int64 // of the input that is done
+}
+
+func (r *run) report(format string, args ...any) {
+	if r.client.Report != nil {
+		r.client.Report(fmt.Sprintf(format, args...))
+	}
+}
+
+// begin finds the streams and the model, and opens the journal.
+func (r *run) begin(ctx context.Context) error {
+	var err error
+	if r.queues, err = newQueues(ctx, r.client.Conn, r.options.Limits); err != nil {
+		return err
+	}
+	asked := 0
+	r.model, r.summary.Width, err = findModel(ctx, r.client.Conn, r.options.Model, func() {
+		if asked++; asked == 4 {
+			r.report("waiting for a worker")
+		}
+	})
+	if err != nil {
+		return err
+	}
+	r.summary.Model = hex.EncodeToString(r.model[:])
+	r.in.texts = min(r.in.texts, mostTexts(r.client.Conn, r.summary.Width))
+	if r.in.texts == 0 {
+		return &OptionError{"MaxPayload of the server", fmt.Sprint(r.client.Conn.MaxPayload()), fmt.Sprintf("room for a vector of %d numbers", r.summary.Width)}
+	}
+	r.journal, err = journal.Open(r.options.Journal, journal.Header{
+		Run: nuid.Next(), Version: hub.Own.String(), Model: r.summary.Model, Width: r.summary.Width, MaxText: r.options.MaxText,
+	}, r.replay)
+	if err == nil && r.summary.Resumed > 0 {
+		r.report("going on after %d texts", r.summary.Resumed)
+	}
+	return err
+}
+
+// replay expects the input to begin with the record of an entry of the journal.
+func (r *run) replay(e journal.Entry) error {
+	x, err := r.in.peek()
+	if errors.Is(err, io.EOF) {
+		return &MismatchError{Path: r.options.Journal, Field: fmt.Sprintf("record %d", r.in.position), Got: e.Source, Want: "none, as the input ends before"}
+	}
+	if err != nil {
+		return err
+	}
+	if x.entry.Key != e.Key {
+		return &MismatchError{Path: r.options.Journal, Field: fmt.Sprintf("record %d", r.in.position), Got: e.Source + " with other contents", Want: x.Source}
+	}
+	r.in.take()
+	r.bytes += x.Bytes
+	r.summary.Resumed++
+	r.count(e)
+	return nil
+}
+
+// count counts an entry of the journal.
+func (r *run) count(e journal.Entry) {
+	r.summary.Texts++
+	if e.Reason != "" {
+		r.summary.Rejected++
+	}
+}
+
+// files writes all files out of the journal.
+func (r *run) files() error {
+	each := func(put func(vectors.Row) error) error {
+		n := int64(0)
+		err := r.journal.Read(func(e journal.Entry) error {
+			n++
+			return put(vectors.Row{Source: e.Source, ID: e.ID, Reason: e.Reason, Vector: e.Vector})
+		})
+		if err == nil && n != r.summary.Texts {
+			err = fmt.Errorf("embed: %s: %d of %d entries can be read", r.options.Journal, n, r.summary.Texts)
+		}
+		return err
+	}
+	for _, name := range r.options.Outputs {
+		if err := vectors.Write(name, r.summary.Width, r.summary.Texts, each); err != nil {
+			return err
+		}
+	}
+	if r.summary.Rejected == 0 { // not the list of an older run
+		if err := os.Remove(r.options.Rejected); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	return vectors.WriteRejected(r.options.Rejected, each)
+}

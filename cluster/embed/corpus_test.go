@@ -1,0 +1,237 @@
+package embed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/cluster/embed/internal/corpus"
+	"github.com/attn-go/attn/cluster/embed/internal/vectors"
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/bert/berttest"
+)
+
+// outputs are the names of the files that a run writes.
+var outputs = []string{"v.jsonl", "v.npy", "v.parquet", "v.jsonl.rejected.jsonl"}
+
+// ackWait is that of the workers of tests.
+const ackWait = 500 * time.Millisecond
+
+// tinyModel returns the folder of a small model, which all tests share.
+var tinyModel = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "attn-tiny-bert")
+	if err == nil {
+		err = berttest.New("").Write(dir, "F32")
+	}
+	if err != nil {
+		panic(err)
+	}
+	return dir
+})
+
+// A bench is a server, a corpus, and what one machine makes of it.
+type bench struct {
+	url   string
+	dir   string // for the corpus and outputs
+	input string
+	want  map[string][]byte // by the names of outputs
+}
+
+// newBench starts a server in this process and makes a corpus of n texts.
+func newBench(t *testing.T, n int) *bench {
+	t.Helper()
+	return newBenchOf(t, n, hub.DefaultMaxPayload)
+}
+
+// newBenchOf is newBench with a server whose messages have at most so many bytes.
+func newBenchOf(t *testing.T, n, payload int) *bench {
+	t.Helper()
+	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxPayload: payload})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return newCorpus(t, s.URL(), n)
+}
+
+// newCorpus makes a corpus of n texts, some of which cannot be embedded.
+func newCorpus(t *testing.T, url string, n int) *bench {
+	t.Helper()
+	b := &bench{url: url, dir: t.TempDir()}
+	b.input = filepath.Join(b.dir, "in.jsonl")
+	r := rand.New(rand.NewPCG(1, 2))
+	var lines bytes.Buffer
+	for i := range n {
+		switch {
+		case i%97 == 13:
+			lines.WriteString("{\"text\": \"\xff\"}\n")
+		case i%97 == 50:
+			lines.WriteString("{\"text\"\n")
+		case i%97 == 77:
+			fmt.Fprintf(&lines, "%q\n", strings.Repeat("a ", DefaultMaxText/2+1))
+		case i%97 == 90: // the same text again and again
+			lines.WriteString("\"a b c\"\n")
+		default:
+			text := make([]byte, r.IntN(14))
+			for k := range text {
+				text[k] = "abc  "[r.IntN(5)]
+			}
+			json.NewEncoder(&lines).Encode(map[string]any{"text": string(text), "id": i})
+		}
+	}
+	if err := os.WriteFile(b.input, lines.Bytes(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b.want = b.expect(t, nil)
+	return b
+}
+
+// expect returns the files that one encoder makes, each text by a call of its own. Texts in
+// rejected have no vector, for the given reason.
+func (b *bench) expect(t *testing.T, rejected map[string]string) map[string][]byte {
+	t.Helper()
+	e, err := bert.Load(tinyModel())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := corpus.Open([]string{b.input}, corpus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var rows []vectors.Row
+	for {
+		x, err := in.Next()
+		if err != nil {
+			break
+		}
+		row := vectors.Row{Source: x.Source, ID: x.ID, Reason: x.Reason}
+		if reason, ok := rejected[x.Text]; ok && x.Reason == "" {
+			row.Reason = reason
+		}
+		if row.Reason == "" {
+			v, err := e.Embed(t.Context(), []string{x.Text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.Vector = v[0]
+		}
+		rows = append(rows, row)
+	}
+	each := func(put func(vectors.Row) error) error {
+		for _, r := range rows {
+			if err := put(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	want, dir := map[string][]byte{}, t.TempDir()
+	for _, name := range outputs {
+		path := filepath.Join(dir, name)
+		if strings.Contains(name, "rejected") {
+			err = vectors.WriteRejected(path, each)
+		} else {
+			err = vectors.Write(path, berttest.Width, int64(len(rows)), each)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want[name], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return want
+}
+
+// options returns small jobs of the corpus.
+func (b *bench) options() Options {
+	o := Options{Inputs: []string{b.input}, JobTexts: 8, Window: 16, Retry: 2 * time.Second, Patience: time.Minute}
+	for _, name := range outputs[:3] {
+		o.Outputs = append(o.Outputs, filepath.Join(b.dir, name))
+	}
+	return o
+}
+
+func (b *bench) connect(t testing.TB) *hub.Conn {
+	t.Helper()
+	conn, err := hub.Connect(t.Context(), hub.Config{URL: b.url, Wait: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// role returns a worker of the tiny model as a process.
+func (b *bench) role() role {
+	return role{Kind: "worker", URL: b.url, Model: tinyModel(), AckWait: ackWait, Delay: 5 * time.Millisecond}
+}
+
+// work runs a worker in this process until the test ends or stop is called.
+func (b *bench) work(t *testing.T, tier string, change func(w *Worker)) (stop func()) {
+	t.Helper()
+	m, err := LoadModel(tinyModel(), bert.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Worker{Conn: b.connect(t), Name: "w-" + tier, Model: m, AckWait: ackWait, Report: func(s string) { t.Log(s) }}
+	if change != nil {
+		change(w)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		w.Run(ctx)
+		close(done)
+	}()
+	stop = func() {
+		cancel()
+		<-done
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// slow makes a worker take longer for a job.
+func slow(delay time.Duration) func(w *Worker) {
+	return func(w *Worker) { w.Model.Embedder = &hooked{w.Model.Embedder, delay, ""} }
+}
+
+// run runs a client and expects the files of one machine.
+func (b *bench) run(t *testing.T, o Options) Summary {
+	t.Helper()
+	c := Client{Conn: b.connect(t), Options: o, Report: func(s string) { t.Log(s) }}
+	summary, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.check(t)
+	return summary
+}
+
+// check expects the files of one machine, and nothing else but the corpus. It removes them.
+func (b *bench) check(t *testing.T) {
+	t.Helper()
+	for _, name := range outputs {
+		path := filepath.Join(b.dir, name)
+		got, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(got, b.want[name]) {
+			t.Errorf("%s: %d bytes of which some differ from one machine's %d (%v)", name, len(got), len(b.want[name]), err)
+		}
+		os.Remove(path)
+	}
+	if left, _ := os.ReadDir(b.dir); len(left) != 1 {
+		t.Errorf("left %v", left)
+	}
+}

@@ -1,0 +1,245 @@
+package embed
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/attn-go/attn/cluster/embed/internal/journal"
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/kernel"
+)
+
+// TestWorkers expects the files of one machine from 1, 2 and 8 workers, each of another tier
+// than its neighbour.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 500)
+	var tiers []string
+	for _, tier := range kernel.Tiers() {
+		if tier.Runs {
+			tiers = append(tiers, tier.Name)
+		}
+	}
+	running := 0
+	for _, n := range []int{1, 2, 8} {
+		for ; running < n; running++ {
+			b.work(t, tiers[running%len(tiers)], nil)
+		}
+		if s := b.run(t, b.options()); s.Texts != 500 || s.Rejected != 16 || s.Resumed != 0 {
+			t.Errorf("%d workers: %+v", n, s)
+		}
+	}
+}
+
+// TestOptions expects settings that change no byte of the files, and those that are refused.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 120)
+	b.work(t, "", nil)
+	for _, change := range []func(o *Options){
+		func(o *Options) { o.JobTexts, o.Window = 1, 1 },
+		func(o *Options) { o.JobTexts, o.JobBytes = 1000, 200 },
+		func(o *Options) { o.Window = 1000 },
+	} {
+		o := b.options()
+		change(&o)
+		b.run(t, o)
+	}
+	for field, change := range map[string]func(o *Options){
+		"Inputs and Outputs":            func(o *Options) { o.Outputs = nil },
+		"Outputs":                       func(o *Options) { o.Outputs = []string{"x.csv"} },
+		"MaxText":                       func(o *Options) { o.MaxText = 1 << 20 },
+		"JobTexts":                      func(o *Options) { o.JobTexts = -1 },
+		"JobBytes":                      func(o *Options) { o.JobBytes = 1 << 20 },
+		"Window":                        func(o *Options) { o.Window = 1 << 17 },
+		"Retry":                         func(o *Options) { o.Retry = -1 },
+		"Patience":                      func(o *Options) { o.Patience = -1 },
+		"Outputs, Rejected and Journal": func(o *Options) { o.Rejected = filepath.Join(b.dir, "none", "x") },
+		"Format":                        func(o *Options) { o.Format = "csv" },
+	} {
+		o := b.options()
+		change(&o)
+		var e *OptionError
+		if _, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context()); !errors.As(err, &e) || e.Field != field {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+}
+
+// TestResume interrupts a client again and again, at another place each time.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 300)
+	b.work(t, "", slow(20*time.Millisecond))
+	interrupts, last := 0, Summary{}
+	for at := int64(40); ; at += 40 {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := Client{Conn: b.connect(t), Options: b.options()}
+		c.Options.Window = 2
+		c.Progress = func(p Progress) {
+			if p.Texts >= at {
+				cancel()
+			}
+		}
+		s, err := c.Run(ctx)
+		cancel()
+		if err == nil {
+			last = s
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		interrupts++
+	}
+	b.check(t)
+	if interrupts == 0 || last.Resumed == 0 || last.Texts != 300 {
+		t.Errorf("%d interrupts, %+v", interrupts, last)
+	}
+}
+
+// TestChangedInput expects that a journal of another input is refused.
+func TestChangedInput(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 100)
+	stop := b.work(t, "", slow(20*time.Millisecond))
+	o := b.options()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := Client{Conn: b.connect(t), Options: o, Progress: func(p Progress) {
+		if p.Texts > 0 {
+			cancel()
+		}
+	}}
+	c.Options.Window = 1
+	if _, err := c.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	data, err := os.ReadFile(b.input)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, changed := range [][]byte{bytes.Replace(data, []byte("a"), []byte("b"), 1), nil} {
+		if err := os.WriteFile(b.input, changed, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var mismatch *MismatchError
+		if _, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context()); !errors.As(err, &mismatch) || !strings.HasPrefix(mismatch.Field, "record ") {
+			t.Errorf("got %v, want a *MismatchError", err)
+		}
+	}
+	if err := os.WriteFile(b.input, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	b.run(t, o)
+	stop()
+}
+
+// TestModels expects a client to refuse a choice between models, and to take the one it wants.
+func TestModels(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 30)
+	b.work(t, "", nil)
+	var other string
+	b.work(t, "", func(w *Worker) {
+		w.Model = &Model{w.Model.Embedder, [32]byte{1}}
+		other = fmt.Sprintf("%x", w.Model.Digest)
+	})
+	var e *ModelsError
+	o := b.options()
+	deadline := time.Now().Add(20 * time.Second)
+	for len(o.Model) == 0 { // until both workers answer
+		_, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context())
+		if errors.As(err, &e) {
+			o.Model = other
+		} else if err != nil || time.Now().After(deadline) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if len(e.Models) != 2 {
+		t.Errorf("got %v", e)
+	}
+	if s := b.run(t, o); s.Model != other {
+		t.Errorf("model %s, want %s", s.Model, other)
+	}
+	o.Model = strings.Repeat("ab", 32)
+	if _, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context()); !errors.As(err, &e) {
+		t.Errorf("got %v, want a *ModelsError", err)
+	}
+}
+
+// TestVersion expects workers and clients to refuse a cluster of another version.
+func TestVersion(t *testing.T) {
+	b := newBench(t, 10)
+	own := hub.Own
+	hub.Own.Contract++
+	_, err := newQueues(t.Context(), b.connect(t), Limits{})
+	hub.Own = own
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version *hub.VersionError
+	w := Worker{Conn: b.connect(t)}
+	if err := w.Run(t.Context()); !errors.As(err, &version) {
+		t.Errorf("a worker: got %v, want a *hub.VersionError", err)
+	}
+	c := Client{Conn: b.connect(t), Options: b.options()}
+	if _, err := c.Run(t.Context()); !errors.As(err, &version) {
+		t.Errorf("a client: got %v, want a *hub.VersionError", err)
+	}
+	if _, err := os.Stat(filepath.Join(b.dir, "v.jsonl")); !os.IsNotExist(err) {
+		t.Errorf("there is an output: %v", err)
+	}
+}
+
+// TestStalled expects an error when no worker is left, and a later run to go on.
+func TestStalled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 100)
+	stop := b.work(t, "", slow(20*time.Millisecond))
+	var stalled *StalledError
+	c := Client{Conn: b.connect(t), Options: b.options()}
+	c.Options.Patience, c.Options.Window = 3*time.Second, 1
+	stopped := false
+	c.Progress = func(p Progress) {
+		if p.Texts > 0 && !stopped {
+			stopped = true
+			stop()
+		}
+	}
+	if _, err := c.Run(t.Context()); !errors.As(err, &stalled) || stalled.Outstanding != 1 {
+		t.Fatalf("got %v, want a *StalledError", err)
+	}
+	b.work(t, "", nil)
+	if s := b.run(t, b.options()); s.Resumed == 0 {
+		t.Errorf("nothing is resumed: %+v", s)
+	}
+}
+
+// TestReadError expects the error of an input that breaks off, and no files.
+func TestReadError(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 0)
+	b.work(t, "", nil)
+	broken := errors.New("broken")
+	for range 20 {
+		o := b.options()
+		o.Inputs, o.Stdin = []string{"-"}, io.MultiReader(strings.NewReader("a\nb\nc\n"), iotest.ErrReader(broken))
+		if _, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context()); !errors.Is(err, broken) {
+			t.Fatalf("got %v, want %v", err, broken)
+		}
+		if _, err := os.Stat(o.Outputs[0]); !os.IsNotExist(err) {
+			t.Fatalf("there is an output: %v", err)
+		}
+	}
+}
+
+func twoEntries() []journal.Entry { return []journal.Entry{{Source: "a"}, {Source: "b"}} }

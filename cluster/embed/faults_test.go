@@ -1,0 +1,324 @@
+//go:build unix
+
+package embed
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/cluster/embed/internal/wire"
+	"github.com/attn-go/attn/cluster/internal/hub"
+)
+
+// runs is how often TestFaults repeats each fault.
+var runs = flag.Int("faults.runs", 1, "how `often` TestFaults repeats each fault")
+
+// A stage is a server and workers in processes of their own, which a fault disturbs.
+type stage struct {
+	*bench
+	*testing.T
+	server  role
+	running *process
+	workers []*process
+	random  *rand.Rand
+}
+
+// newStage starts a server with a folder and n workers.
+func newStage(t *testing.T, texts, n int, seed uint64) *stage {
+	s := &stage{T: t, random: rand.New(rand.NewPCG(seed, 7))}
+	s.server = role{Kind: "server", Port: freePort(t), Store: t.TempDir()}
+	s.bench = newCorpus(t, fmt.Sprintf("nats://127.0.0.1:%d", s.server.Port), texts)
+	s.running = start(t, s.server)
+	for range n {
+		s.workers = append(s.workers, start(t, s.role()))
+	}
+	return s
+}
+
+// some waits between lo and hi.
+func (s *stage) some(lo, hi time.Duration) {
+	time.Sleep(lo + time.Duration(s.random.Int64N(int64(hi-lo))))
+}
+
+// faults disturb a stage again and again until the client is done.
+var faults = []struct {
+	name    string
+	short   bool // also with -short
+	workers int
+	most    int // faults of a run
+	disturb func(s *stage)
+}{
+	{"worker: kill -9", true, 2, 20, func(s *stage) {
+		s.some(50*time.Millisecond, 300*time.Millisecond)
+		i := s.random.IntN(len(s.workers))
+		s.workers[i].kill()
+		s.workers[i] = start(s.T, s.role())
+	}},
+	{"worker: SIGSTOP for longer than the acknowledgement wait", false, 2, 4, func(s *stage) {
+		s.some(50*time.Millisecond, 200*time.Millisecond)
+		w := s.workers[s.random.IntN(len(s.workers))]
+		w.signal(syscall.SIGSTOP)
+		time.Sleep(3 * ackWait)
+		w.signal(syscall.SIGCONT)
+	}},
+	{"worker: a slow one", false, 1, 1, func(s *stage) {
+		slow := s.role()
+		slow.Delay = 3 * ackWait
+		s.workers = append(s.workers, start(s.T, slow))
+	}},
+	{"server: kill -9", false, 2, 5, func(s *stage) {
+		s.some(100*time.Millisecond, 500*time.Millisecond)
+		s.running.kill()
+		s.some(0+1, 200*time.Millisecond)
+		s.running = start(s.T, s.server)
+	}},
+	{"server: kill -9, and its files are lost", false, 2, 2, func(s *stage) {
+		s.some(300*time.Millisecond, 800*time.Millisecond)
+		s.running.kill()
+		if err := os.RemoveAll(s.server.Store); err != nil {
+			s.Fatal(err)
+		}
+		s.running = start(s.T, s.server)
+		time.Sleep(2 * time.Second) // until everyone has noticed
+	}},
+	{"all at once: kill -9 of workers and the server", false, 3, 12, func(s *stage) {
+		s.some(50*time.Millisecond, 300*time.Millisecond)
+		if s.random.IntN(4) == 0 {
+			s.running.kill()
+			s.running = start(s.T, s.server)
+			return
+		}
+		i := s.random.IntN(len(s.workers))
+		s.workers[i].kill()
+		s.workers[i] = start(s.T, s.role())
+	}},
+}
+
+// TestFaults disturbs servers and workers, which are processes, and expects the files of one
+// machine.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && !f.short {
+				t.Skip("NOT RUN with -short")
+			}
+			for run := range *runs {
+				s := newStage(t, 800, f.workers, uint64(run))
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				count := 0
+				go func() {
+					defer close(done)
+					for ; ctx.Err() == nil && count < f.most; count++ {
+						f.disturb(s)
+					}
+				}()
+				o := s.options()
+				o.Window = 64
+				summary := s.run(t, o)
+				cancel()
+				<-done
+				for _, w := range s.workers {
+					w.kill()
+				}
+				s.running.kill()
+				t.Logf("run %d: %d faults in %v: %d late, %d doubled, %d split", run, count, summary.Took.Round(time.Millisecond), summary.Late, summary.Doubled, summary.Split)
+				if summary.Texts != 800 || summary.Rejected != 25 {
+					t.Errorf("run %d: %+v", run, summary)
+				}
+			}
+		})
+	}
+}
+
+// TestKilledClient kills clients until one gets to the end.
+func TestKilledClient(t *testing.T) {
+	t.Parallel()
+	for run := range *runs {
+		s := newStage(t, 800, 2, uint64(run))
+		o := s.options()
+		o.Window = 4
+		client := role{Kind: "client", URL: s.url, Options: o}
+		kills := 0
+		for ; ; kills++ {
+			p := start(t, client)
+			s.some(150*time.Millisecond, 600*time.Millisecond)
+			if kills > 30 {
+				<-p.done
+			}
+			select {
+			case <-p.done:
+			default:
+				p.kill()
+				continue
+			}
+			if !p.cmd.ProcessState.Success() {
+				t.Fatalf("%s", p.log)
+			}
+			break
+		}
+		s.check(t)
+		t.Logf("run %d: %d kills", run, kills)
+		if kills == 0 {
+			t.Error("no client was killed")
+		}
+	}
+}
+
+// TestPoison has a text on which every worker dies. It alone has no vector.
+func TestPoison(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN with -short: it takes seconds")
+	}
+	t.Parallel()
+	const poison = "c c c poison"
+	b := newBench(t, 100)
+	data, err := os.ReadFile(b.input)
+	if err == nil {
+		err = os.WriteFile(b.input, append(data, fmt.Sprintf("%q\n\"a\"\n\"b\"\n", poison)...), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.want = b.expect(t, map[string]string{poison: "no worker survived or answered in 5 deliveries"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	deaths := 0
+	all.Go(func() { // there is always a worker
+		r := b.role()
+		r.Poison, r.AckWait = poison, 200*time.Millisecond
+		for ; ctx.Err() == nil; deaths++ {
+			p := start(t, r)
+			select {
+			case <-p.done:
+			case <-ctx.Done():
+			}
+		}
+	})
+	summary := b.run(t, b.options())
+	cancel()
+	all.Wait()
+	if summary.Split != 1 || deaths < 10 {
+		t.Errorf("%d workers died, %+v", deaths, summary)
+	}
+}
+
+// failing is a model that fails on a text, by an error or by a panic.
+type failing struct {
+	Embedder
+	text   string
+	panics bool
+}
+
+func (f *failing) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	for _, t := range texts {
+		if t == f.text && f.panics {
+			panic("this text")
+		} else if t == f.text {
+			return nil, errors.New("this text")
+		}
+	}
+	return f.Embedder.Embed(ctx, texts)
+}
+
+// TestFailing expects that a text is rejected if the model fails on it, with the error as the
+// reason, and no other text.
+func TestFailing(t *testing.T) {
+	t.Parallel()
+	for panics, reason := range map[bool]string{false: "embedding failed: this text", true: "embedding failed: panic: this text"} {
+		b := newBench(t, 100)
+		b.want = b.expect(t, map[string]string{"a b c": reason})
+		b.work(t, "", func(w *Worker) {
+			w.Model.Embedder = &failing{w.Model.Embedder, "a b c", panics}
+			w.Deliveries, w.AckWait, w.Report = 2, 50*time.Millisecond, nil
+		})
+		if s := b.run(t, b.options()); s.Split != 1 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+// TestFull has streams that hold few jobs and results, so that clients and workers wait.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	for _, limits := range []Limits{{JobsBytes: 1500}, {ResultsBytes: 2500}, {JobsBytes: 1500, ResultsBytes: 2500}} {
+		b := newBench(t, 200)
+		change := func(w *Worker) { w.Limits, w.Report = limits, nil }
+		b.work(t, "", change)
+		b.work(t, "", change)
+		o := b.options()
+		o.Limits = limits
+		b.run(t, o)
+	}
+}
+
+// TestNoRoom expects an error if a server has no room for the streams.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	s, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1, MaxStore: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	b := newCorpus(t, s.URL(), 10)
+	c := Client{Conn: b.connect(t), Options: b.options()}
+	if _, err := c.Run(t.Context()); err == nil || errors.As(err, new(*OptionError)) {
+		t.Errorf("got %v, want the server's error", err)
+	}
+}
+
+// TestDoubled has a worker that never acknowledges a job, so that each is delivered again, and
+// others that do.
+func TestDoubled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 200)
+	b.work(t, "", nil)
+	q, err := newQueues(t.Context(), b.connect(t), Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var forgetful sync.WaitGroup
+	m, err := LoadModel(tinyModel(), bertOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := 0
+	forgetful.Go(func() {
+		w := Worker{Conn: q.conn, Model: m, AckWait: ackWait}
+		for ctx.Err() == nil {
+			c, err := w.consumer(ctx, q)
+			if err != nil {
+				return
+			}
+			messages, err := c.FetchNoWait(2)
+			if err != nil {
+				return
+			}
+			for msg := range messages.Messages() {
+				if r := w.answer(ctx, msg); r != nil && r.Status == wire.Done {
+					q.publish(ctx, q.resultSubject(msg.Subject()), r.Encode())
+					answered++
+				}
+			}
+			pause(ctx, 5*time.Millisecond)
+		}
+	})
+	summary := b.run(t, b.options())
+	cancel()
+	forgetful.Wait()
+	t.Logf("%d answers without acknowledgement, %+v", answered, summary)
+	if answered == 0 {
+		t.Error("every job was acknowledged")
+	}
+}

@@ -1,0 +1,171 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+var header = Header{Run: "r", Version: "1.2", Model: "ab", Width: 2, MaxText: 9}
+
+var entries = []Entry{
+	{Key: [32]byte{1}, Source: "a:1", ID: `"x"`, Vector: []float32{1, -2}},
+	{Key: [32]byte{2}, Source: "a:2", Reason: "not UTF-8"},
+	{Key: [32]byte{3}, Source: "a:3", Vector: []float32{0, 4}},
+}
+
+// write makes a journal of all entries.
+func write(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "journal")
+	j := reopen(t, path, header, nil)
+	for _, e := range entries {
+		if err := j.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(j.Sync(), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// reopen opens a journal and expects it to have the given entries.
+func reopen(t *testing.T, path string, h Header, want []Entry) *Journal {
+	t.Helper()
+	var got []Entry
+	j, err := Open(path, h, func(e Entry) error {
+		got = append(got, e)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	return j
+}
+
+// TestResume expects all entries again, and those that were appended after that.
+func TestResume(t *testing.T) {
+	path := write(t)
+	other := header
+	other.Run = "another"
+	j := reopen(t, path, other, entries)
+	if j.Header() != header {
+		t.Errorf("header %+v, want %+v", j.Header(), header)
+	}
+	if err := errors.Join(j.Append(entries[1]), j.Sync()); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := j.Read(func(Entry) error { n++; return nil }); err != nil || n != 4 {
+		t.Errorf("%d entries and %v, want 4", n, err)
+	}
+	if err := j.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// TestTorn cuts a journal at every byte, and damages every byte after the header. What
+// precedes the damage stays.
+func TestTorn(t *testing.T) {
+	whole, err := os.ReadFile(write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "journal")
+	check := func(data []byte, what string, at int) {
+		t.Helper()
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		j, err := Open(path, header, func(e Entry) error {
+			if !reflect.DeepEqual(e, entries[n]) {
+				t.Errorf("byte %d %s: entry %d is %+v", at, what, n, e)
+			}
+			n++
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("byte %d %s: %v", at, what, err)
+		}
+		if n == len(entries) {
+			t.Errorf("byte %d %s: all entries are there", at, what)
+		}
+		j.Close()
+	}
+	step := 1
+	if testing.Short() {
+		step = 7
+	}
+	first := 8 + int(whole[0]) // the end of the header
+	for at := 0; at < len(whole); at += step {
+		check(whole[:at], "is the end", at)
+		if at < first {
+			continue
+		}
+		bad := append([]byte{}, whole...)
+		bad[at] ^= 0x10
+		check(bad, "is damaged", at)
+	}
+}
+
+// TestNoJournal expects that a file of another kind is left alone.
+func TestNoJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	const text = "These are the notes of a long day.\n"
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path, header, nil); err == nil {
+		t.Error("no error")
+	}
+	if got, _ := os.ReadFile(path); string(got) != text {
+		t.Errorf("the file is %q", got)
+	}
+}
+
+// TestMismatch expects journals of other runs to be refused and left alone.
+func TestMismatch(t *testing.T) {
+	path := write(t)
+	before, _ := os.ReadFile(path)
+	for _, field := range []string{"version", "model", "width", "largest text"} {
+		h := header
+		switch field {
+		case "version":
+			h.Version = "1.3"
+		case "model":
+			h.Model = "ac"
+		case "width":
+			h.Width = 3
+		case "largest text":
+			h.MaxText = 8
+		}
+		var mismatch *MismatchError
+		if _, err := Open(path, h, nil); !errors.As(err, &mismatch) || mismatch.Field != field {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+	if after, _ := os.ReadFile(path); !reflect.DeepEqual(before, after) {
+		t.Error("a refused journal changed")
+	}
+}
+
+// TestLock expects that only one process has a journal.
+func TestLock(t *testing.T) {
+	path := write(t)
+	j := reopen(t, path, header, entries)
+	if _, err := Open(path, header, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("got %v, want %v", err, ErrLocked)
+	}
+	j.Close()
+	reopen(t, path, header, entries).Close()
+}

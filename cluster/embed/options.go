@@ -1,0 +1,124 @@
+package embed
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/attn-go/attn/cluster/embed/internal/corpus"
+	"github.com/attn-go/attn/cluster/embed/internal/vectors"
+	"github.com/attn-go/attn/cluster/embed/internal/wire"
+	"github.com/attn-go/attn/cluster/internal/hub"
+)
+
+// The defaults of [Options].
+const (
+	DefaultMaxText  = corpus.DefaultMaxText
+	DefaultJobTexts = 32
+	DefaultJobBytes = 256 << 10
+	DefaultWindow   = 64
+	DefaultRetry    = time.Minute
+	DefaultPatience = 30 * time.Minute
+)
+
+// Options are the settings of a run. Only the input, the model and MaxText change what the
+// files have.
+type Options struct {
+	// Inputs are files, folders and "-" for Stdin. Format says where texts begin and end:
+	// "jsonl", an object {"text", "id"} or a string a line; "lines", a text a line; "whole", a
+	// text a file; "auto" or "", which is jsonl for .jsonl and .ndjson, whole for other files
+	// below folders, and otherwise lines.
+	Inputs []string
+	Format string
+	Stdin  io.Reader
+
+	// Outputs are files of vectors, .jsonl, .npy or .parquet. Row n is record n of the input;
+	// a text without a vector has null or NaN. Rejected lists those texts with their reasons,
+	// as JSON lines, if there are any; "" is the first output with ".rejected.jsonl".
+	Outputs  []string
+	Rejected string
+
+	// Journal has the results until the outputs are written: 4 bytes a number and some 100
+	// for each text. A run that ended early goes on where its journal ends. "" is the first
+	// output with ".journal".
+	Journal string
+
+	Model    string        // digest in hexadecimal; "" is the model that all workers have
+	MaxText  int           // most bytes of a text, a larger one is rejected; 0 means DefaultMaxText
+	JobTexts int           // most texts of a job; 0 means DefaultJobTexts
+	JobBytes int           // most bytes of a job; 0 means DefaultJobBytes
+	Window   int           // most jobs under way; 0 means DefaultWindow
+	Retry    time.Duration // after which a job without a result is sent again, unless it is in the queue; 0 means DefaultRetry
+	Patience time.Duration // without any result after which the run ends; 0 means DefaultPatience
+	Limits   Limits        // of the streams, if this client creates them
+}
+
+// headerBytes bounds the headers of a message.
+const headerBytes = 256
+
+// complete returns o with the defaults, or an OptionError.
+func (o Options) complete(conn *hub.Conn) (Options, error) {
+	if len(o.Inputs) == 0 || len(o.Outputs) == 0 {
+		return o, &OptionError{"Inputs and Outputs", fmt.Sprintf("%d and %d", len(o.Inputs), len(o.Outputs)), "one or more of each"}
+	}
+	for _, name := range o.Outputs {
+		if !vectors.Known(name) {
+			return o, &OptionError{"Outputs", fmt.Sprintf("%q", name), "names that end in " + strings.Join(vectors.Endings(), ", ")}
+		}
+	}
+	if o.Rejected == "" {
+		o.Rejected = o.Outputs[0] + ".rejected.jsonl"
+	}
+	if o.Journal == "" {
+		o.Journal = o.Outputs[0] + ".journal"
+	}
+	for _, name := range append([]string{o.Rejected, o.Journal}, o.Outputs...) {
+		if info, err := os.Stat(filepath.Dir(name)); err != nil || !info.IsDir() {
+			return o, &OptionError{"Outputs, Rejected and Journal", fmt.Sprintf("%q", name), "files in folders that exist"}
+		}
+	}
+	payload := int(min(conn.MaxPayload(), wire.MaxBytes)) - headerBytes
+	for _, x := range []struct {
+		field    string
+		value    *int
+		def, max int
+	}{
+		{"MaxText", &o.MaxText, DefaultMaxText, payload - wire.JobOverhead - wire.TextOverhead},
+		{"JobTexts", &o.JobTexts, DefaultJobTexts, wire.MaxTexts},
+		{"JobBytes", &o.JobBytes, min(DefaultJobBytes, payload), payload},
+		{"Window", &o.Window, DefaultWindow, 1 << 16},
+	} {
+		if *x.value == 0 {
+			*x.value = x.def
+		}
+		if *x.value < 1 || *x.value > x.max {
+			return o, &OptionError{x.field, fmt.Sprint(*x.value), fmt.Sprintf("1 to %d", x.max)}
+		}
+	}
+	return o, o.times()
+}
+
+// times completes the durations.
+func (o *Options) times() error {
+	for _, x := range []struct {
+		field string
+		value *time.Duration
+		def   time.Duration
+	}{{"Retry", &o.Retry, DefaultRetry}, {"Patience", &o.Patience, DefaultPatience}} {
+		if *x.value == 0 {
+			*x.value = x.def
+		}
+		if *x.value < 0 {
+			return &OptionError{x.field, x.value.String(), "more than 0"}
+		}
+	}
+	for _, f := range corpus.Formats {
+		if o.Format == "" || o.Format == string(f) {
+			return nil
+		}
+	}
+	return &OptionError{"Format", fmt.Sprintf("%q", o.Format), fmt.Sprint(corpus.Formats)}
+}

@@ -1,0 +1,124 @@
+// Package hub connects the programs of a cluster: connections to a NATS server with
+// credentials, a server in the process, and the versions that both ends of a message must
+// share.
+package hub
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// DefaultPrefix begins the subjects of a cluster whose [Config] names no other prefix.
+const DefaultPrefix = "attn"
+
+// Config says which server a program connects to, as whom, and under which subjects.
+// The zero value is the server on this machine's default port, without credentials.
+type Config struct {
+	URL  string // of one server or, separated by commas, of several; "" is nats://127.0.0.1:4222
+	Name string // of the connection, as the server lists it
+
+	// Prefix begins all subjects, so that several clusters can share a server: tokens of
+	// letters, digits, - and _, separated by dots. "" is [DefaultPrefix].
+	Prefix string
+
+	// Credentials, of which a server wants at most one kind. A password file and a seed
+	// file hold one line.
+	User         string
+	Password     string
+	PasswordFile string // is read instead of Password
+	NKeySeedFile string // seed of an NKey, SU...
+	CredsFile    string // JWT and seed, as nsc writes them
+
+	// TLS. CAFile holds the certificates that sign the server's; Cert and Key are this
+	// program's own. With any of them the connection must be encrypted.
+	CAFile, CertFile, KeyFile string
+
+	// Wait is how long [Connect] waits for a server that does not answer yet. 0 means
+	// 5 seconds.
+	Wait time.Duration
+}
+
+// Flags defines the flags that set c. The values of c are the defaults.
+func (c *Config) Flags(fs *flag.FlagSet) {
+	fs.StringVar(&c.URL, "server", c.URL, "`URL` of the NATS server, or several with commas (default nats://127.0.0.1:4222)")
+	fs.StringVar(&c.Prefix, "prefix", c.Prefix, "first `tokens` of all subjects; clusters with different ones share a server (default "+DefaultPrefix+")")
+	fs.StringVar(&c.User, "user", c.User, "`name` of the user; the password is NATS_PASSWORD or in -password-file")
+	fs.StringVar(&c.PasswordFile, "password-file", c.PasswordFile, "`file` with the user's password")
+	fs.StringVar(&c.NKeySeedFile, "nkey", c.NKeySeedFile, "`file` with the seed of an NKey")
+	fs.StringVar(&c.CredsFile, "creds", c.CredsFile, "`file` with a user's JWT and seed, as nsc writes it")
+	fs.StringVar(&c.CAFile, "tls-ca", c.CAFile, "`file` with the certificates that sign the other side's (PEM)")
+	fs.StringVar(&c.CertFile, "tls-cert", c.CertFile, "`file` with this side's certificate (PEM)")
+	fs.StringVar(&c.KeyFile, "tls-key", c.KeyFile, "`file` with the key of -tls-cert (PEM)")
+}
+
+// password returns the password of c, or that of the environment.
+func (c *Config) password() (string, error) {
+	if c.PasswordFile != "" {
+		return readLine(c.PasswordFile)
+	}
+	if c.Password == "" && c.User != "" {
+		return os.Getenv("NATS_PASSWORD"), nil
+	}
+	return c.Password, nil
+}
+
+// check reports settings that do not fit each other.
+func (c *Config) check() error {
+	kinds := 0
+	for _, set := range []bool{c.User != "", c.NKeySeedFile != "", c.CredsFile != ""} {
+		if set {
+			kinds++
+		}
+	}
+	switch {
+	case kinds > 1:
+		return &ConfigError{"credentials", "more than one kind", "a user, an NKey or a creds file"}
+	case (c.Password != "" || c.PasswordFile != "") && c.User == "":
+		return &ConfigError{"User", `"" with a password`, "a name"}
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return &ConfigError{"CertFile and KeyFile", fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), "both or none"}
+	case c.Wait < 0:
+		return &ConfigError{"Wait", c.Wait.String(), "0 or more"}
+	}
+	return checkPrefix(c.Prefix)
+}
+
+func checkPrefix(prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	for token := range strings.SplitSeq(prefix, ".") {
+		if !IsToken(token) {
+			return &ConfigError{"Prefix", fmt.Sprintf("%q", prefix), "tokens of letters, digits, - and _, separated by dots"}
+		}
+	}
+	return nil
+}
+
+// IsToken tells whether s can be a token of a subject: 1 to 64 letters, digits, - and _.
+func IsToken(s string) bool {
+	for _, r := range s {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+		default:
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 64
+}
+
+// readLine returns the only line of a file.
+func readLine(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	line := strings.TrimRight(string(text), "\r\n")
+	if line == "" || strings.ContainsAny(line, "\r\n") {
+		return "", fmt.Errorf("%s: want one line that is not empty", path)
+	}
+	return line, nil
+}

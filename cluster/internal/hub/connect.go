@@ -1,0 +1,119 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Conn is a connection to a server, with the subjects of one cluster.
+type Conn struct {
+	*nats.Conn
+	prefix string
+}
+
+const (
+	defaultWait = 5 * time.Second
+	retryPause  = 100 * time.Millisecond
+)
+
+// Connect connects to the server that c names. It tries again for c.Wait while no server
+// answers; wrong credentials are an error at once. After that the connection comes back by
+// itself whenever it is lost. An error is a [*ConfigError], or it wraps that of NATS or ctx.
+func Connect(ctx context.Context, c Config) (*Conn, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	options, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	wait := c.Wait
+	if wait == 0 {
+		wait = defaultWait
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		nc, err := nats.Connect(c.url(), options...)
+		if err == nil {
+			return &Conn{Conn: nc, prefix: c.prefix()}, nil
+		}
+		if !errors.Is(err, nats.ErrNoServers) && !errors.Is(err, nats.ErrTimeout) {
+			return nil, fmt.Errorf("hub: %s: %w", c.url(), err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("hub: %s: %w (%w)", c.url(), err, ctx.Err())
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+func (c *Config) url() string {
+	if c.URL == "" {
+		return nats.DefaultURL
+	}
+	return c.URL
+}
+
+func (c *Config) prefix() string {
+	if c.Prefix == "" {
+		return DefaultPrefix
+	}
+	return c.Prefix
+}
+
+// options returns the settings of the connection.
+func (c *Config) options() ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name(c.Name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(retryPause),
+		nats.Timeout(2 * time.Second),
+		nats.PingInterval(10 * time.Second), // a connection that is cut off silently is found after 3
+		nats.MaxPingsOutstanding(2),
+	}
+	password, err := c.password()
+	if err != nil {
+		return nil, err
+	}
+	if c.User != "" {
+		options = append(options, nats.UserInfo(c.User, password))
+	}
+	if c.NKeySeedFile != "" {
+		nkey, err := nats.NkeyOptionFromSeed(c.NKeySeedFile)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, nkey)
+	}
+	if c.CredsFile != "" {
+		options = append(options, nats.UserCredentials(c.CredsFile))
+	}
+	if c.CAFile != "" {
+		options = append(options, nats.RootCAs(c.CAFile))
+	}
+	if c.CertFile != "" {
+		options = append(options, nats.ClientCert(c.CertFile, c.KeyFile))
+	}
+	return options, nil
+}
+
+// Prefix returns the first tokens of all subjects of the cluster.
+func (c *Conn) Prefix() string { return c.prefix }
+
+// Subject returns the subject of the cluster with the given tokens after the prefix.
+func (c *Conn) Subject(tokens ...string) string {
+	return c.prefix + "." + strings.Join(tokens, ".")
+}
+
+// StreamName returns the name of a JetStream stream of the cluster: the prefix and name with
+// underscores for dots, as names of streams have none.
+func (c *Conn) StreamName(name string) string {
+	return strings.ReplaceAll(c.prefix+"_"+name, ".", "_")
+}

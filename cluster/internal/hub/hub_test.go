@@ -1,0 +1,290 @@
+package hub
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// serve starts a server on a free port of this machine.
+func serve(t *testing.T, c ServerConfig) *Server {
+	t.Helper()
+	c.Port = -1
+	s, err := Serve(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// echo sends a message through the server and back.
+func echo(t *testing.T, c Config) error {
+	t.Helper()
+	nc, err := Connect(t.Context(), c)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	sub, err := nc.SubscribeSync(nc.Subject("echo"))
+	if err != nil {
+		return err
+	}
+	if err := nc.Publish(nc.Subject("echo"), []byte("x")); err != nil {
+		return err
+	}
+	_, err = sub.NextMsg(5 * time.Second)
+	return err
+}
+
+func TestConnect(t *testing.T) {
+	s := serve(t, ServerConfig{})
+	if err := echo(t, s.Client()); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := Connect(t.Context(), Config{URL: s.URL(), Prefix: "a.b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if got := nc.Subject("x", "y") + " " + nc.StreamName("z"); got != "a.b.x.y a_b_z" {
+		t.Error(got)
+	}
+}
+
+// A program may start before its server.
+func TestConnectWaits(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	done := make(chan error)
+	go func() { done <- echo(t, Config{URL: "nats://" + l.Addr().String(), Wait: time.Minute}) }()
+	time.Sleep(50 * time.Millisecond)
+	s, err := Serve(t.Context(), ServerConfig{Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	_, err = Connect(t.Context(), Config{URL: "nats://127.0.0.1:1", Wait: time.Millisecond})
+	if !errors.Is(err, nats.ErrNoServers) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestPassword(t *testing.T) {
+	t.Setenv("NATS_PASSWORD", "")
+	path := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, ServerConfig{User: "u", PasswordFile: path})
+	if err := echo(t, s.Client()); err != nil {
+		t.Error(err)
+	}
+	if err := echo(t, Config{URL: s.URL()}); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without a user: %v", err)
+	}
+	if err := echo(t, Config{URL: s.URL(), User: "u", Password: "wrong"}); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	t.Setenv("NATS_PASSWORD", "secret")
+	if err := echo(t, Config{URL: s.URL(), User: "u"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNKey(t *testing.T) {
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, _ := pair.PublicKey()
+	seed, _ := pair.Seed()
+	path := filepath.Join(t.TempDir(), "seed")
+	if err := os.WriteFile(path, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t, ServerConfig{NKeys: []string{public}})
+	if err := echo(t, Config{URL: s.URL(), NKeySeedFile: path}); err != nil {
+		t.Error(err)
+	}
+	if err := echo(t, Config{URL: s.URL()}); !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("without a key: %v", err)
+	}
+}
+
+// certificate writes a certificate for 127.0.0.1 that signs itself, and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "attn test"}, NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: raw}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
+}
+
+// With a CA, a server takes clients with a certificate and no others.
+func TestTLS(t *testing.T) {
+	cert, key := certificate(t)
+	s := serve(t, ServerConfig{CertFile: cert, KeyFile: key, CAFile: cert})
+	if err := echo(t, Config{URL: s.URL(), CAFile: cert, CertFile: cert, KeyFile: key}); err != nil {
+		t.Error(err)
+	}
+	for name, c := range map[string]Config{
+		"no certificate of its own": {URL: s.URL(), CAFile: cert, Wait: time.Second},
+		"no CA":                     {URL: s.URL(), CertFile: cert, KeyFile: key, Wait: time.Second},
+	} {
+		if err := echo(t, c); err == nil {
+			t.Errorf("%s: connected", name)
+		}
+	}
+}
+
+// A server that others reach asks who they are.
+func TestAnonymous(t *testing.T) {
+	for _, host := range []string{"0.0.0.0", "::", "192.0.2.1", "example.org"} {
+		var e *AnonymousError
+		if _, err := Serve(t.Context(), ServerConfig{Host: host, Port: -1}); !errors.As(err, &e) || e.Host != host {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	s := serve(t, ServerConfig{Host: "0.0.0.0", User: "u", Password: "p"})
+	if err := echo(t, s.Client()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	var e *ConfigError
+	for _, c := range []Config{
+		{User: "u", NKeySeedFile: "f"}, {Password: "p"}, {CertFile: "c"}, {Wait: -1}, {Prefix: "a..b"}, {Prefix: "a.*"}, {Prefix: "ä"},
+	} {
+		if _, err := Connect(t.Context(), c); !errors.As(err, &e) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for _, c := range []ServerConfig{
+		{Port: -2}, {Port: 65536}, {MaxPayload: -1}, {MaxPayload: 65 << 20}, {MaxConnections: -1}, {MaxMemory: -1}, {MaxStore: -1},
+		{Password: "p"}, {User: "u"}, {KeyFile: "k"}, {CAFile: "c"}, {NKeys: []string{"x"}},
+	} {
+		t.Setenv("NATS_PASSWORD", "")
+		if _, err := Serve(t.Context(), c); !errors.As(err, &e) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// Streams in a folder outlive their server, and a temporary folder does not.
+func TestStore(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 2 {
+		s := serve(t, ServerConfig{StoreDir: dir})
+		nc, err := Connect(t.Context(), s.Client())
+		if err != nil {
+			t.Fatal(err)
+		}
+		js, err := jetstream.New(nc.Conn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := js.CreateOrUpdateStream(t.Context(), jetstream.StreamConfig{Name: nc.StreamName("s"), Subjects: []string{nc.Subject("s")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stream.CachedInfo().State.Msgs; got != uint64(i) {
+			t.Errorf("%d messages in stream, want %d", got, i)
+		}
+		if _, err := js.Publish(t.Context(), nc.Subject("s"), nil); err != nil {
+			t.Fatal(err)
+		}
+		nc.Close()
+		s.Close()
+	}
+	s := serve(t, ServerConfig{})
+	temp := s.temp
+	s.Close()
+	if _, err := os.Stat(temp); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var msg nats.Msg
+	Stamp(&msg)
+	if err := CheckHeader(msg.Header, "x"); err != nil {
+		t.Error(err)
+	}
+	other := Version{Wire, kernel.Contract + 1}
+	for text, want := range map[string]Version{
+		Own.String(): Own, other.String(): other, "": {}, "1": {}, "1.2.3": {}, "01.2": {}, " 1.2": {}, "1.2 ": {}, "a.b": {},
+	} {
+		if got := ParseVersion(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	var e *VersionError
+	if err := other.Check("x"); !errors.As(err, &e) || e.Peer != "x" || e.Got != other || e.Want != Own {
+		t.Error(err)
+	}
+	if err := CheckHeader(nil, "x"); !errors.As(err, &e) {
+		t.Error(err)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	started := time.Now()
+	if s, err := Serve(t.Context(), ServerConfig{Port: l.Addr().(*net.TCPAddr).Port}); err == nil {
+		s.Close()
+		t.Error("two servers on one port")
+	}
+	if took := time.Since(started); took > 5*time.Second {
+		t.Errorf("the error took %v", took)
+	}
+}

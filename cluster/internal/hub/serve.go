@@ -1,0 +1,177 @@
+package hub
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+)
+
+// A Server is a NATS server with JetStream in this process.
+type Server struct {
+	server *server.Server
+	config ServerConfig
+	temp   string // folder to remove in the end, or ""
+}
+
+// Serve starts a server. It ends when ctx ends or [Server.Close] is called. The error is a
+// [*ConfigError], an [*AnonymousError], or that of NATS, such as a port that is in use.
+func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s := &Server{config: c}
+	options, err := s.options()
+	if err == nil {
+		err = s.start(ctx, options)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	context.AfterFunc(ctx, s.Close)
+	return s, nil
+}
+
+// startTime is how long a server may take to read its streams and to listen.
+const startTime = time.Minute
+
+func (s *Server) start(ctx context.Context, options *server.Options) error {
+	// The server only logs that it cannot listen, so this tries it first.
+	l, err := net.Listen("tcp", net.JoinHostPort(options.Host, fmt.Sprint(max(options.Port, 0))))
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	l.Close()
+	srv, err := server.NewServer(options)
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	s.server = srv
+	if s.config.Verbose {
+		srv.ConfigureLogger()
+	}
+	srv.Start()
+	for end := time.Now().Add(startTime); !srv.ReadyForConnections(100 * time.Millisecond); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !srv.Running() || time.Now().After(end) {
+			return fmt.Errorf("hub: the server does not listen on %s", net.JoinHostPort(options.Host, fmt.Sprint(options.Port)))
+		}
+	}
+	return nil
+}
+
+// options translates the configuration. Without a folder it makes a temporary one.
+func (s *Server) options() (*server.Options, error) {
+	c := &s.config
+	if c.StoreDir == "" {
+		dir, err := os.MkdirTemp("", "attn-jetstream")
+		if err != nil {
+			return nil, err
+		}
+		s.temp = dir
+	}
+	o := &server.Options{
+		ServerName:         "attn",
+		Host:               c.host(),
+		Port:               c.port(),
+		NoSigs:             true,
+		NoLog:              !c.Verbose,
+		JetStream:          true,
+		StoreDir:           c.StoreDir + s.temp, // one of them is ""
+		SyncAlways:         c.SyncAlways,
+		MaxPayload:         int32(orDefault(int64(c.MaxPayload), DefaultMaxPayload)),
+		MaxConn:            int(orDefault(int64(c.MaxConnections), DefaultMaxConnections)),
+		JetStreamMaxMemory: orDefault(c.MaxMemory, DefaultMaxMemory),
+		JetStreamMaxStore:  orDefault(c.MaxStore, DefaultMaxStore),
+	}
+	if err := c.credentials(o); err != nil {
+		return nil, err
+	}
+	return o, c.tls(o)
+}
+
+func orDefault(n, def int64) int64 {
+	if n == 0 {
+		return def
+	}
+	return n
+}
+
+// credentials sets who may connect.
+func (c *ServerConfig) credentials(o *server.Options) error {
+	password, err := (&Config{User: c.User, Password: c.Password, PasswordFile: c.PasswordFile}).password()
+	if err != nil {
+		return err
+	}
+	if c.User != "" && password == "" {
+		return &ConfigError{"Password", `""`, "a password for the user " + c.User}
+	}
+	if c.User != "" {
+		o.Users = []*server.User{{Username: c.User, Password: password}}
+	}
+	for _, key := range c.NKeys {
+		if !nkeys.IsValidPublicUserKey(key) {
+			return &ConfigError{"NKeys", fmt.Sprintf("%q", key), "a user's public key, U..."}
+		}
+		o.Nkeys = append(o.Nkeys, &server.NkeyUser{Nkey: key})
+	}
+	return nil
+}
+
+// tls sets the server's certificate. With a CA, clients need certificates too.
+func (c *ServerConfig) tls(o *server.Options) error {
+	if c.CertFile == "" {
+		return nil
+	}
+	config, err := server.GenTLSConfig(&server.TLSConfigOpts{
+		CertFile: c.CertFile, KeyFile: c.KeyFile, CaFile: c.CAFile, Verify: c.CAFile != "",
+	})
+	if err != nil {
+		return fmt.Errorf("hub: %w", err)
+	}
+	config.MinVersion = tls.VersionTLS12
+	o.TLS, o.TLSVerify, o.TLSConfig, o.TLSTimeout = true, c.CAFile != "", config, 5
+	return nil
+}
+
+// URL returns the address that clients on this machine connect to.
+func (s *Server) URL() string { return s.server.ClientURL() }
+
+// Close ends the server and waits for that. JetStream's files stay, unless they are
+// temporary.
+func (s *Server) Close() {
+	if s.server != nil {
+		s.server.Shutdown()
+		s.server.WaitForShutdown()
+	}
+	if s.temp != "" {
+		os.RemoveAll(s.temp)
+	}
+}
+
+// Done is closed when the server has ended.
+func (s *Server) Done() <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		s.server.WaitForShutdown()
+		close(done)
+	}()
+	return done
+}
+
+// isLoopback tells whether only this machine reaches an address.
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,120 @@
+package hub
+
+import (
+	"flag"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// The limits of a server whose [ServerConfig] does not name others.
+const (
+	DefaultMaxPayload     = 1 << 20 // bytes of a message
+	DefaultMaxConnections = 1024
+	DefaultMaxMemory      = 256 << 20 // bytes of streams in memory
+	DefaultMaxStore       = 16 << 30  // bytes of streams in files
+)
+
+// ServerConfig describes a server in this process. The zero value is one for this machine
+// alone, on NATS's port, which keeps nothing when it ends.
+type ServerConfig struct {
+	Host string // address to listen on; "" is 127.0.0.1
+	Port int    // 0 is 4222, -1 any that is free
+
+	// StoreDir is the folder of JetStream's streams, which a later server can go on with.
+	// "" is a temporary folder, which is removed when the server ends.
+	StoreDir   string
+	SyncAlways bool // writes reach the disk before they are acknowledged
+
+	MaxPayload     int   // bytes of a message, at most 64 MiB; 0 is DefaultMaxPayload
+	MaxConnections int   // 0 is DefaultMaxConnections
+	MaxMemory      int64 // bytes of streams in memory; 0 is DefaultMaxMemory
+	MaxStore       int64 // bytes of streams in files; 0 is DefaultMaxStore
+
+	// Who may connect: a user with a password, or the owners of NKeys (public keys, U...).
+	// Without any of them everyone who reaches the server may.
+	User         string
+	Password     string
+	PasswordFile string
+	NKeys        []string
+
+	// CertFile and KeyFile make connections encrypted. With CAFile, clients must have a
+	// certificate that it signs.
+	CAFile, CertFile, KeyFile string
+
+	Verbose bool // the server's log goes to standard error
+}
+
+// Flags defines the flags that set c. The values of c are the defaults.
+func (c *ServerConfig) Flags(fs *flag.FlagSet) {
+	fs.StringVar(&c.Host, "host", c.Host, "`address` to listen on; one beyond this machine needs credentials (default 127.0.0.1)")
+	fs.IntVar(&c.Port, "port", c.Port, "`port` to listen on; -1 is any that is free (default 4222)")
+	fs.StringVar(&c.StoreDir, "store", c.StoreDir, "`folder` of JetStream's streams (default a temporary one)")
+	fs.BoolVar(&c.SyncAlways, "sync", c.SyncAlways, "write streams to the disk before messages are acknowledged")
+	fs.IntVar(&c.MaxPayload, "max-payload", c.MaxPayload, "most `bytes` of a message (default 1 MiB)")
+	fs.IntVar(&c.MaxConnections, "max-connections", c.MaxConnections, "most connections (default 1024)")
+	fs.Int64Var(&c.MaxMemory, "max-memory", c.MaxMemory, "most `bytes` of streams in memory (default 256 MiB)")
+	fs.Int64Var(&c.MaxStore, "max-store", c.MaxStore, "most `bytes` of streams in files (default 16 GiB)")
+	fs.StringVar(&c.User, "user", c.User, "`name` of the user who may connect; the password is NATS_PASSWORD or in -password-file")
+	fs.StringVar(&c.PasswordFile, "password-file", c.PasswordFile, "`file` with the user's password")
+	fs.Func("nkey", "public NKey of a user who may connect, `U...`; may be repeated", func(key string) error {
+		c.NKeys = append(c.NKeys, key)
+		return nil
+	})
+	fs.StringVar(&c.CAFile, "tls-ca", c.CAFile, "`file` with the certificates that sign those of clients (PEM); clients then need one")
+	fs.StringVar(&c.CertFile, "tls-cert", c.CertFile, "`file` with the server's certificate (PEM)")
+	fs.StringVar(&c.KeyFile, "tls-key", c.KeyFile, "`file` with the key of -tls-cert (PEM)")
+	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write the server's log to standard error")
+}
+
+func (c *ServerConfig) host() string {
+	if c.Host == "" {
+		return "127.0.0.1"
+	}
+	return c.Host
+}
+
+func (c *ServerConfig) port() int {
+	if c.Port == 0 {
+		return server.DEFAULT_PORT
+	}
+	return c.Port
+}
+
+// check reports settings that do not fit each other.
+func (c *ServerConfig) check() error {
+	for _, limit := range []struct {
+		field    string
+		got, max int64
+	}{
+		{"MaxPayload", int64(c.MaxPayload), server.MAX_PAYLOAD_MAX_SIZE * 8},
+		{"MaxConnections", int64(c.MaxConnections), 1 << 24},
+		{"MaxMemory", c.MaxMemory, 1 << 62},
+		{"MaxStore", c.MaxStore, 1 << 62},
+	} {
+		if limit.got < 0 || limit.got > limit.max {
+			return &ConfigError{limit.field, fmt.Sprint(limit.got), fmt.Sprintf("0 to %d", limit.max)}
+		}
+	}
+	switch {
+	case c.Port < -1 || c.Port > 65535:
+		return &ConfigError{"Port", fmt.Sprint(c.Port), "-1 to 65535"}
+	case c.User == "" && (c.Password != "" || c.PasswordFile != ""):
+		return &ConfigError{"User", `"" with a password`, "a name"}
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return &ConfigError{"CertFile and KeyFile", fmt.Sprintf("%q and %q", c.CertFile, c.KeyFile), "both or none"}
+	case c.CAFile != "" && c.CertFile == "":
+		return &ConfigError{"CAFile", fmt.Sprintf("%q without CertFile", c.CAFile), "a certificate for the server too"}
+	case !isLoopback(c.host()) && c.User == "" && len(c.NKeys) == 0 && c.CAFile == "":
+		return &AnonymousError{c.host()}
+	}
+	return nil
+}
+
+// Client returns the configuration with which programs on this machine connect to s: its URL
+// and, if it has one, its user.
+func (s *Server) Client() Config {
+	c := s.config
+	return Config{URL: s.URL(), User: c.User, Password: c.Password, PasswordFile: c.PasswordFile, Wait: time.Second}
+}

@@ -1,0 +1,61 @@
+package hub
+
+import (
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// Wire is the version of the messages between programs of a cluster. Whoever changes the
+// form of any message raises it.
+const Wire = 1
+
+// A Version is what two programs must have in common to work on one result.
+type Version struct {
+	Wire     int // form of the messages
+	Contract int // numeric contract: which bits a program computes
+}
+
+// Own is the version of this program.
+var Own = Version{Wire: Wire, Contract: kernel.Contract}
+
+// String returns "WIRE.CONTRACT".
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.Wire, v.Contract) }
+
+// Check returns a [*VersionError] about peer if v is not [Own].
+func (v Version) Check(peer string) error {
+	if v != Own {
+		return &VersionError{Peer: peer, Got: v, Want: Own}
+	}
+	return nil
+}
+
+// ParseVersion reads what [Version.String] writes. Anything else is version 0.0, which
+// [Version.Check] refuses.
+func ParseVersion(s string) Version {
+	var v Version
+	if _, err := fmt.Sscanf(s, "%d.%d", &v.Wire, &v.Contract); err != nil || v.String() != s {
+		return Version{}
+	}
+	return v
+}
+
+// VersionHeader is the header of a message, and the key of a service's metadata, with the
+// version of its sender.
+const VersionHeader = "Attn-Version"
+
+// Stamp sets the version of this program in the header of msg.
+func Stamp(msg *nats.Msg) {
+	if msg.Header == nil {
+		msg.Header = nats.Header{}
+	}
+	msg.Header.Set(VersionHeader, Own.String())
+}
+
+// CheckHeader returns a [*VersionError] about peer if a message does not come from a program
+// of this version.
+func CheckHeader(header nats.Header, peer string) error {
+	return ParseVersion(header.Get(VersionHeader)).Check(peer)
+}

@@ -1,0 +1,102 @@
+// Command cluster computes attention and embeddings on several machines, with the bits of
+// one. The machines talk over NATS.
+//
+//	go run ./cluster demo                     a server, workers and a client in one process
+//	go run ./cluster serve                    a NATS server with JetStream
+//	go run ./cluster work -name a             a worker
+//	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
+//	go run ./cluster attend                   decoding over keys that workers hold
+//	go run ./cluster simulate                 when several machines pay
+//
+// Each subcommand lists its flags with -h.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/attn-go/attn/internal/command"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
+	command.Exit("cluster", run(ctx, streams{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+}
+
+// streams are the standard streams: results go to out, everything else to report.
+type streams struct {
+	in          io.Reader
+	out, report io.Writer
+}
+
+// A subcommand is what the first argument names.
+type subcommand struct {
+	name    string
+	summary string
+	run     func(ctx context.Context, s streams, args []string) error
+}
+
+// subcommands returns all subcommands in the order in which the help lists them. Each has a
+// file of its name.
+func subcommands() []subcommand {
+	return []subcommand{
+		{"demo", "a server, three workers and a client in this process, on real input", runDemo},
+		{"serve", "run a NATS server with JetStream", runServe},
+		{"work", "work for clients", runWork},
+		{"attend", "decode over keys and values that workers hold", runAttend},
+		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
+		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
+	}
+}
+
+// run runs the subcommand that args name.
+func run(ctx context.Context, s streams, args []string) error {
+	if len(args) == 0 {
+		return command.Usage(fmt.Errorf("want a subcommand"))
+	}
+	for _, c := range subcommands() {
+		if c.name == args[0] {
+			return c.run(ctx, s, args[1:])
+		}
+	}
+	switch args[0] {
+	case "-h", "-help", "--help", "help":
+		help(s.out)
+		return nil
+	}
+	return command.Usage(fmt.Errorf("there is no subcommand %q", args[0]))
+}
+
+// help lists the subcommands.
+func help(w io.Writer) {
+	fmt.Fprint(w, "usage: cluster SUBCOMMAND [flags]\n\n"+
+		"Attention and embeddings on several machines, with the bits of one. The machines talk over NATS.\n\n")
+	for _, c := range subcommands() {
+		fmt.Fprintf(w, "  %-9s %s\n", c.name, c.summary)
+	}
+	fmt.Fprint(w, "\ncluster SUBCOMMAND -h lists the flags of a subcommand.\n")
+}
+
+// newFlags returns the flags of a subcommand, whose help begins with usage.
+func newFlags(name, usage string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usage, "\n")
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// noArguments returns an error if a command line has more than flags.
+func noArguments(fs *flag.FlagSet) error {
+	if fs.NArg() > 0 {
+		return command.Usage(fmt.Errorf("%s has the argument %q, want flags only", fs.Name(), fs.Arg(0)))
+	}
+	return nil
+}

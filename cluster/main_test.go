@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/internal/command"
+)
+
+// runCommand runs the command with the given arguments and returns what it printed.
+func runCommand(ctx context.Context, args ...string) (out, report string, err error) {
+	var o, r bytes.Buffer
+	err = run(ctx, streams{strings.NewReader(""), &o, &r}, args)
+	return o.String(), r.String(), err
+}
+
+// Every subcommand has a help text, and refuses flags and arguments that it does not know.
+func TestSubcommands(t *testing.T) {
+	out, _, err := runCommand(t.Context(), "help")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range subcommands() {
+		if !strings.Contains(out, "  "+c.name+" ") {
+			t.Errorf("help lacks %s:\n%s", c.name, out)
+		}
+		out, _, err := runCommand(t.Context(), c.name, "-h")
+		if !errors.Is(err, flag.ErrHelp) || !strings.HasPrefix(out, "usage: cluster "+c.name) {
+			t.Errorf("%s -h: %v\n%s", c.name, err, out)
+		}
+		if _, _, err := runCommand(t.Context(), c.name, "-nosuchflag"); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%s -nosuchflag: %v", c.name, err)
+		}
+	}
+	for _, args := range [][]string{{}, {"nosuch"}, {"serve", "x"}, {"work", "x"}} {
+		if _, _, err := runCommand(t.Context(), args...); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+func TestServe(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := newLines()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx, streams{strings.NewReader(""), w, w}, []string{"serve", "-port", "-1"}) }()
+	if line := <-r; !strings.HasPrefix(line, "cluster: listening on nats://127.0.0.1:") {
+		t.Error(line)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// The demonstration compares every bit by itself.
+func TestDemo(t *testing.T) {
+	out, _, err := runCommand(t.Context(), "demo", "-tokens", "12", "-keys", "1500")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"returns |the ru", "...ntime.|", "All logits have the bits that one machine gives.", "Worker carl is cut off.",
+		"Worker dora gets copies of 10 blocks.", "4 steps of decoding have the bits that one machine gives.",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the output lacks %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestSimulate(t *testing.T) {
+	out, _, err := runCommand(t.Context(), "simulate", "-heads", "2", "-kv-heads", "1", "-head-size", "32")
+	if err != nil || !strings.Contains(out, "1024k chain") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"-gbit", "0"}, {"-gbit", "NaN"}, {"-type", "f8"}, {"-heads", "3", "-kv-heads", "2"}} {
+		if _, _, err := runCommand(t.Context(), append([]string{"simulate"}, args...)...); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+// lines is a writer that hands out lines as they are written.
+type lines struct {
+	text []byte
+	out  chan string
+}
+
+func newLines() (<-chan string, *lines) {
+	l := &lines{out: make(chan string, 100)}
+	return l.out, l
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.text = append(l.text, p...)
+	for {
+		line, rest, found := bytes.Cut(l.text, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		l.out <- string(line)
+		l.text = rest
+	}
+}

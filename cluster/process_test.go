@@ -1,0 +1,213 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/internal/sample"
+	"github.com/attn-go/attn/cluster/shard"
+	"github.com/attn-go/attn/examples/gobytes"
+)
+
+// TestMain runs the command instead of the tests in the processes that the tests start.
+func TestMain(m *testing.M) {
+	if os.Getenv("CLUSTER_PROCESS") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// process is a run of the command in a process of its own.
+type process struct {
+	*exec.Cmd
+	lines chan string // of standard error
+}
+
+// startProcess starts a process and waits for a line with the given text.
+func startProcess(t testing.TB, ready string, args ...string) (p *process, line string) {
+	t.Helper()
+	p = &process{exec.Command(os.Args[0], args...), make(chan string, 1000)}
+	p.Env = append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1")
+	stderr, err := p.StderrPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	go func() {
+		for s := bufio.NewScanner(stderr); s.Scan(); {
+			select {
+			case p.lines <- s.Text():
+			default:
+			}
+		}
+		close(p.lines)
+	}()
+	for line := range p.lines {
+		if strings.Contains(line, ready) {
+			return p, line
+		}
+	}
+	t.Fatalf("%q ended without saying %q", args, ready)
+	return nil, ""
+}
+
+// kill is kill -9. It waits until the process is gone.
+func (p *process) kill() {
+	p.Process.Kill()
+	p.Wait()
+}
+
+func (p *process) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// processes is a server and workers in processes of their own.
+type processes struct {
+	t       testing.TB
+	server  *process
+	url     string
+	workers map[string]*process
+}
+
+func startProcesses(t testing.TB, workers ...string) *processes {
+	t.Helper()
+	p := &processes{t: t, workers: map[string]*process{}}
+	p.serve("-1")
+	for _, name := range workers {
+		p.work(name, p.url)
+	}
+	return p
+}
+
+// serve starts the server on a port, or on any that is free.
+func (p *processes) serve(port string) {
+	p.t.Helper()
+	var line string
+	p.server, line = startProcess(p.t, "listening on", "serve", "-port", port)
+	p.url = line[strings.Index(line, "nats://"):]
+}
+
+// work starts a worker that connects to a URL.
+func (p *processes) work(name, url string) {
+	p.t.Helper()
+	p.workers[name], _ = startProcess(p.t, "waits for", "work", "-roles", "shard", "-name", name, "-server", url)
+}
+
+var activations = sync.OnceValues(func() (*sample.Activations, error) {
+	m, err := gobytes.Default()
+	if err != nil {
+		return nil, err
+	}
+	text, err := sourceText()
+	if err != nil {
+		return nil, err
+	}
+	return sample.Read(m, text, 6000)
+})
+
+// texts places sequences on the workers; all results are compared with attention in this
+// process.
+func (p *processes) texts(replicas int, lengths ...int) *texts {
+	p.t.Helper()
+	ctx := context.Background()
+	a, err := activations()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	conn, err := hub.Connect(ctx, hub.Config{URL: p.url})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(conn.Close)
+	config := modelConfig
+	config.Replicas, config.Patience, config.Timeout = replicas, 200*time.Millisecond, 20*time.Second
+	c, err := shard.New(ctx, conn, config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	x, err := newTexts(ctx, c, a, config.Type, lengths)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return x
+}
+
+// steps decodes, with the results compared.
+func (x *texts) steps(t testing.TB, n int) shard.Stats {
+	t.Helper()
+	stats, err := x.decode(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats
+}
+
+// proxy passes a worker's connection on until it is cut, without either side noticing.
+type proxy struct {
+	listener net.Listener
+	mu       sync.RWMutex // locked while the network is cut
+}
+
+func startProxy(t testing.TB, target string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	p := &proxy{listener: l}
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", strings.TrimPrefix(target, "nats://"))
+			if err != nil {
+				in.Close()
+				continue
+			}
+			go p.pass(in, out)
+			go p.pass(out, in)
+		}
+	}()
+	return p
+}
+
+func (p *proxy) url() string { return fmt.Sprintf("nats://%s", p.listener.Addr()) }
+
+func (p *proxy) pass(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.mu.RLock() // waits while the network is cut
+		p.mu.RUnlock()
+		if err != nil {
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}

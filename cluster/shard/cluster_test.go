@@ -1,0 +1,191 @@
+package shard
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/numeric"
+)
+
+// cluster is a server with workers in this process.
+type cluster struct {
+	t       *testing.T
+	server  *hub.Server
+	workers map[string]*Worker
+	conns   map[string]*hub.Conn
+}
+
+// start starts a server and workers a, b, c...; tiers[i] is that of worker i.
+func start(t *testing.T, c hub.ServerConfig, tiers ...string) *cluster {
+	t.Helper()
+	c.Port = -1
+	server, err := hub.Serve(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	x := &cluster{t, server, map[string]*Worker{}, map[string]*hub.Conn{}}
+	for i, tier := range tiers {
+		x.work(WorkerConfig{Name: string(rune('a' + i)), Exec: kernel.Exec{Tier: tier, Threads: 2}})
+	}
+	return x
+}
+
+// connect returns a new connection to the server.
+func (x *cluster) connect() *hub.Conn {
+	x.t.Helper()
+	conn, err := hub.Connect(x.t.Context(), x.server.Client())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(conn.Close)
+	return conn
+}
+
+// work starts a worker with a connection of its own.
+func (x *cluster) work(c WorkerConfig) {
+	x.t.Helper()
+	conn := x.connect()
+	w, err := NewWorker(conn, c)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(w.Close)
+	x.workers[c.Name], x.conns[c.Name] = w, conn
+}
+
+// kill cuts off a worker, as if its process had been killed.
+func (x *cluster) kill(name string) { x.conns[name].Close() }
+
+func (x *cluster) client(c Config) *Client {
+	x.t.Helper()
+	client, err := New(x.t.Context(), x.connect(), c)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return client
+}
+
+// tensor returns [b, h, l, d] of random numbers in a type.
+func tensor(t testing.TB, r *testutil.Rand, kind kernel.DType, group, b, h, l, d int) kernel.Tensor {
+	t.Helper()
+	n := b * h * l * d
+	x := make([]float32, n)
+	testutil.Mantissas.Fill(r, x, 1, n, n)
+	switch kind {
+	case kernel.Float16:
+		y := make([]kernel.F16, n)
+		for i := range x {
+			x[i] /= 64
+		}
+		for i := range x {
+			y[i] = numeric.ToF16(x[i])
+		}
+		return kernel.BHLD(y, b, h, l, d)
+	case kernel.BFloat16:
+		y := make([]kernel.BF16, n)
+		for i := range x {
+			y[i] = numeric.ToBF16(x[i])
+		}
+		return kernel.BHLD(y, b, h, l, d)
+	case kernel.Int8:
+		y, s := make([]int8, n), make([]float32, n/group)
+		if err := numeric.QuantizeInt8(y, s, x, group); err != nil {
+			t.Fatal(err)
+		}
+		scales := kernel.BHLD(s, b, h, l, d/group)
+		return kernel.BHLD(y, b, h, l, d).Scaled(&scales)
+	}
+	return kernel.BHLD(x, b, h, l, d)
+}
+
+// text is a sequence with the keys and values that it should have.
+type text struct {
+	*Sequence
+	k, v kernel.Tensor
+}
+
+// newText returns a sequence of n random keys, appended in some steps.
+func newText(t testing.TB, c *Client, r *testutil.Rand, n int) *text {
+	t.Helper()
+	g := c.config
+	x := &text{c.NewSequence(), tensor(t, r, g.Type, g.Group, 1, g.Heads, n, g.HeadSize), tensor(t, r, g.Type, g.Group, 1, g.Heads, n, g.ValueSize)}
+	for at := 0; at < n; {
+		step := min(n-at, 1+r.IntN(n))
+		x.append(t, at, at+step)
+		at += step
+	}
+	return x
+}
+
+// append appends rows lo to hi-1.
+func (x *text) append(t testing.TB, lo, hi int) {
+	t.Helper()
+	err := x.client.Append(t.Context(), []*Sequence{x.Sequence}, rowsOf(x.k, lo, hi), rowsOf(x.v, lo, hi))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rowsOf returns rows lo to hi-1 of a tensor of one batch row.
+func rowsOf(t kernel.Tensor, lo, hi int) kernel.Tensor { return t.Ragged([]int{lo, hi}) }
+
+// alone computes attention over a text in this process.
+func (x *text) alone(t testing.TB, q kernel.Tensor, o Options) (out, lse []float32) {
+	t.Helper()
+	s, d := q.Shape(), x.client.config.ValueSize
+	n := s[1] * s[2]
+	out, lse = make([]float32, n*d), make([]float32, n)
+	start := x.Len() - s[2]
+	if len(o.QueryStart) > 0 {
+		start = o.QueryStart[0]
+	}
+	err := kernel.Attention(kernel.BHLD(out, 1, s[1], s[2], d), q, rowsOf(x.k, 0, x.Len()), rowsOf(x.v, 0, x.Len()), kernel.Options{
+		Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.kernel(), ALiBi: o.ALiBi, Sinks: o.Sinks,
+		QueryStart: []int{start}, LSE: kernel.BHLD(lse, 1, s[1], s[2], 1),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, lse
+}
+
+// checkBits compares attention of count queries over texts with that in this process.
+func checkBits(t testing.TB, c *Client, r *testutil.Rand, heads, count int, o Options, texts ...*text) Stats {
+	t.Helper()
+	g := c.config
+	var sequences []*Sequence
+	for _, x := range texts {
+		sequences = append(sequences, x.Sequence)
+	}
+	q := make([]float32, len(texts)*heads*count*g.HeadSize)
+	r.Fill(q)
+	out, lse := make([]float32, len(texts)*heads*count*g.ValueSize), make([]float32, len(texts)*heads*count)
+	o.LSE = kernel.BHLD(lse, len(texts), heads, count, 1)
+	stats, err := c.Attention(t.Context(), kernel.BHLD(out, len(texts), heads, count, g.ValueSize), kernel.BHLD(q, len(texts), heads, count, g.HeadSize), sequences, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := heads * count
+	for i, x := range texts {
+		p := o
+		if len(o.QueryStart) > 1 {
+			p.QueryStart = o.QueryStart[i : i+1]
+		}
+		wantOut, wantLSE := x.alone(t, kernel.BHLD(q[i*one*g.HeadSize:], 1, heads, count, g.HeadSize), p)
+		what := fmt.Sprintf("text %d of %d keys", i, x.Len())
+		testutil.CheckBits(t, what, out[i*one*g.ValueSize:(i+1)*one*g.ValueSize], wantOut)
+		testutil.CheckBits(t, what+", LSE", lse[i*one:(i+1)*one], wantLSE)
+	}
+	return stats
+}
+
+// quick is a configuration that does not wait long.
+func quick(c Config) Config {
+	c.Patience, c.Timeout = 200*time.Millisecond, 5*time.Second
+	return c
+}

@@ -1,0 +1,102 @@
+package shard
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+)
+
+// Workers that answer the search for workers do so at once; it ends when none has for a
+// while.
+const (
+	searchPause = 200 * time.Millisecond
+	searchTime  = 3 * time.Second
+)
+
+// Refresh looks for workers. New blocks are placed on those that it finds; blocks that are
+// placed stay where they are. It returns [ErrNoWorkers] if there are none, joined with what
+// [Client.Refused] returns.
+func (c *Client) Refresh(ctx context.Context) error {
+	found, err := search(ctx, c.conn)
+	if err != nil {
+		return err
+	}
+	var workers []string
+	var refused []error
+	for _, w := range found {
+		if err := w.version.Check("worker " + w.name); err != nil {
+			refused = append(refused, err)
+		} else {
+			workers = append(workers, w.name)
+		}
+	}
+	slices.Sort(workers)
+	c.mu.Lock()
+	c.workers, c.refused = slices.Compact(workers), refused
+	c.mu.Unlock()
+	if len(workers) == 0 {
+		return errors.Join(append([]error{ErrNoWorkers}, refused...)...)
+	}
+	return nil
+}
+
+// peer is a worker as it describes itself.
+type peer struct {
+	name    string
+	version hub.Version
+}
+
+// search asks all services of the name of workers what they are.
+func search(ctx context.Context, conn *hub.Conn) ([]peer, error) {
+	inbox := conn.NewInbox()
+	replies := make(chan *nats.Msg, 1024)
+	sub, err := conn.ChanSubscribe(inbox, replies)
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	defer sub.Unsubscribe()
+	subject, err := micro.ControlSubject(micro.InfoVerb, service, "")
+	if err == nil {
+		err = conn.PublishRequest(subject, inbox, nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	var found []peer
+	end := time.After(searchTime)
+	for {
+		select {
+		case msg := <-replies:
+			if msg.Header.Get("Status") == "503" {
+				return found, nil // there are no workers
+			}
+			if p, ok := parsePeer(msg.Data, conn.Prefix()); ok {
+				found = append(found, p)
+			}
+		case <-time.After(searchPause):
+			return found, nil
+		case <-end:
+			return found, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// parsePeer reads a service's description. It returns false if that is not a worker of the
+// cluster with the given prefix.
+func parsePeer(data []byte, prefix string) (peer, bool) {
+	var info micro.Info
+	if json.Unmarshal(data, &info) != nil || info.Metadata["prefix"] != prefix || !hub.IsToken(info.Metadata["worker"]) {
+		return peer{}, false
+	}
+	return peer{info.Metadata["worker"], hub.ParseVersion(info.Metadata[hub.VersionHeader])}, true
+}

@@ -1,0 +1,83 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
+)
+
+// A BlocksError reports blocks that no worker could be asked for, or that none could store.
+// Outputs are untouched.
+type BlocksError struct {
+	Blocks []Blocks // by sequence
+	Causes []error  // what the workers said, or why they said nothing, each once
+}
+
+// Blocks are blocks of 256 keys of a sequence.
+type Blocks struct {
+	Sequence string
+	Numbers  []int // ascending; block n has the keys from 256n on
+}
+
+// Error lists the blocks and the causes.
+func (e *BlocksError) Error() string {
+	var b strings.Builder
+	for i, x := range e.Blocks {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s of sequence %s", ranges(x.Numbers), x.Sequence)
+	}
+	return fmt.Sprintf("shard: no worker is left for blocks %s: %v", b.String(), errors.Join(e.Causes...))
+}
+
+// Unwrap returns the causes.
+func (e *BlocksError) Unwrap() []error { return e.Causes }
+
+// ranges writes ascending numbers as ranges.
+func ranges(numbers []int) string {
+	var text []string
+	for i := 0; i < len(numbers); {
+		n := 1
+		for i+n < len(numbers) && numbers[i+n] == numbers[i]+n {
+			n++
+		}
+		text = append(text, wire.Range{First: numbers[i], Count: n}.String())
+		i += n
+	}
+	return strings.Join(text, " ")
+}
+
+// A WorkerError reports what a worker answered instead of a result, or that it did not
+// answer.
+type WorkerError struct {
+	Worker string
+	Code   string // one of the Code constants
+	Text   string
+	err    error // if the failure was on this side
+}
+
+// What WorkerError.Code can be.
+const (
+	CodeFormat   = "format"    // the message has the wrong form
+	CodeArgument = "argument"  // the kernel refuses the arguments
+	CodeLimit    = "limit"     // the answer would be larger than a message may be
+	CodeFull     = "full"      // the worker has no memory left for blocks
+	CodeRefused  = "refused"   // it holds other rows than those before the ones that were sent
+	CodeMissing  = "missing"   // it does not hold the block
+	CodeVersion  = "version"   // it is of another version, see hub.VersionError
+	CodeSilent   = "no answer" // it is late, or gone
+)
+
+// Error names the worker and what it said.
+func (e *WorkerError) Error() string {
+	return fmt.Sprintf("worker %s: %s: %s", e.Worker, e.Code, e.Text)
+}
+
+// Unwrap returns the error of this side, if there was one.
+func (e *WorkerError) Unwrap() error { return e.err }
+
+// ErrNoWorkers reports a cluster without workers of this version.
+var ErrNoWorkers = errors.New("shard: there are no workers of this version")

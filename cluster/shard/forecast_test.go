@@ -1,0 +1,50 @@
+package shard
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+// The forecast is the formula of its comment.
+func TestForecast(t *testing.T) {
+	const us = time.Microsecond
+	c := Costs{Block: 100 * us, Read: 10 * us, Merge: 2 * us, Message: 30 * us, QueryBytes: 1000, PartialBytes: 10_000}
+	n := Network{Latency: 50 * us, Bandwidth: 1e9, Message: 1e6}
+	const keys = 1000 * 256
+	if got, want := c.Alone(keys), 102_000*us; got != want {
+		t.Errorf("alone %v, want %v", got, want)
+	}
+	// 10 answers of 1 MB; 25 ms of arithmetic on 4 machines, 10 ms of transfer, 10 ms of reading.
+	if got, want := c.Star(keys, 4, n), 100*us+30*10/4*us+4*us+25_000*us+1000*us+2000*us; got != want {
+		t.Errorf("star %v, want %v", got, want)
+	}
+	// On 40 machines, the transfer is what takes longest.
+	if got, want := c.Star(keys, 40, n), 100*us+30*us+40*us+10_000*us+250*us+2000*us; got != want {
+		t.Errorf("star %v, want %v", got, want)
+	}
+	if got, want := c.Chain(keys, 4, n), 100*us+4*us+25_000*us+4*(50+30+10+10)*us+2000*us; got != want {
+		t.Errorf("chain %v, want %v", got, want)
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	for _, kind := range []kernel.DType{kernel.Float32, kernel.Int8} {
+		c, err := Measure(t.Context(), Config{Heads: 1, HeadSize: 16, Type: kind}, 2, kernel.Exec{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if min(c.Block, c.Read, c.Merge, c.Message) <= 0 || c.QueryBytes != 2*16*4 || c.PartialBytes != 1+2*18*4 {
+			t.Errorf("%+v", c)
+		}
+	}
+	var e *kernel.ArgumentError
+	if _, err := Measure(t.Context(), Config{Heads: 2, HeadSize: 16}, 3, kernel.Exec{}); !errors.As(err, &e) {
+		t.Error(err)
+	}
+	if _, err := Measure(t.Context(), Config{}, 3, kernel.Exec{}); !errors.As(err, &e) {
+		t.Error(err)
+	}
+}

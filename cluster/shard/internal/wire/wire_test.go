@@ -1,0 +1,213 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/attn-go/attn/kernel"
+)
+
+var geometries = []Geometry{
+	{Type: kernel.Float32, Heads: 2, KeySize: 3, ValueSize: 5},
+	{Type: kernel.Float16, Heads: 1, KeySize: 4, ValueSize: 4},
+	{Type: kernel.BFloat16, Heads: 3, KeySize: 2, ValueSize: 1},
+	{Type: kernel.Int8, Heads: 2, KeySize: 8, ValueSize: 4, Group: 4},
+}
+
+// bytesFrom returns n bytes that are not all equal.
+func bytesFrom(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + 1)
+	}
+	return b
+}
+
+func putOf(g Geometry) *Put {
+	return &Put{g, []Keys{
+		{"a", 0, 1, 0, 2, bytesFrom(2 * g.RowBytes())},
+		{"another", MaxBlock, 1 << 60, 255, 1, bytesFrom(g.RowBytes())},
+	}}
+}
+
+func attendOf(g Geometry) *Attend {
+	c := Call{Type: kernel.Float16, Heads: 2 * g.Heads, Scale: 0.5, Softcap: 3, Window: true, Left: -1, Right: 7}
+	for i := range c.Heads {
+		c.Slopes = append(c.Slopes, float32(i))
+	}
+	row := c.Heads * g.KeySize * 2
+	return &Attend{g, c, []Queries{
+		{"a", 1000, -5, 1, []Range{{0, 2}, {3, 1}}, bytesFrom(row)},
+		{"b", 1, 0, 3, nil, bytesFrom(3 * row)},
+	}}
+}
+
+// What is written is read.
+func TestRoundTrip(t *testing.T) {
+	for _, g := range geometries {
+		put := putOf(g)
+		if got, err := ParsePut(put.Append(nil)); err != nil || !reflect.DeepEqual(got, put) {
+			t.Errorf("%+v: %v\n%+v", g, err, got)
+		}
+		attend := attendOf(g)
+		if got, err := ParseAttend(attend.Append(nil)); err != nil || !reflect.DeepEqual(got, attend) {
+			t.Errorf("%+v: %v\n%+v", g, err, got)
+		}
+		if n := len(put.Append(nil)); n > PutOverhead+2*KeysOverhead+3*g.RowBytes() {
+			t.Errorf("%d bytes, more than the overhead says", n)
+		}
+	}
+	names := []string{"x", "yz"}
+	if got, err := ParseNames(AppendNames(nil, names)); err != nil || !slices.Equal(got, names) {
+		t.Error(got, err)
+	}
+	fetch := &Fetch{geometries[3], "x", 7, 200, 3, 200}
+	if got, err := ParseFetch(fetch.Append(nil)); err != nil || !reflect.DeepEqual(got, fetch) {
+		t.Error(got, err)
+	}
+	statuses := []Status{OK, Gap, Misfit}
+	if got, err := ParseStatuses(AppendStatuses(nil, statuses), 3); err != nil || !slices.Equal(got, statuses) {
+		t.Error(got, err)
+	}
+}
+
+// An answer has the blocks in the order of the message; its size is what the message says.
+func TestAnswer(t *testing.T) {
+	a := attendOf(geometries[0])
+	p := kernel.NewPartials(1, 1, a.Call.Heads, 1, a.Geometry.ValueSize)
+	for i := range p.Out {
+		p.Out[i] = float32(i)
+	}
+	b := AppendTime(nil, 42)
+	full := AppendBlock(AppendBlock(AppendBlock(slices.Clone(b), p), p), p)
+	if n := a.AnswerBytes(1 << 20); n != len(full) || a.AnswerBytes(n) != n || a.AnswerBytes(n-1) != n {
+		t.Errorf("%d bytes, want %d", n, len(full))
+	}
+	b = AppendBlock(AppendBlock(AppendBlock(b, p), nil), p)
+	var held []bool
+	took, err := ParseAnswer(b, a, func(n int, partial []byte) {
+		held = append(held, partial != nil)
+		if partial != nil {
+			out := make([]float32, len(p.Out))
+			Floats(out, partial[8*a.Call.Heads:])
+			if n != len(held)-1 || !slices.Equal(out, p.Out) {
+				t.Errorf("block %d: %v", n, out)
+			}
+		}
+	})
+	if err != nil || took != 42 || !slices.Equal(held, []bool{true, false, true}) {
+		t.Error(took, held, err)
+	}
+	for n := range b {
+		called := false
+		if _, err := ParseAnswer(b[:n], a, func(int, []byte) { called = true }); err == nil || called {
+			t.Fatalf("%d of %d bytes: %v", n, len(b), err)
+		}
+	}
+}
+
+// Messages that are cut off, or go on, or whose numbers do not fit are errors.
+func TestHostile(t *testing.T) {
+	parse := map[string]func([]byte) error{
+		"put":    func(b []byte) error { _, err := ParsePut(b); return err },
+		"attend": func(b []byte) error { _, err := ParseAttend(b); return err },
+		"free":   func(b []byte) error { _, err := ParseNames(b); return err },
+		"fetch":  func(b []byte) error { _, err := ParseFetch(b); return err },
+	}
+	messages := map[string][]byte{"free": AppendNames(nil, []string{"x", "yz"})}
+	messages["put"], messages["attend"] = putOf(geometries[3]).Append(nil), attendOf(geometries[3]).Append(nil)
+	messages["fetch"] = (&Fetch{geometries[3], "x", 7, 200, 3, 200}).Append(nil)
+	var e *FormatError
+	for name, b := range messages {
+		for n := range b {
+			if err := parse[name](b[:n]); !errors.As(err, &e) {
+				t.Errorf("%s, %d of %d bytes: %v", name, n, len(b), err)
+			}
+		}
+		if err := parse[name](append(b, 0)); !errors.As(err, &e) {
+			t.Errorf("%s and a byte: %v", name, err)
+		}
+	}
+	g := geometries[0]
+	for _, f := range []Fetch{{g, "x", 0, 257, 0, 1}, {g, "x", 0, 5, 0, 6}, {g, "x", 0, 5, 3, 3}, {g, "", 0, 5, 0, 1}, {g, "x", -1, 5, 0, 1}} {
+		if _, err := ParseFetch(f.Append(nil)); !errors.As(err, &e) {
+			t.Errorf("fetch %+v: %v", f, err)
+		}
+	}
+	for what, change := range map[string]func(p *Put){
+		"type":         func(p *Put) { p.Geometry.Type = 9 },
+		"heads":        func(p *Put) { p.Geometry.Heads = 0 },
+		"group":        func(p *Put) { p.Geometry.Group = 1 },
+		"no int8":      func(p *Put) { p.Geometry.Type = kernel.Int8 },
+		"large":        func(p *Put) { p.Geometry = Geometry{kernel.Float32, MaxHeads, maxHeadSize, maxHeadSize, 0} },
+		"block":        func(p *Put) { p.Items[0].Block = MaxBlock + 1 },
+		"negative":     func(p *Put) { p.Items[0].Block = -1 },
+		"offset":       func(p *Put) { p.Items[0].Offset = 255 },
+		"no rows":      func(p *Put) { p.Items[0].Count, p.Items[0].Rows = 0, nil },
+		"short rows":   func(p *Put) { p.Items[1].Rows = p.Items[1].Rows[1:] },
+		"no name":      func(p *Put) { p.Items[0].Sequence = "" },
+		"a long name":  func(p *Put) { p.Items[0].Sequence = string(bytesFrom(65)) },
+		"a wrong size": func(p *Put) { p.Geometry.KeySize++ },
+	} {
+		p := putOf(g)
+		change(p)
+		if _, err := ParsePut(p.Append(nil)); !errors.As(err, &e) {
+			t.Errorf("put, %s: %v", what, err)
+		}
+	}
+	for what, change := range map[string]func(a *Attend){
+		"type":         func(a *Attend) { a.Call.Type = kernel.Int8 },
+		"heads":        func(a *Attend) { a.Geometry.Heads = 3 },
+		"slopes":       func(a *Attend) { a.Call.Slopes = a.Call.Slopes[1:] },
+		"window":       func(a *Attend) { a.Call.Left = -2 },
+		"no window":    func(a *Attend) { a.Call.Window = false },
+		"keys":         func(a *Attend) { a.Items[0].Keys = 768 },
+		"order":        func(a *Attend) { a.Items[0].Ranges[1].First = 1 },
+		"empty":        func(a *Attend) { a.Items[0].Ranges[1].Count = 0 },
+		"far":          func(a *Attend) { a.Items[0].Ranges[1] = Range{MaxBlock, math.MaxInt32} },
+		"no queries":   func(a *Attend) { a.Items[1].Count, a.Items[1].Rows = 0, nil },
+		"many queries": func(a *Attend) { a.Items[1].Count = math.MaxInt32 },
+		"short rows":   func(a *Attend) { a.Items[1].Rows = a.Items[1].Rows[1:] },
+	} {
+		a := attendOf(g)
+		change(a)
+		if _, err := ParseAttend(a.Append(nil)); !errors.As(err, &e) {
+			t.Errorf("attend, %s: %v", what, err)
+		}
+	}
+}
+
+// FuzzParse: no bytes do harm, and a message that is accepted is the one that is written of
+// its contents.
+func FuzzParse(f *testing.F) {
+	for _, g := range geometries {
+		f.Add(putOf(g).Append(nil))
+		f.Add(attendOf(g).Append(nil))
+	}
+	f.Add(AppendNames(nil, []string{"x", "yz"}))
+	f.Add((&Fetch{geometries[3], "x", 7, 200, 3, 200}).Append(nil))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		check := func(what string, written []byte, err error) {
+			if err == nil && !bytes.Equal(written, data) {
+				t.Errorf("%s: accepted %x, written %x", what, data, written)
+			} else if err != nil && !errors.As(err, new(*FormatError)) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		p, err := ParsePut(data)
+		check("put", p.Append(nil), err)
+		a, err := ParseAttend(data)
+		check("attend", a.Append(nil), err)
+		names, err := ParseNames(data)
+		check("free", AppendNames(nil, names), err)
+		fetch, err := ParseFetch(data)
+		check("fetch", fetch.Append(nil), err)
+		a = attendOf(geometries[0])
+		ParseAnswer(data, a, func(int, []byte) {})
+		ParseStatuses(data, 3)
+	})
+}

@@ -1,0 +1,70 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
+)
+
+// request sends a message to a worker and returns its answer. The error is a [*WorkerError];
+// it wraps a [*hub.VersionError] if the worker is of another version, and ctx's if that has
+// ended.
+func (c *Client) request(ctx context.Context, worker, name string, data []byte) ([]byte, error) {
+	msg := nats.NewMsg(c.conn.Subject("shard", worker, name))
+	msg.Data = data
+	hub.Stamp(msg)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(c.config.Patience, func() { c.watch(ctx, worker, cancel) }).Stop()
+	reply, err := c.conn.RequestMsgWithContext(ctx, msg)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders) || errors.Is(context.Cause(ctx), nats.ErrNoResponders):
+		return nil, &WorkerError{worker, CodeSilent, "it is gone", err}
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &WorkerError{worker, CodeSilent, "it took too long", err}
+	case err != nil:
+		return nil, &WorkerError{worker, CodeSilent, err.Error(), err}
+	}
+	if err := hub.CheckHeader(reply.Header, "worker "+worker); err != nil {
+		return nil, &WorkerError{worker, CodeVersion, err.Error(), err}
+	}
+	if code := reply.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return nil, &WorkerError{worker, code, reply.Header.Get(micro.ErrorHeader), nil}
+	}
+	return reply.Data, nil
+}
+
+// watch cancels the wait for a worker's answer when the worker is gone. NATS says at once
+// that nobody would get a message, but not of one that it has passed on already.
+func (c *Client) watch(ctx context.Context, worker string, cancel context.CancelCauseFunc) {
+	nothing := nats.NewMsg(c.conn.Subject("shard", worker, "free"))
+	nothing.Data = wire.AppendNames(nil, nil)
+	hub.Stamp(nothing)
+	for ctx.Err() == nil {
+		if _, err := c.conn.RequestMsgWithContext(ctx, nothing); errors.Is(err, nats.ErrNoResponders) {
+			cancel(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.config.Patience):
+		}
+	}
+}
+
+// silent tells whether a worker gave no answer at all.
+func silent(err error) bool {
+	var e *WorkerError
+	return errors.As(err, &e) && e.Code == CodeSilent
+}
+
+// malformed returns an error about an answer that could not be read.
+func malformed(worker string, err error) error {
+	return &WorkerError{worker, CodeFormat, fmt.Sprint("its answer: ", err), err}
+}

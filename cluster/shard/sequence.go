@@ -1,0 +1,126 @@
+package shard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/nats-io/nuid"
+
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Sequence is a text, or one layer of it, whose keys and values the workers hold. To append
+// or truncate is for one goroutine at a time, while no other one calls attention over it.
+// Calls of attention are for any number.
+type Sequence struct {
+	client *Client
+	name   string
+
+	mu     sync.Mutex
+	length int
+	epoch  uint64 // number of changes
+	blocks []placed
+	load   map[string]int // blocks by worker
+}
+
+// placed says which workers hold a block: all rows of it that the sequence has.
+type placed struct{ workers []string }
+
+// NewSequence returns a sequence without keys.
+func (c *Client) NewSequence() *Sequence {
+	return &Sequence{client: c, name: nuid.Next(), load: map[string]int{}}
+}
+
+// Name returns the name by which the workers know the sequence. It is made up, and no other
+// sequence has it.
+func (s *Sequence) Name() string { return s.name }
+
+// Len returns the number of keys: the position of the next one.
+func (s *Sequence) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.length
+}
+
+// Owners returns the names of the workers that hold the block with key n, most preferred
+// first, or nil if there is no such key.
+func (s *Sequence) Owners(n int) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 0 || n >= s.length {
+		return nil
+	}
+	return slices.Clone(s.blocks[n/wire.BlockKeys].workers)
+}
+
+// Truncate drops the keys from position n on, such as the rejected tokens of a draft. The
+// error is a [*kernel.ArgumentError].
+func (s *Sequence) Truncate(n int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n < 0 || n > s.length {
+		return &kernel.ArgumentError{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("0 to %d", s.length)}
+	}
+	s.shorten(n)
+	return nil
+}
+
+// touch notes that workers may hold something of the sequence, for [Sequence.Free].
+func (s *Sequence) touch(workers []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range workers {
+		s.load[w] += 0
+	}
+}
+
+// shorten drops the keys from n on, and the records of blocks that have none left.
+func (s *Sequence) shorten(n int) {
+	s.length = n
+	keep := (n + wire.BlockKeys - 1) / wire.BlockKeys
+	for _, b := range s.blocks[keep:] {
+		for _, w := range b.workers {
+			s.load[w]--
+		}
+	}
+	s.blocks = s.blocks[:keep]
+}
+
+// Free asks the workers to forget the sequence, which has no keys afterwards. Workers that
+// do not answer are no error: they forget it when they end.
+func (s *Sequence) Free(ctx context.Context) error {
+	s.mu.Lock()
+	var workers []string
+	for w := range s.load {
+		workers = append(workers, w)
+	}
+	s.shorten(0)
+	clear(s.load)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, s.client.config.Timeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	errs := make([]error, len(workers))
+	for i, w := range workers {
+		wg.Go(func() {
+			if _, err := s.client.request(ctx, w, "free", wire.AppendNames(nil, []string{s.name})); !silent(err) {
+				errs[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	return firstOf(errs)
+}
+
+// firstOf returns the first error.
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

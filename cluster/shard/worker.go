@@ -1,0 +1,187 @@
+package shard
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/shard/internal/store"
+	"github.com/attn-go/attn/kernel"
+)
+
+// WorkerConfig describes a worker.
+type WorkerConfig struct {
+	// Name is what other programs call the worker: 1 to 64 letters, digits, - and _. No other
+	// worker of the cluster has it. A worker that starts again may have its old name; it has
+	// lost its blocks, and clients notice.
+	Name string
+
+	// Memory is the most bytes of keys and values that the worker holds. 0 means 1 GiB.
+	Memory int64
+
+	// Concurrent is the most messages that the worker works on at a time. 0 means 2. Others
+	// wait, and beyond 1024 of them or 256 MiB they are dropped, which clients take for silence.
+	Concurrent int
+
+	// Exec says how calls are executed. Its Threads share the blocks of a message.
+	kernel.Exec
+
+	// Log, if not nil, gets a line about every message that was refused.
+	Log *slog.Logger
+}
+
+// Worker holds blocks and answers messages until it is closed.
+type Worker struct {
+	config  WorkerConfig
+	conn    *hub.Conn
+	store   *store.Store
+	service micro.Service
+	slots   chan struct{} // one element for every message at work
+	cores   sync.Mutex    // held by the message whose arithmetic runs: it uses all threads
+	done    chan struct{} // closed when the worker ends
+	closed  sync.Once
+}
+
+// service is the name by which workers are found.
+const service = "attn-shard"
+
+// Limits of what waits for a worker.
+const (
+	maxWaiting      = 1024
+	maxWaitingBytes = 256 << 20
+)
+
+// NewWorker starts a worker on a connection that stays the caller's. The error is a
+// [*kernel.ArgumentError], a [*kernel.TierError] or that of NATS.
+func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
+	}
+	w := &Worker{config: c, conn: conn, store: store.New(c.Memory), slots: make(chan struct{}, c.Concurrent), done: make(chan struct{})}
+	var err error
+	w.service, err = micro.AddService(conn.Conn, micro.Config{
+		Name:               service,
+		Version:            "1.0.0",
+		Description:        "holds keys and values, and computes attention over them",
+		Metadata:           map[string]string{"worker": c.Name, "prefix": conn.Prefix(), hub.VersionHeader: hub.Own.String()},
+		QueueGroupDisabled: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free} {
+		err := w.service.AddEndpoint(name, w.handler(answer),
+			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
+		if err != nil {
+			w.Close()
+			return nil, fmt.Errorf("shard: %w", err)
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		w.Close()
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	return w, nil
+}
+
+// complete sets defaults and checks the configuration.
+func (c *WorkerConfig) complete() error {
+	if c.Memory == 0 {
+		c.Memory = 1 << 30
+	}
+	if c.Concurrent == 0 {
+		c.Concurrent = 2
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case !hub.IsToken(c.Name):
+		return &kernel.ArgumentError{Arg: "WorkerConfig.Name", Got: fmt.Sprintf("%q", c.Name), Want: "1 to 64 letters, digits, - and _"}
+	case c.Memory < 0:
+		return &kernel.ArgumentError{Arg: "WorkerConfig.Memory", Got: fmt.Sprint(c.Memory), Want: "0 or more"}
+	case c.Concurrent < 0:
+		return &kernel.ArgumentError{Arg: "WorkerConfig.Concurrent", Got: fmt.Sprint(c.Concurrent), Want: "0 or more"}
+	}
+	return checkExec(c.Exec)
+}
+
+// checkExec reports a tier or a number of threads that a call could not use.
+func checkExec(x kernel.Exec) error {
+	empty := kernel.BHLD([]float32{}, 0, 1, 0, 1)
+	return kernel.Attention(empty, empty, empty, empty, kernel.Options{Exec: x})
+}
+
+func (w *Worker) subject(name string) string {
+	return w.conn.Subject("shard", w.config.Name, name)
+}
+
+// Usage is what a worker holds.
+type Usage struct {
+	Sequences, Blocks int
+	Used, Limit       int64 // bytes
+}
+
+// Usage returns what the worker holds.
+func (w *Worker) Usage() Usage { return Usage(w.store.Usage()) }
+
+// Close ends the worker after the messages that it works on. Its blocks are gone.
+func (w *Worker) Close() {
+	w.closed.Do(func() {
+		w.service.Stop()
+		close(w.done)
+		for range cap(w.slots) {
+			w.slots <- struct{}{}
+		}
+	})
+}
+
+// handler makes an answer of a message.
+type handler func(data []byte) ([]byte, error)
+
+// handler returns a handler that checks the version of messages and answers them, some at a
+// time. The goroutine of a subscription waits for a slot, so that messages wait in NATS.
+func (w *Worker) handler(answer handler) micro.Handler {
+	return micro.HandlerFunc(func(r micro.Request) {
+		select {
+		case <-w.done:
+			return
+		default:
+		}
+		select {
+		case <-w.done:
+		case w.slots <- struct{}{}:
+			go func() {
+				defer func() { <-w.slots }()
+				w.reply(r, answer)
+			}()
+		}
+	})
+}
+
+func (w *Worker) reply(r micro.Request, answer handler) {
+	header := nats.Header(r.Headers())
+	err := hub.CheckHeader(header, "the sender")
+	var data []byte
+	if err == nil {
+		data, err = answer(r.Data())
+	}
+	stamp := micro.WithHeaders(micro.Headers{hub.VersionHeader: []string{hub.Own.String()}})
+	if err != nil {
+		w.config.Log.Warn("refused", "subject", r.Subject(), "error", err)
+		err = r.Error(code(err), err.Error(), nil, stamp)
+	} else {
+		err = r.Respond(data, stamp)
+	}
+	if err != nil {
+		w.config.Log.Warn("no answer sent", "subject", r.Subject(), "error", err)
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/nats-io/nuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/kernel"
+)
+
+const workUsage = `usage: cluster work [flags]
+
+Works for the clients of a cluster until it is interrupted. A worker has one or more roles:
+`
+
+// A role is a kind of work. Each has a file of its own, work_NAME.go.
+type role struct {
+	name    string
+	summary string
+	flags   func(fs *flag.FlagSet)                         // defines the flags that only this role has
+	run     func(ctx context.Context, w *workConfig) error // works until ctx ends
+}
+
+// roles returns all roles, each with settings of its own.
+func roles() []role {
+	return []role{shardRole(), embedRole()}
+}
+
+// workConfig is what all roles of a worker share.
+type workConfig struct {
+	server  hub.Config
+	conn    *hub.Conn
+	name    string
+	exec    kernel.Exec
+	streams streams
+}
+
+// runWork works in all roles that the command line names.
+func runWork(ctx context.Context, s streams, args []string) error {
+	w := &workConfig{streams: s}
+	chosen, err := w.parse(args)
+	if err != nil {
+		return err
+	}
+	w.server.Name = "attn worker " + w.name
+	if w.conn, err = hub.Connect(ctx, w.server); err != nil {
+		return err
+	}
+	defer w.conn.Close()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, r := range chosen {
+		group.Go(func() error {
+			if err := r.run(ctx, w); err != nil && !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("%s: %w", r.name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// parse parses the command line and returns the roles that it names.
+func (w *workConfig) parse(args []string) ([]role, error) {
+	all := roles()
+	usage, names := workUsage, []string{}
+	for _, r := range all {
+		usage += fmt.Sprintf("  %-6s %s\n", r.name, r.summary)
+		names = append(names, r.name)
+	}
+	fs := newFlags("work", usage)
+	w.server.Flags(fs)
+	fs.StringVar(&w.name, "name", "", "`name` of the worker, which no other one has: letters, digits, - and _ (default one that is made up)")
+	fs.StringVar(&w.exec.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
+	fs.IntVar(&w.exec.Threads, "threads", 0, "most threads to use; 0 means all")
+	wanted := fs.String("roles", strings.Join(names, ","), "`roles`, separated by commas")
+	for _, r := range all {
+		r.flags(fs)
+	}
+	if err := command.Parse(fs, args, w.streams.out); err != nil {
+		return nil, err
+	}
+	if err := noArguments(fs); err != nil {
+		return nil, err
+	}
+	if err := w.check(); err != nil {
+		return nil, command.Usage(err)
+	}
+	return choose(all, strings.Split(*wanted, ","))
+}
+
+// check completes and checks the settings.
+func (w *workConfig) check() error {
+	if w.name == "" {
+		w.name = madeUpName()
+	}
+	switch {
+	case !hub.IsToken(w.name):
+		return fmt.Errorf("-name is %q, want 1 to 64 letters, digits, - and _", w.name)
+	case w.exec.Threads < 0:
+		return fmt.Errorf("-threads is %d, want 0 or more", w.exec.Threads)
+	}
+	return checkTier(w.exec.Tier)
+}
+
+// checkTier returns an error if this CPU cannot run a tier.
+func checkTier(name string) error {
+	var out [1]float32
+	one := kernel.BHLD(out[:0:0], 0, 1, 0, 1)
+	return kernel.Attention(one, one, one, one, kernel.Options{Exec: kernel.Exec{Tier: name}})
+}
+
+// madeUpName returns a name from this machine's name that no other worker has.
+func madeUpName() string {
+	host, _ := os.Hostname()
+	host = strings.Map(func(r rune) rune {
+		if hub.IsToken(string(r)) {
+			return r
+		}
+		return '-'
+	}, host)
+	return host[:min(len(host), 32)] + "-" + nuid.Next()
+}
+
+// choose returns the roles with the given names.
+func choose(all []role, names []string) ([]role, error) {
+	var chosen []role
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(r role) bool { return r.name == name })
+		if i < 0 {
+			return nil, command.Usage(fmt.Errorf("-roles: there is no role %q", name))
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}

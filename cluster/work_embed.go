@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/attn-go/attn/cluster/embed"
+	"github.com/attn-go/attn/models/bert"
+)
+
+// embedRole does the jobs of the subcommand embed.
+func embedRole() role {
+	var model string
+	var worker embed.Worker
+	return role{
+		name:    "embed",
+		summary: "computes sentence embeddings for cluster embed",
+		flags: func(fs *flag.FlagSet) {
+			fs.StringVar(&model, "model", "", "embed: `folder` of a BERT model as Hugging Face has it (default all-MiniLM-L6-v2, where make models puts it)")
+			fs.DurationVar(&worker.AckWait, "ack-wait", embed.DefaultAckWait, "embed: `time` without a sign of life after which a job goes to another worker; the first worker decides for all")
+			fs.IntVar(&worker.Deliveries, "deliveries", embed.DefaultDeliveries, "embed: `times` that a job is tried")
+			streamFlags(fs, &worker.Limits)
+		},
+		run: func(ctx context.Context, w *workConfig) error {
+			dir, err := modelFolder(model)
+			if err != nil {
+				return err
+			}
+			if worker.Model, err = embed.LoadModel(dir, bert.Options{Exec: w.exec}); err != nil {
+				return err
+			}
+			worker.Conn, worker.Name = w.conn, w.name
+			worker.Report = func(message string) { fmt.Fprintf(w.streams.report, "cluster: %s: %s\n", w.name, message) }
+			worker.Report(fmt.Sprintf("embeds with the model %x in %s", worker.Model.Digest, dir))
+			return worker.Run(ctx)
+		},
+	}
+}
+
+// streamFlags defines the limits of the streams of embedding.
+func streamFlags(fs *flag.FlagSet, l *embed.Limits) {
+	fs.Int64Var(&l.JobsBytes, "jobs-bytes", embed.DefaultStreamBytes, "embed: most `bytes` of jobs in the queue; the first program decides for all")
+	fs.Int64Var(&l.ResultsBytes, "results-bytes", embed.DefaultStreamBytes, "embed: most `bytes` of results that no client has yet; the first program decides for all")
+	fs.IntVar(&l.Replicas, "replicas", 1, "embed: `servers` of a NATS cluster that hold each message; the first program decides for all")
+}
+
+// modelFolder returns the folder of a model: that of the command line, or that of MiniLM as
+// make models fetches it.
+func modelFolder(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	models := os.Getenv("ATTN_MODELS")
+	if models == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("there is no folder for models: %w; name one by -model", err)
+		}
+		models = filepath.Join(cache, "attn", "models")
+	}
+	dir = filepath.Join(models, "minilm")
+	if _, err := os.Stat(dir); err != nil {
+		return "", fmt.Errorf("there is no model in %s: make models fetches it; or name the folder of another one by -model, or leave the role out by -roles shard", dir)
+	}
+	return dir, nil
+}
