@@ -17124,9 +17124,9 @@ finite:
 	JL   lane
 	JMP  done
 
-// func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $256-160
+TEXT ·SkinnyQK16x1L1AVX2(SB), NOSPLIT, $256-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -17205,9 +17205,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -17389,11 +17389,11 @@ group1skip2:
 group1skip3:
 group1sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group1first
+	JE     group1added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -17507,11 +17507,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -17714,13 +17714,13 @@ group2skip2:
 group2skip3:
 group2sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group2first
+	JE     group2added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
 	VADDPS 96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -17836,13 +17836,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -18066,7 +18066,7 @@ group3skip2:
 group3skip3:
 group3sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group3first
+	JE     group3added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -18074,7 +18074,7 @@ group3sum:
 	VADDPS 128(SP), Y4, Y4
 	VADDPS 160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -18192,6 +18192,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -18200,7 +18201,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -18445,7 +18445,7 @@ group4skip2:
 group4skip3:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group4first
+	JE     group4added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -18455,7 +18455,7 @@ group4sum:
 	VADDPS 192(SP), Y6, Y6
 	VADDPS 224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
@@ -18589,9 +18589,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func SkinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyPVAVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVL1AVX2(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -19840,9 +19840,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -20007,11 +20007,11 @@ group1ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group1step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group1first
+	JE             group1added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -20125,11 +20125,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -20318,13 +20318,13 @@ group2ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group2step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group2first
+	JE             group2added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
 	VADDPS         96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -20440,13 +20440,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -20659,7 +20659,7 @@ group3ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group3step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group3first
+	JE             group3added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -20667,7 +20667,7 @@ group3ahead2:
 	VADDPS         128(SP), Y4, Y4
 	VADDPS         160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -20785,6 +20785,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -20793,7 +20794,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -21030,7 +21030,7 @@ group4ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group4step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group4first
+	JE             group4added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -21040,7 +21040,7 @@ group4ahead2:
 	VADDPS         192(SP), Y6, Y6
 	VADDPS         224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
@@ -21855,9 +21855,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -21990,11 +21990,11 @@ group1ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group1step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group1first
+	JE             group1added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -22108,11 +22108,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -22269,13 +22269,13 @@ group2ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group2step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group2first
+	JE             group2added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
 	VADDPS         96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -22391,13 +22391,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -22578,7 +22578,7 @@ group3ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group3step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group3first
+	JE             group3added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -22586,7 +22586,7 @@ group3ahead2:
 	VADDPS         128(SP), Y4, Y4
 	VADDPS         160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -22704,6 +22704,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -22712,7 +22713,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -22917,7 +22917,7 @@ group4ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group4step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group4first
+	JE             group4added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -22927,7 +22927,7 @@ group4ahead2:
 	VADDPS         192(SP), Y6, Y6
 	VADDPS         224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
@@ -23796,9 +23796,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -24105,11 +24105,11 @@ group1scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group1step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group1first
+	JE     group1added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -24227,11 +24227,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -24586,13 +24586,13 @@ group2scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group2step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group2first
+	JE     group2added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
 	VADDPS 96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -24712,13 +24712,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -25121,7 +25121,7 @@ group3scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group3step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group3first
+	JE     group3added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -25129,7 +25129,7 @@ group3scale:
 	VADDPS 128(SP), Y4, Y4
 	VADDPS 160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -25251,6 +25251,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -25259,7 +25260,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -25710,7 +25710,7 @@ group4scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group4step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group4first
+	JE     group4added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -25720,7 +25720,7 @@ group4scale:
 	VADDPS 192(SP), Y6, Y6
 	VADDPS 224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)

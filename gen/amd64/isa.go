@@ -19,6 +19,9 @@ type isa interface {
 	skinnyWords() int // words of 32 bits of a key in a step of SkinnyQK
 	skinnyParts() int // number of parts in which they are loaded
 
+	// skinnyVariants are those of SkinnyQK and SkinnyPV for float32.
+	skinnyVariants() ([]spec.QKVariant, []spec.PVVariant)
+
 	// blockTiles are the tiles of products with quantized weights: at most 4 rows, the most
 	// first, and 1 last; the vectors divide a packed panel.
 	blockTiles() []spec.TileShape

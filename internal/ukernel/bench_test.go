@@ -24,6 +24,14 @@ func BenchmarkKernels(b *testing.B) {
 			case p.Lanes < t.Widest().Lanes:
 				continue // it is the same kernel for all widths
 			}
+			if k.kernel == "Skinny.QK" && t.Variants.QK != nil {
+				for _, v := range t.Variants.QK {
+					p := *p
+					p.Skinny.QK = v.Kernel
+					b.Run(fmt.Sprintf("%s/variant=%v", name, v), func(b *testing.B) { k.run(b, &p) })
+				}
+				continue
+			}
 			b.Run(name, func(b *testing.B) { k.run(b, p) })
 		}
 	})

@@ -220,9 +220,34 @@ func eachSet(t *testing.T, kernel string, test func(t *testing.T, p *kernelSet))
 				return
 			}
 			for x, tile := range tier.Tiles {
-				t.Run(fmt.Sprintf("lanes=%d", tile.Lanes), func(t *testing.T) { test(t, tier.set(x)) })
+				t.Run(fmt.Sprintf("lanes=%d", tile.Lanes), func(t *testing.T) {
+					eachVariant(t, tier, kernel, func(t *testing.T, choose func(p *kernelSet)) {
+						p := tier.set(x)
+						choose(p)
+						test(t, p)
+					})
+				})
 			}
 		})
+	}
+}
+
+// eachVariant runs a test of a kernel with each variant of it, which choose puts into a set.
+func eachVariant(t *testing.T, tier *Tier, kernel string, test func(t *testing.T, choose func(p *kernelSet))) {
+	run := func(v any, choose func(p *kernelSet)) {
+		t.Run(fmt.Sprintf("variant=%v", v), func(t *testing.T) { test(t, choose) })
+	}
+	switch {
+	case kernel == "Skinny.QK" && tier.Variants.QK != nil:
+		for _, v := range tier.Variants.QK {
+			run(v, func(p *kernelSet) { p.Skinny.QK = v.Kernel })
+		}
+	case kernel == "Skinny.PV" && tier.Variants.PV != nil:
+		for _, v := range tier.Variants.PV {
+			run(v, func(p *kernelSet) { p.Skinny.PV = v.Kernel })
+		}
+	default:
+		test(t, func(*kernelSet) {})
 	}
 }
 

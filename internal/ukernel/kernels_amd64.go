@@ -14,8 +14,6 @@ var avx2Kernels = Kernels{
 		{Lanes: 24, LaneKernels: &avx2Lanes, Gemm: asm.Gemm3AVX2, GemmMax: asm.GemmMax3AVX2, GemmMerge: asm.GemmMerge3AVX2},
 	},
 	Skinny: SkinnyKernels{
-		QK:      asm.SkinnyQKAVX2,
-		PV:      asm.SkinnyPVAVX2,
 		QKF16:   asm.SkinnyQKF16AVX2,
 		PVF16:   asm.SkinnyPVF16AVX2,
 		QKBF16:  asm.SkinnyQKBF16AVX2,
@@ -63,6 +61,14 @@ var avx2Kernels = Kernels{
 		GeGLU:     asm.GeGLUAVX2,
 		GeGLUTanh: asm.GeGLUTanhAVX2,
 	},
+	Variants: Variants{
+		QK: []QKVariant{
+			{Keys: 16, Segments: 1, Near: 1, Kernel: asm.SkinnyQK16x1L1AVX2},
+		},
+		PV: []PVVariant{
+			{Near: 1, Kernel: asm.SkinnyPVL1AVX2},
+		},
+	},
 }
 
 var avx2Lanes = LaneKernels{
@@ -87,8 +93,6 @@ var avx512Kernels = Kernels{
 		{Lanes: 64, LaneKernels: &avx512Lanes, Gemm: asm.Gemm4AVX512, GemmMax: asm.GemmMax4AVX512, GemmMerge: asm.GemmMerge4AVX512},
 	},
 	Skinny: SkinnyKernels{
-		QK:      asm.SkinnyQKAVX512,
-		PV:      asm.SkinnyPVAVX512,
 		QKF16:   asm.SkinnyQKF16AVX512,
 		PVF16:   asm.SkinnyPVF16AVX512,
 		QKBF16:  asm.SkinnyQKBF16AVX512,
@@ -135,6 +139,19 @@ var avx512Kernels = Kernels{
 		SwiGLU:    asm.SwiGLUAVX512,
 		GeGLU:     asm.GeGLUAVX512,
 		GeGLUTanh: asm.GeGLUTanhAVX512,
+	},
+	Variants: Variants{
+		QK: []QKVariant{
+			{Keys: 16, Segments: 1, Near: 2, Kernel: asm.SkinnyQK16x1L2AVX512},
+			{Keys: 16, Segments: 1, Near: 1, Kernel: asm.SkinnyQK16x1L1AVX512},
+			{Keys: 16, Segments: 2, Near: 2, Kernel: asm.SkinnyQK16x2L2AVX512},
+			{Keys: 16, Segments: 2, Near: 1, Kernel: asm.SkinnyQK16x2L1AVX512},
+			{Keys: 32, Segments: 1, Near: 1, Kernel: asm.SkinnyQK32x1L1AVX512},
+		},
+		PV: []PVVariant{
+			{Near: 2, Kernel: asm.SkinnyPVL2AVX512},
+			{Near: 1, Kernel: asm.SkinnyPVL1AVX512},
+		},
 	},
 }
 
