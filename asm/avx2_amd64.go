@@ -234,6 +234,16 @@ func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
+// QuantizeInt8AVX2 makes integers and scales of n rows of d numbers. In a row, group neighbours share a scale. It stops at a number that is not finite and returns false.
+//
+//go:noescape
+func QuantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// FiniteAVX2 tells whether all of src is finite.
+//
+//go:noescape
+func FiniteAVX2(src []float32) bool
+
 // RMSNormAVX2 normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
 //
 //go:noescape

@@ -27150,6 +27150,231 @@ DATA const00007fffAVX2<>+24(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+28(SB)/4, $0x00007fff
 GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
 
+// func QuantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+// Requires: AVX, AVX2
+TEXT ·QuantizeInt8AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    src_base+64(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+32(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
+	VMOVUPS const42fe0000AVX2<>+0(SB), Y1
+	VMOVUPS constc2fe0000AVX2<>+0(SB), Y2
+	TESTQ   SI, SI
+	JZ      finite
+
+row:
+	MOVQ  d+112(FP), R10
+	TESTQ R10, R10
+	JZ    finite
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+group:
+	VXORPS Y3, Y3, Y3
+	XORQ   R11, R11
+	MOVQ   BX, R12
+	SUBQ   $0x00000008, R12
+	JL     magnitudesingle
+
+magnitudevector:
+	VANDPS  (DI)(R11*4), Y0, Y4
+	VPMAXSD Y4, Y3, Y3
+	ADDQ    $0x00000008, R11
+	CMPQ    R11, R12
+	JLE     magnitudevector
+	CMPQ    R11, BX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (DI)(R11*4), X4
+	VANDPS  X0, X4, X4
+	VPMAXSD X4, X3, X3
+	INCQ    R11
+	CMPQ    R11, BX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF128 $0x01, Y3, X4
+	VPMAXSD      X4, X3, X3
+	VPSHUFD      $0x4e, X3, X4
+	VPMAXSD      X4, X3, X3
+	VPSHUFD      $0xb1, X3, X4
+	VPMAXSD      X4, X3, X3
+	VMOVD        X3, R11
+	CMPL         R11, $0x7f800000
+	JGE          infinite
+	VMOVD        R11, X3
+	VDIVSS       const42fe0000AVX2<>+0(SB), X3, X3
+	VMOVSS       X3, (R9)
+
+	// Divided by 1, numbers whose scale is 0 become 0.
+	VXORPS   X4, X4, X4
+	VUCOMISS X4, X3
+	JNE      positive
+	VMOVSS   const3f800000AVX2<>+0(SB), X3
+
+positive:
+	VBROADCASTSS X3, Y3
+	XORQ         R11, R11
+	MOVQ         BX, R12
+	SUBQ         $0x00000008, R12
+	JL           quotientsingle
+
+quotientvector:
+	VMOVUPS      (DI)(R11*4), Y4
+	VDIVPS       Y3, Y4, Y4
+	VMINPS       Y1, Y4, Y4
+	VMAXPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X5
+	VPACKSSWB    X5, X5, X5
+	VMOVQ        X5, (R8)(R11*1)
+	ADDQ         $0x00000008, R11
+	CMPQ         R11, R12
+	JLE          quotientvector
+	CMPQ         R11, BX
+	JE           quotientdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  quotientvector
+
+quotientsingle:
+	VMOVSS    (DI)(R11*4), X4
+	VDIVSS    X3, X4, X4
+	VMINSS    X1, X4, X4
+	VMAXSS    X2, X4, X4
+	VCVTSS2SI X4, R12
+	MOVB      R12, (R8)(R11*1)
+	INCQ      R11
+	CMPQ      R11, BX
+	JL        quotientsingle
+
+quotientdone:
+	LEAQ (DI)(BX*4), DI
+	ADDQ BX, R8
+	ADDQ $0x04, R9
+	SUBQ BX, R10
+	JNZ  group
+	MOVQ lds+88(FP), DI
+	LEAQ (AX)(DI*4), AX
+	MOVQ ldd+24(FP), DI
+	ADDQ DI, CX
+	MOVQ lsc+56(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+DATA const7fffffffAVX2<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+28(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const42fe0000AVX2<>+0(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+4(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+8(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+12(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+16(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+20(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+24(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+28(SB)/4, $0x42fe0000
+GLOBL const42fe0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc2fe0000AVX2<>+0(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+4(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+8(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+12(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+16(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+20(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+24(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+28(SB)/4, $0xc2fe0000
+GLOBL constc2fe0000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func FiniteAVX2(src []float32) bool
+// Requires: AVX, AVX2
+TEXT ·FiniteAVX2(SB), NOSPLIT, $0-25
+	PCALIGN $0x40
+	MOVQ    src_base+0(FP), AX
+	MOVQ    src_len+8(FP), CX
+	TESTQ   CX, CX
+	JZ      finite
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
+	VXORPS  Y1, Y1, Y1
+	XORQ    DX, DX
+	MOVQ    CX, BX
+	SUBQ    $0x00000008, BX
+	JL      magnitudesingle
+
+magnitudevector:
+	VANDPS  (AX)(DX*4), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
+	ADDQ    $0x00000008, DX
+	CMPQ    DX, BX
+	JLE     magnitudevector
+	CMPQ    DX, CX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ BX, DX
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (AX)(DX*4), X2
+	VANDPS  X0, X2, X2
+	VPMAXSD X2, X1, X1
+	INCQ    DX
+	CMPQ    DX, CX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF128 $0x01, Y1, X0
+	VPMAXSD      X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXSD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXSD      X1, X0, X0
+	VMOVD        X0, AX
+	CMPL         AX, $0x7f800000
+	JGE          infinite
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
 // func RMSNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·RMSNormAVX2(SB), NOSPLIT, $0-104

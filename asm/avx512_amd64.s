@@ -83755,6 +83755,260 @@ DATA const00007fffAVX512<>+56(SB)/4, $0x00007fff
 DATA const00007fffAVX512<>+60(SB)/4, $0x00007fff
 GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
 
+// func QuantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·QuantizeInt8AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    src_base+64(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+32(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z0
+	VMOVUPS const42fe0000AVX512<>+0(SB), Z1
+	VMOVUPS constc2fe0000AVX512<>+0(SB), Z2
+	TESTQ   SI, SI
+	JZ      finite
+
+row:
+	MOVQ  d+112(FP), R10
+	TESTQ R10, R10
+	JZ    finite
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+group:
+	VXORPS Z3, Z3, Z3
+	XORQ   R11, R11
+	MOVQ   BX, R12
+	SUBQ   $0x00000010, R12
+	JL     magnitudesingle
+
+magnitudevector:
+	VANDPS  (DI)(R11*4), Z0, Z4
+	VPMAXSD Z4, Z3, Z3
+	ADDQ    $0x00000010, R11
+	CMPQ    R11, R12
+	JLE     magnitudevector
+	CMPQ    R11, BX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (DI)(R11*4), X4
+	VANDPS  X0, X4, X4
+	VPMAXSD X4, X3, X3
+	INCQ    R11
+	CMPQ    R11, BX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF32X4 $0x01, Z3, X4
+	VPMAXSD       X4, X3, X4
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VPMAXSD       X5, X4, X4
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VPMAXSD       X3, X4, X4
+	VPSHUFD       $0x4e, X4, X3
+	VPMAXSD       X3, X4, X4
+	VPSHUFD       $0xb1, X4, X3
+	VPMAXSD       X3, X4, X4
+	VMOVD         X4, R11
+	CMPL          R11, $0x7f800000
+	JGE           infinite
+	VMOVD         R11, X3
+	VDIVSS        const42fe0000AVX512<>+0(SB), X3, X3
+	VMOVSS        X3, (R9)
+
+	// Divided by 1, numbers whose scale is 0 become 0.
+	VXORPS   X4, X4, X4
+	VUCOMISS X4, X3
+	JNE      positive
+	VMOVSS   const3f800000AVX512<>+0(SB), X3
+
+positive:
+	VBROADCASTSS X3, Z3
+	XORQ         R11, R11
+	MOVQ         BX, R12
+	SUBQ         $0x00000010, R12
+	JL           quotientsingle
+
+quotientvector:
+	VMOVUPS   (DI)(R11*4), Z4
+	VDIVPS    Z3, Z4, Z4
+	VMINPS    Z1, Z4, Z4
+	VMAXPS    Z2, Z4, Z4
+	VCVTPS2DQ Z4, Z4
+	VPMOVDB   Z4, (R8)(R11*1)
+	ADDQ      $0x00000010, R11
+	CMPQ      R11, R12
+	JLE       quotientvector
+	CMPQ      R11, BX
+	JE        quotientdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  quotientvector
+
+quotientsingle:
+	VMOVSS    (DI)(R11*4), X4
+	VDIVSS    X3, X4, X4
+	VMINSS    X1, X4, X4
+	VMAXSS    X2, X4, X4
+	VCVTSS2SI X4, R12
+	MOVB      R12, (R8)(R11*1)
+	INCQ      R11
+	CMPQ      R11, BX
+	JL        quotientsingle
+
+quotientdone:
+	LEAQ (DI)(BX*4), DI
+	ADDQ BX, R8
+	ADDQ $0x04, R9
+	SUBQ BX, R10
+	JNZ  group
+	MOVQ lds+88(FP), DI
+	LEAQ (AX)(DI*4), AX
+	MOVQ ldd+24(FP), DI
+	ADDQ DI, CX
+	MOVQ lsc+56(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+DATA const7fffffffAVX512<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+28(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+32(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+36(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+40(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+44(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+48(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+52(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+56(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+60(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const42fe0000AVX512<>+0(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+4(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+8(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+12(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+16(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+20(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+24(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+28(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+32(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+36(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+40(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+44(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+48(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+52(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+56(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+60(SB)/4, $0x42fe0000
+GLOBL const42fe0000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc2fe0000AVX512<>+0(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+4(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+8(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+12(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+16(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+20(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+24(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+28(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+32(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+36(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+40(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+44(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+48(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+52(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+56(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+60(SB)/4, $0xc2fe0000
+GLOBL constc2fe0000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func FiniteAVX512(src []float32) bool
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·FiniteAVX512(SB), NOSPLIT, $0-25
+	PCALIGN $0x40
+	MOVQ    src_base+0(FP), AX
+	MOVQ    src_len+8(FP), CX
+	TESTQ   CX, CX
+	JZ      finite
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z0
+	VXORPS  Z1, Z1, Z1
+	XORQ    DX, DX
+	MOVQ    CX, BX
+	SUBQ    $0x00000010, BX
+	JL      magnitudesingle
+
+magnitudevector:
+	VANDPS  (AX)(DX*4), Z0, Z2
+	VPMAXSD Z2, Z1, Z1
+	ADDQ    $0x00000010, DX
+	CMPQ    DX, BX
+	JLE     magnitudevector
+	CMPQ    DX, CX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ BX, DX
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (AX)(DX*4), X2
+	VANDPS  X0, X2, X2
+	VPMAXSD X2, X1, X1
+	INCQ    DX
+	CMPQ    DX, CX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF32X4 $0x01, Z1, X0
+	VPMAXSD       X0, X1, X0
+	VEXTRACTF32X4 $0x02, Z1, X2
+	VPMAXSD       X2, X0, X0
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VPMAXSD       X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXSD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXSD       X1, X0, X0
+	VMOVD         X0, AX
+	CMPL          AX, $0x7f800000
+	JGE           infinite
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
 // func RMSNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·RMSNormAVX512(SB), NOSPLIT, $0-104

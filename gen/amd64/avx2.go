@@ -161,6 +161,14 @@ func (avx2) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 	c.VMOVDQU(high, m)
 }
 
+func (avx2) storeBytes(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	high := c.XMM()
+	c.VEXTRACTI128(operand.Imm(1), v, high)
+	c.VPACKSSDW(high, v.AsX(), high)
+	c.VPACKSSWB(high, high, high)
+	c.VMOVQ(high, m)
+}
+
 // loadQuarters fills both halves first: for a load of the lower half alone, avo does not
 // know that it is the first use of the register.
 func (avx2) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {

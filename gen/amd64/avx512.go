@@ -150,6 +150,10 @@ func (avx512) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 	c.VPMOVDW(v, m)
 }
 
+func (avx512) storeBytes(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	c.VPMOVDB(v, m)
+}
+
 func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
 	loadFirst(c, addr(0), v, v.AsX())
 	for q := 1; q < 4; q++ {

@@ -90,6 +90,9 @@ type isa interface {
 	// overwritten.
 	storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem)
 
+	// storeBytes stores every lane of v, an integer that is an int8. v may be overwritten.
+	storeBytes(c *build.Context, v reg.VecVirtual, m operand.Mem)
+
 	// loadQuarters loads 16 bytes into every 128-bit quarter (or half) of v, from the address
 	// that addr returns for the quarter's number.
 	loadQuarters(c *build.Context, v reg.VecVirtual, addr func(quarter int) operand.Mem)

@@ -104,6 +104,8 @@ var kernelTests = []struct {
 	{"Convert.WidenInt8", widenInt8Cases},
 	{"Convert.NarrowF16", narrowCases(narrowF16Of)},
 	{"Convert.NarrowBF16", narrowCases(narrowBF16Of)},
+	{"Convert.QuantizeInt8", quantizeCases},
+	{"Convert.Finite", finiteCases},
 	{"Weights.Gemm", weightCases(float32s)},
 	{"Weights.GemmF16", weightCases(f16s)},
 	{"Weights.GemmBF16", weightCases(bf16s)},
