@@ -11,7 +11,9 @@ import (
 
 // pairs reports whether there are pairs for a number of queries: more are chains enough, and
 // leave no registers.
-func (f *qkEmitter) pairs(queries int) bool { return f.variant.Segments == 2 && queries <= doubledQueries }
+func (f *qkEmitter) pairs(queries int) bool {
+	return f.variant.Segments == 2 && queries <= doubledQueries
+}
 
 // pair emits a pair, and what addSums emits for a segment.
 func (f *qkEmitter) pair(acc [][]reg.VecVirtual, name string) {
