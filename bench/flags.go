@@ -37,6 +37,7 @@ type config struct {
 const usage = `usage: go run ./bench [flags]                        check, then measure
        go run ./bench report [flags] FILE...         draw a page from results
        go run ./bench compare [flags] OLD NEW        compare the speed of two versions
+       go run ./bench -tune [flags]                  find the tuning numbers of this CPU
 
 Checks on real input that every tier computes the same bits, then measures
 their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.

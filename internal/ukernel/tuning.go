@@ -58,7 +58,7 @@ type Tuning struct {
 // Tune gives the tier other numbers and the kernels that they choose. If the tier cannot do
 // with them, it changes nothing and returns why.
 func (t *Tier) Tune(x Tuning) error {
-	if err := t.check(&x); err != nil {
+	if err := t.Check(&x); err != nil {
 		return err
 	}
 	t.choose(&x)
@@ -66,8 +66,8 @@ func (t *Tier) Tune(x Tuning) error {
 	return nil
 }
 
-// check returns what is wrong with x.
-func (t *Tier) check(x *Tuning) error {
+// Check returns why the tier cannot do with x, nil if it can.
+func (t *Tier) Check(x *Tuning) error {
 	kernels := t.Kernels
 	switch {
 	case t.Tile(x.MainLanes).Lanes != x.MainLanes:
