@@ -40,6 +40,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "tune" {
 		return runTune(ctx, args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "profile-calls" {
+		return runProfile(ctx, args[1:], stdout, stderr)
+	}
 	c, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK

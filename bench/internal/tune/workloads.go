@@ -52,10 +52,11 @@ func decode(tier string) ([]workload, error) {
 	}, nil
 }
 
-// draft has a few queries per key head.
+// draft has a few queries per key head, with keys and values from L3 and from memory.
 func draft(tier string) (w []workload, err error) {
-	for _, rows := range []int{4, 6, 8, 12, 16, 20, 28, 32, 40, 56} {
-		w = append(w, attention(fmt.Sprint(rows), tier, 8, 8, rows, 1024, 128, 1, 1))
+	for _, rows := range []int{6, 8, 12, 16, 28, 40, 56} {
+		w = append(w, attention(fmt.Sprintf("%d, L3", rows), tier, 4, 4, rows, 1024, 128, 1, 1))
+		w = append(w, attention(fmt.Sprintf("%d, memory", rows), tier, 4, 4, rows, 1024, 128, 48, 1))
 	}
 	return w, nil
 }
