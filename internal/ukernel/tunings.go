@@ -1,5 +1,21 @@
 package ukernel
 
+// The CPUs that there are entries for, by families of the same core. AnyCPU is any other.
+const (
+	AnyCPU         = "any"
+	Zen2           = "Zen 2"
+	Zen3           = "Zen 3"
+	Zen4           = "Zen 4"
+	Zen5           = "Zen 5" // and later
+	SkylakeX       = "Skylake-X to Ice Lake"
+	SapphireRapids = "Sapphire Rapids" // Emerald and Granite Rapids, too
+	AlderLake      = "Alder Lake"      // and later without AVX-512
+	NeoverseN1     = "Neoverse N1"
+	NeoverseV1     = "Neoverse V1"
+	NeoverseV2     = "Neoverse V2"
+	Apple          = "Apple"
+)
+
 // A TuningEntry is the tuning of a tier on a CPU.
 type TuningEntry struct {
 	CPU, Tier string

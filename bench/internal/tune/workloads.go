@@ -10,6 +10,9 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
+// manySets of keys and values of 16 MB are more than caches hold.
+const manySets = 12
+
 // A workload is a call that is timed.
 type workload struct {
 	name string
@@ -46,9 +49,9 @@ func decode(tier string) ([]workload, error) {
 	return []workload{
 		attention("L2", tier, 4, 1, 1, 512, 128, 1, 1),
 		attention("L3", tier, 32, 8, 1, 1024, 128, 1, 1),
-		attention("memory", tier, 32, 8, 1, 4096, 128, 6, 1),
+		attention("memory", tier, 32, 8, 1, 4096, 128, manySets, 1),
 		attention("L3, 1 head", tier, 8, 8, 1, 1024, 128, 1, 1),
-		attention("memory, 1 head", tier, 8, 8, 1, 4096, 128, 6, 1),
+		attention("memory, 1 head", tier, 8, 8, 1, 4096, 128, manySets, 1),
 	}, nil
 }
 
