@@ -223,7 +223,7 @@ func eachSet(t *testing.T, kernel string, test func(t *testing.T, p *kernelSet))
 			}
 			for x, tile := range tier.Tiles {
 				t.Run(fmt.Sprintf("lanes=%d", tile.Lanes), func(t *testing.T) {
-					eachVariant(t, tier, kernel, func(t *testing.T, choose func(p *kernelSet)) {
+					eachVariant(t, tier, x, kernel, func(t *testing.T, choose func(p *kernelSet)) {
 						p := tier.set(x)
 						choose(p)
 						test(t, p)
@@ -234,19 +234,22 @@ func eachSet(t *testing.T, kernel string, test func(t *testing.T, p *kernelSet))
 	}
 }
 
-// eachVariant runs a test of a kernel with each variant of it, which choose puts into a set.
-func eachVariant(t *testing.T, tier *Tier, kernel string, test func(t *testing.T, choose func(p *kernelSet))) {
-	run := func(v any, choose func(p *kernelSet)) {
-		t.Run(fmt.Sprintf("variant=%v", v), func(t *testing.T) { test(t, choose) })
-	}
-	switch {
-	case kernel == "Skinny.QK" && tier.Variants.QK != nil:
-		for _, v := range tier.Variants.QK {
-			run(v, func(p *kernelSet) { p.Skinny.QK = v.Kernel })
+// eachVariant runs a test of a kernel on a tile with each variant of it, which choose puts into
+// a set. If tests are thinned, each tile has one of the variants.
+func eachVariant(t *testing.T, tier *Tier, tile int, kernel string, test func(t *testing.T, choose func(p *kernelSet))) {
+	run := func(v any, number, all int, choose func(p *kernelSet)) {
+		if !testutil.Thin() || all > len(tier.Tiles) || tile%all == number {
+			t.Run(fmt.Sprintf("variant=%v", v), func(t *testing.T) { test(t, choose) })
 		}
-	case kernel == "Skinny.PV" && tier.Variants.PV != nil:
-		for _, v := range tier.Variants.PV {
-			run(v, func(p *kernelSet) { p.Skinny.PV = v.Kernel })
+	}
+	switch qk, pv := tier.Variants.QK, tier.Variants.PV; {
+	case kernel == "Skinny.QK" && qk != nil:
+		for i, v := range qk {
+			run(v, i, len(qk), func(p *kernelSet) { p.Skinny.QK = v.Kernel })
+		}
+	case kernel == "Skinny.PV" && pv != nil:
+		for i, v := range pv {
+			run(v, i, len(pv), func(p *kernelSet) { p.Skinny.PV = v.Kernel })
 		}
 	default:
 		test(t, func(*kernelSet) {})
