@@ -282,5 +282,7 @@ func benchConverters() (list []benchmark) {
 	}})
 	add("Convert.NarrowF16", func(p *kernelSet) { p.Convert.NarrowF16(halves, d, floats, d, blockKeys, d) })
 	add("Convert.NarrowBF16", func(p *kernelSet) { p.Convert.NarrowBF16(halves, d, floats, d, blockKeys, d) })
+	add("Convert.QuantizeInt8", func(p *kernelSet) { p.Convert.QuantizeInt8(ints, d, scales, 1, floats, d, d, blockKeys, d) })
+	add("Convert.Finite", func(p *kernelSet) { p.Convert.Finite(floats) })
 	return list
 }
