@@ -3,6 +3,7 @@ package ukernel
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -98,16 +99,26 @@ const (
 )
 
 // override returns x as changes say, the value of ATTN_TUNING: items with commas between them,
-// of which each is the name of a CPU, for its entry, or FIELD=NUMBER.
+// of which each is the name of a CPU, for its entry, or FIELD=NUMBER. An item of the form
+// TIER:ITEM is for that tier, others are for all.
 func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 	for item := range strings.SplitSeq(changes, ",") {
-		name, value, isField := strings.Cut(strings.TrimSpace(item), "=")
-		if !isField {
-			e := entryOf(t.Name, name)
-			if e == nil {
-				return x, fmt.Errorf("%q: neither FIELD=NUMBER nor a CPU with an entry for this tier, which are %s", item, strings.Join(cpusOf(t.Name), ", "))
+		what := strings.TrimSpace(item)
+		if tier, rest, isForOne := strings.Cut(what, ":"); isForOne {
+			if entryOf(tier, AnyCPU) == nil {
+				return x, fmt.Errorf("%q: there is no such tier", item)
 			}
-			x = e.Tuning
+			if tier != t.Name {
+				continue
+			}
+			what = rest
+		}
+		name, value, isField := strings.Cut(what, "=")
+		if !isField {
+			if cpus := cpus(); !slices.Contains(cpus, name) {
+				return x, fmt.Errorf("%q: neither FIELD=NUMBER nor one of the CPUs %s", item, strings.Join(cpus, ", "))
+			}
+			x = entryFor(t.Name, name).Tuning
 			continue
 		}
 		field := reflect.ValueOf(&x).Elem().FieldByName(name)

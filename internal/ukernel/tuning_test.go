@@ -23,8 +23,8 @@ func TestTunings(t *testing.T) {
 	}
 	for i := range Tiers {
 		tier := Tiers[i]
-		for _, cpu := range cpusOf(tier.Name) {
-			if err := tier.Tune(entryOf(tier.Name, cpu).Tuning); err != nil {
+		for _, cpu := range cpus() {
+			if err := tier.Tune(entryFor(tier.Name, cpu).Tuning); err != nil {
 				t.Errorf("%s on %s: %v", tier.Name, cpu, err)
 			}
 		}
@@ -44,6 +44,9 @@ func TestOverride(t *testing.T) {
 	}{
 		{"SkinnyRows=3", func(x *Tuning) { x.SkinnyRows = 3 }},
 		{"SkinnyRows=3, WeightSteps=256", func(x *Tuning) { x.SkinnyRows, x.WeightSteps = 3, 256 }},
+		{"SkinnyRows=3,avx2:SkinnyRows=4,neon:Nothing", func(x *Tuning) { x.SkinnyRows = 3 }},
+		{"generic:SkinnyRows=3", func(x *Tuning) { x.SkinnyRows = 3 }},
+		{"Zen 4,FullRows=3", func(x *Tuning) { x.FullRows = 3 }},
 		{"SkinnyRows=3,any,PrefetchBytes=1", func(x *Tuning) { x.PrefetchBytes = 1 }},
 	} {
 		want := plain.Tuning
@@ -54,7 +57,7 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"Zen 9", "SkinnyRows", "SkinnyRows=", "SkinnyRows=x", "skinnyRows=3", "SkinnyRows=3;FullRows=1", ",",
+		"Zen 9", "sse:SkinnyRows=3", "generic:", "SkinnyRows", "SkinnyRows=", "SkinnyRows=x", "skinnyRows=3", "SkinnyRows=3;FullRows=1", ",",
 		"MainLanes=0", "MainLanes=17", "SkinnyRows=-1", "SkinnyRows=99", "FullRows=-1", "PrefetchBytes=0", "PrefetchBytes=2000000",
 		"ThreadFMAs=0", "WeightSteps=0", "WeightSteps=100", "WeightSteps=128000", "WidenRows=-1", "QuantizedRows=0",
 	} {

@@ -1,5 +1,7 @@
 package ukernel
 
+import "slices"
+
 // The CPUs that there are entries for, by families of the same core. AnyCPU is any other.
 const (
 	AnyCPU         = "any"
@@ -81,12 +83,12 @@ func entryFor(tier, cpu string) *TuningEntry {
 	return entryOf(tier, AnyCPU)
 }
 
-// cpusOf lists the CPUs that a tier has entries for.
-func cpusOf(tier string) (cpus []string) {
+// cpus lists the CPUs that there are entries for.
+func cpus() (names []string) {
 	for _, e := range Tunings {
-		if e.Tier == tier {
-			cpus = append(cpus, e.CPU)
+		if !slices.Contains(names, e.CPU) {
+			names = append(names, e.CPU)
 		}
 	}
-	return cpus
+	return names
 }
