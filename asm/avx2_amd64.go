@@ -69,6 +69,16 @@ func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []u
 //go:noescape
 func AddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 
+// WeightPackAVX2 transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8.
+//
+//go:noescape
+func WeightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
+
+// WeightPackHalvesAVX2 is WeightPack for weights of 16 bits.
+//
+//go:noescape
+func WeightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+
 // WeightGemmQ8_0AVX2 is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
 //
 //go:noescape
@@ -298,6 +308,21 @@ func GeGLUAVX2(dst []float32, gate []float32, up []float32)
 //
 //go:noescape
 func GeGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+
+// BackwardWeightsAVX2 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
+//
+//go:noescape
+func BackwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+
+// BackwardScoresAVX2 multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
+//
+//go:noescape
+func BackwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+
+// BackwardSoftcapAVX2 multiplies n rows of gradients by 1 - (s·inv)².
+//
+//go:noescape
+func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
 // PeakAVX2 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //

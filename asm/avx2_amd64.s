@@ -12260,6 +12260,314 @@ DATA const7fc00000AVX2<>+24(SB)/4, $0x7fc00000
 DATA const7fc00000AVX2<>+28(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func WeightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
+// Requires: AVX
+TEXT ·WeightPackAVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 4 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ           R9, R15
+	VBROADCASTF128 (R10), Y0
+	VINSERTF128    $0x01, (R11), Y0, Y0
+	VBROADCASTF128 (R10)(BX*1), Y1
+	VINSERTF128    $0x01, (R11)(BX*1), Y1, Y1
+	VBROADCASTF128 (R10)(BX*2), Y2
+	VINSERTF128    $0x01, (R11)(BX*2), Y2, Y2
+	VBROADCASTF128 (R10)(SI*1), Y3
+	VINSERTF128    $0x01, (R11)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y4, Y3
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y2, Y0, Y4
+	VUNPCKHPD      Y2, Y0, Y0
+	VMOVUPS        Y3, (R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y1, (R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y4, (R15)
+	ADDQ           CX, R15
+	VMOVUPS        Y0, (R15)
+	ADDQ           CX, R15
+	MOVQ           R9, R15
+	VBROADCASTF128 (R12), Y0
+	VINSERTF128    $0x01, (R13), Y0, Y0
+	VBROADCASTF128 (R12)(BX*1), Y1
+	VINSERTF128    $0x01, (R13)(BX*1), Y1, Y1
+	VBROADCASTF128 (R12)(BX*2), Y2
+	VINSERTF128    $0x01, (R13)(BX*2), Y2, Y2
+	VBROADCASTF128 (R12)(SI*1), Y3
+	VINSERTF128    $0x01, (R13)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y1, Y0, Y4
+	VUNPCKHPS Y1, Y0, Y0
+	VUNPCKLPS Y3, Y2, Y1
+	VUNPCKHPS Y3, Y2, Y2
+	VUNPCKLPD Y1, Y4, Y3
+	VUNPCKHPD Y1, Y4, Y1
+	VUNPCKLPD Y2, Y0, Y4
+	VUNPCKHPD Y2, Y0, Y0
+	VMOVUPS   Y3, 32(R15)
+	ADDQ      CX, R15
+	VMOVUPS   Y1, 32(R15)
+	ADDQ      CX, R15
+	VMOVUPS   Y4, 32(R15)
+	ADDQ      CX, R15
+	VMOVUPS   Y0, 32(R15)
+	ADDQ      CX, R15
+	SUBQ      $0x00000004, R14
+	JZ        columndone
+	CMPQ      R14, $0x00000004
+	JL        columnrest
+	ADDQ      $0x00000010, R10
+	ADDQ      $0x00000010, R11
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000010, R13
+	LEAQ      (R9)(CX*4), R9
+	JMP       columnstep
+
+	// Less than 4 columns are left: compute the last 4.
+columnrest:
+	LEAQ  (R10)(R14*4), R10
+	LEAQ  (R11)(R14*4), R11
+	LEAQ  (R12)(R14*4), R12
+	LEAQ  (R13)(R14*4), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000004, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+// func WeightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·WeightPackHalvesAVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x01, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x01, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 8 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ           R9, R15
+	VBROADCASTF128 (R10), Y0
+	VINSERTF128    $0x01, (R11), Y0, Y0
+	VBROADCASTF128 (R10)(BX*1), Y1
+	VINSERTF128    $0x01, (R11)(BX*1), Y1, Y1
+	VBROADCASTF128 (R10)(BX*2), Y2
+	VINSERTF128    $0x01, (R11)(BX*2), Y2, Y2
+	VBROADCASTF128 (R10)(SI*1), Y3
+	VINSERTF128    $0x01, (R11)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y1, Y0, Y4
+	VUNPCKHPS      Y1, Y0, Y0
+	VUNPCKLPS      Y3, Y2, Y1
+	VUNPCKHPS      Y3, Y2, Y2
+	VUNPCKLPD      Y1, Y4, Y3
+	VUNPCKHPD      Y1, Y4, Y1
+	VUNPCKLPD      Y2, Y0, Y4
+	VUNPCKHPD      Y2, Y0, Y0
+	VANDPS         const0000ffffAVX2<>+0(SB), Y3, Y2
+	VEXTRACTI128   $0x01, Y2, X5
+	VPACKUSDW      X5, X2, X5
+	VMOVDQU        X5, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y3, Y3
+	VEXTRACTI128   $0x01, Y3, X2
+	VPACKUSDW      X2, X3, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y1, Y2
+	VEXTRACTI128   $0x01, Y2, X3
+	VPACKUSDW      X3, X2, X3
+	VMOVDQU        X3, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y1, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y4, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y4, Y4
+	VEXTRACTI128   $0x01, Y4, X1
+	VPACKUSDW      X1, X4, X1
+	VMOVDQU        X1, (R15)
+	ADDQ           CX, R15
+	VANDPS         const0000ffffAVX2<>+0(SB), Y0, Y1
+	VEXTRACTI128   $0x01, Y1, X2
+	VPACKUSDW      X2, X1, X2
+	VMOVDQU        X2, (R15)
+	ADDQ           CX, R15
+	VPSRLD         $0x10, Y0, Y0
+	VEXTRACTI128   $0x01, Y0, X1
+	VPACKUSDW      X1, X0, X1
+	VMOVDQU        X1, (R15)
+	ADDQ           CX, R15
+	MOVQ           R9, R15
+	VBROADCASTF128 (R12), Y0
+	VINSERTF128    $0x01, (R13), Y0, Y0
+	VBROADCASTF128 (R12)(BX*1), Y1
+	VINSERTF128    $0x01, (R13)(BX*1), Y1, Y1
+	VBROADCASTF128 (R12)(BX*2), Y2
+	VINSERTF128    $0x01, (R13)(BX*2), Y2, Y2
+	VBROADCASTF128 (R12)(SI*1), Y3
+	VINSERTF128    $0x01, (R13)(SI*1), Y3, Y3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y1, Y0, Y4
+	VUNPCKHPS    Y1, Y0, Y0
+	VUNPCKLPS    Y3, Y2, Y1
+	VUNPCKHPS    Y3, Y2, Y2
+	VUNPCKLPD    Y1, Y4, Y3
+	VUNPCKHPD    Y1, Y4, Y1
+	VUNPCKLPD    Y2, Y0, Y4
+	VUNPCKHPD    Y2, Y0, Y0
+	VANDPS       const0000ffffAVX2<>+0(SB), Y3, Y2
+	VEXTRACTI128 $0x01, Y2, X5
+	VPACKUSDW    X5, X2, X5
+	VMOVDQU      X5, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X2
+	VPACKUSDW    X2, X3, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX2<>+0(SB), Y1, Y2
+	VEXTRACTI128 $0x01, Y2, X3
+	VPACKUSDW    X3, X2, X3
+	VMOVDQU      X3, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX2<>+0(SB), Y4, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X1
+	VPACKUSDW    X1, X4, X1
+	VMOVDQU      X1, 16(R15)
+	ADDQ         CX, R15
+	VANDPS       const0000ffffAVX2<>+0(SB), Y0, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPACKUSDW    X2, X1, X2
+	VMOVDQU      X2, 16(R15)
+	ADDQ         CX, R15
+	VPSRLD       $0x10, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPACKUSDW    X1, X0, X1
+	VMOVDQU      X1, 16(R15)
+	ADDQ         CX, R15
+	SUBQ         $0x00000008, R14
+	JZ           columndone
+	CMPQ         R14, $0x00000008
+	JL           columnrest
+	ADDQ         $0x00000010, R10
+	ADDQ         $0x00000010, R11
+	ADDQ         $0x00000010, R12
+	ADDQ         $0x00000010, R13
+	LEAQ         (R9)(CX*8), R9
+	JMP          columnstep
+
+	// Less than 8 columns are left: compute the last 8.
+columnrest:
+	LEAQ  (R10)(R14*2), R10
+	LEAQ  (R11)(R14*2), R11
+	LEAQ  (R12)(R14*2), R12
+	LEAQ  (R13)(R14*2), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000008, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const0000ffffAVX2<>+0(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+4(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+8(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+12(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+16(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+20(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+24(SB)/4, $0x0000ffff
+DATA const0000ffffAVX2<>+28(SB)/4, $0x0000ffff
+GLOBL const0000ffffAVX2<>(SB), RODATA|NOPTR, $32
+
 // func WeightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·WeightGemmQ8_0AVX2(SB), NOSPLIT, $0-113
@@ -29509,6 +29817,372 @@ single:
 done:
 	VZEROUPPER
 	RET
+
+// func BackwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·BackwardWeightsAVX2(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    s_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    lse_len+72(FP), SI
+	MOVQ    lse_base+64(FP), DI
+	MOVQ    sum_base+88(FP), R8
+	MOVQ    dot_base+112(FP), R9
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VMOVUPS (DI), Y0
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VMOVUPS 32(DI), Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VXORPS  Y8, Y8, Y8
+	VMOVUPS (R10), Y6
+	VSUBPS  Y0, Y6, Y6
+	VMINPS  Y6, Y8, Y6
+	VMOVUPS 32(R10), Y7
+	VSUBPS  Y1, Y7, Y7
+	VMINPS  Y7, Y8, Y7
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y6, Y8
+	VCVTDQ2PS Y8, Y10
+	VSUBPS    Y10, Y6, Y10
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y6, Y6
+	VCVTPS2DQ Y7, Y9
+	VCVTDQ2PS Y9, Y11
+	VSUBPS    Y11, Y7, Y11
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y7, Y7
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y12
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y13
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y10, Y12
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y11, Y13
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y10, Y12
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y11, Y13
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y8, Y8
+	VPADDD Y8, Y12, Y12
+	VANDPS Y6, Y12, Y12
+	VPSLLD $0x17, Y9, Y9
+	VPADDD Y9, Y13, Y13
+	VANDPS Y7, Y13, Y13
+
+	// Hidden scores give weights of 0, and these no products.
+	VMOVUPS     (R10), Y6
+	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y6, Y6
+	VANDPS      Y6, Y12, Y12
+	VMOVUPS     Y12, (R10)
+	VADDPS      Y12, Y2, Y2
+	VMOVUPS     (R10)(CX*1), Y6
+	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y12, Y7
+	VANDPS      Y7, Y6, Y6
+	VFMADD231PS Y6, Y12, Y4
+	VMOVUPS     32(R10), Y6
+	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y6, Y6
+	VANDPS      Y6, Y13, Y13
+	VMOVUPS     Y13, 32(R10)
+	VADDPS      Y13, Y3, Y3
+	VMOVUPS     32(R10)(CX*1), Y6
+	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y13, Y7
+	VANDPS      Y7, Y6, Y6
+	VFMADD231PS Y6, Y13, Y5
+	ADDQ        DX, R10
+	DECQ        R11
+	JNZ         chunk2row
+
+chunk2done:
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y3, 32(R8)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, R9
+	SUBQ    $0x00000010, SI
+	JMP     columns
+
+chunk1:
+	VMOVUPS (DI), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VXORPS  Y4, Y4, Y4
+	VMOVUPS (R10), Y3
+	VSUBPS  Y0, Y3, Y3
+	VMINPS  Y3, Y4, Y3
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y3, Y4
+	VCVTDQ2PS Y4, Y5
+	VSUBPS    Y5, Y3, Y5
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y3, Y3
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y6
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y4, Y4
+	VPADDD Y4, Y6, Y6
+	VANDPS Y3, Y6, Y6
+
+	// Hidden scores give weights of 0, and these no products.
+	VMOVUPS     (R10), Y3
+	VCMPPS      $0x04, constff800000AVX2<>+0(SB), Y3, Y3
+	VANDPS      Y3, Y6, Y6
+	VMOVUPS     Y6, (R10)
+	VADDPS      Y6, Y1, Y1
+	VMOVUPS     (R10)(CX*1), Y3
+	VCMPPS      $0x04, const00000000AVX2<>+0(SB), Y6, Y4
+	VANDPS      Y4, Y3, Y3
+	VFMADD231PS Y3, Y6, Y2
+	ADDQ        DX, R10
+	DECQ        R11
+	JNZ         chunk1row
+
+chunk1done:
+	VMOVUPS Y1, (R8)
+	VMOVUPS Y2, (R9)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000020, R8
+	ADDQ    $0x00000020, R9
+	SUBQ    $0x00000008, SI
+	JMP     columns
+
+DATA const00000000AVX2<>+0(SB)/4, $0x00000000
+DATA const00000000AVX2<>+4(SB)/4, $0x00000000
+DATA const00000000AVX2<>+8(SB)/4, $0x00000000
+DATA const00000000AVX2<>+12(SB)/4, $0x00000000
+DATA const00000000AVX2<>+16(SB)/4, $0x00000000
+DATA const00000000AVX2<>+20(SB)/4, $0x00000000
+DATA const00000000AVX2<>+24(SB)/4, $0x00000000
+DATA const00000000AVX2<>+28(SB)/4, $0x00000000
+GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func BackwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+// Requires: AVX
+TEXT ·BackwardScoresAVX2(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    p_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    p_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    inv_len+72(FP), SI
+	MOVQ    inv_base+64(FP), DI
+	MOVQ    mean_base+88(FP), R8
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	VMOVUPS (DI), Y0
+	VMOVUPS (R8), Y2
+	VMOVUPS 32(DI), Y1
+	VMOVUPS 32(R8), Y3
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS (R9), Y4
+	VMULPS  Y0, Y4, Y5
+	VMOVUPS (R9)(CX*1), Y6
+	VSUBPS  Y2, Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS  Y7, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS  Y4, Y5, Y5
+	VMOVUPS Y5, (R9)
+	VMOVUPS Y6, (R9)(CX*1)
+	VMOVUPS 32(R9), Y4
+	VMULPS  Y1, Y4, Y5
+	VMOVUPS 32(R9)(CX*1), Y6
+	VSUBPS  Y3, Y6, Y6
+	VMULPS  Y5, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y7
+	VANDPS  Y7, Y6, Y6
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y4, Y4
+	VANDPS  Y4, Y5, Y5
+	VMOVUPS Y5, 32(R9)
+	VMOVUPS Y6, 32(R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
+	JNZ     chunk2row
+
+chunk2done:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DI
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, SI
+	JMP  columns
+
+chunk1:
+	VMOVUPS (DI), Y0
+	VMOVUPS (R8), Y1
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS (R9), Y2
+	VMULPS  Y0, Y2, Y3
+	VMOVUPS (R9)(CX*1), Y4
+	VSUBPS  Y1, Y4, Y4
+	VMULPS  Y3, Y4, Y4
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y5
+	VANDPS  Y5, Y4, Y4
+	VCMPPS  $0x04, const00000000AVX2<>+0(SB), Y2, Y2
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (R9)
+	VMOVUPS Y4, (R9)(CX*1)
+	ADDQ    DX, R9
+	DECQ    R10
+	JNZ     chunk1row
+
+chunk1done:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DI
+	ADDQ $0x00000020, R8
+	SUBQ $0x00000008, SI
+	JMP  columns
+
+// func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// Requires: AVX, FMA3
+TEXT ·BackwardSoftcapAVX2(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
+	MOVQ         ds_base+0(FP), AX
+	MOVQ         s_base+24(FP), CX
+	SUBQ         ds_base+0(FP), CX
+	MOVQ         ld+48(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         n+56(FP), BX
+	MOVQ         lanes+64(FP), SI
+	VBROADCASTSS inv+72(FP), Y0
+	VMOVUPS      const3f800000AVX2<>+0(SB), Y1
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000010
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk2:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMULPS       (DI)(CX*1), Y0, Y2
+	VMOVUPS      (DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI)(CX*1), Y0, Y2
+	VMOVUPS      32(DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, 32(DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk2row
+
+chunk2done:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, SI
+	JMP  columns
+
+chunk1:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMULPS       (DI)(CX*1), Y0, Y2
+	VMOVUPS      (DI), Y3
+	VMOVAPS      Y1, Y4
+	VFNMADD231PS Y2, Y2, Y4
+	VMULPS       Y3, Y4, Y4
+	VCMPPS       $0x04, const00000000AVX2<>+0(SB), Y3, Y2
+	VANDPS       Y2, Y4, Y4
+	VMOVUPS      Y4, (DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk1row
+
+chunk1done:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000008, SI
+	JMP  columns
 
 // func PeakAVX2(n int)
 // Requires: AVX, FMA3

@@ -84,6 +84,16 @@ func WeightGemmBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b [
 //go:noescape
 func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 
+// WeightPackAVX512 transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8.
+//
+//go:noescape
+func WeightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
+
+// WeightPackHalvesAVX512 is WeightPack for weights of 16 bits.
+//
+//go:noescape
+func WeightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+
 // WeightGemmQ8_0AVX512 is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
 //
 //go:noescape
@@ -338,6 +348,21 @@ func GeGLUAVX512(dst []float32, gate []float32, up []float32)
 //
 //go:noescape
 func GeGLUTanhAVX512(dst []float32, gate []float32, up []float32)
+
+// BackwardWeightsAVX512 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
+//
+//go:noescape
+func BackwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+
+// BackwardScoresAVX512 multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
+//
+//go:noescape
+func BackwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+
+// BackwardSoftcapAVX512 multiplies n rows of gradients by 1 - (s·inv)².
+//
+//go:noescape
+func BackwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
 // PeakAVX512 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 //

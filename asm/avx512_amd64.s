@@ -23983,6 +23983,236 @@ DATA const7fc00000AVX512<>+56(SB)/4, $0x7fc00000
 DATA const7fc00000AVX512<>+60(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func WeightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
+// Requires: AVX, AVX512F
+TEXT ·WeightPackAVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 4 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ         R9, R15
+	VMOVUPS      (R10), X0
+	VINSERTF32X4 $0x01, (R11), Z0, Z0
+	VINSERTF32X4 $0x02, (R12), Z0, Z0
+	VINSERTF32X4 $0x03, (R13), Z0, Z0
+	VMOVUPS      (R10)(BX*1), X1
+	VINSERTF32X4 $0x01, (R11)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x02, (R12)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x03, (R13)(BX*1), Z1, Z1
+	VMOVUPS      (R10)(BX*2), X2
+	VINSERTF32X4 $0x01, (R11)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x02, (R12)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R13)(BX*2), Z2, Z2
+	VMOVUPS      (R10)(SI*1), X3
+	VINSERTF32X4 $0x01, (R11)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R12)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x03, (R13)(SI*1), Z3, Z3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VMOVUPS   Z3, (R15)
+	ADDQ      CX, R15
+	VMOVUPS   Z1, (R15)
+	ADDQ      CX, R15
+	VMOVUPS   Z4, (R15)
+	ADDQ      CX, R15
+	VMOVUPS   Z0, (R15)
+	ADDQ      CX, R15
+	SUBQ      $0x00000004, R14
+	JZ        columndone
+	CMPQ      R14, $0x00000004
+	JL        columnrest
+	ADDQ      $0x00000010, R10
+	ADDQ      $0x00000010, R11
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000010, R13
+	LEAQ      (R9)(CX*4), R9
+	JMP       columnstep
+
+	// Less than 4 columns are left: compute the last 4.
+columnrest:
+	LEAQ  (R10)(R14*4), R10
+	LEAQ  (R11)(R14*4), R11
+	LEAQ  (R12)(R14*4), R12
+	LEAQ  (R13)(R14*4), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000004, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+// func WeightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·WeightPackHalvesAVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    ld+24(FP), CX
+	SHLQ    $0x01, CX
+	MOVQ    src_base+32(FP), DX
+	MOVQ    lds+56(FP), BX
+	SHLQ    $0x01, BX
+	MOVQ    n+64(FP), DI
+	MOVQ    d+72(FP), R8
+	TESTQ   DI, DI
+	JZ      end
+	LEAQ    (BX)(BX*2), SI
+
+	// 8 columns of 16 rows per iteration.
+rows:
+	MOVQ    DX, R10
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R11
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R12
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    DX, R13
+	LEAQ    (DX)(BX*4), DX
+	MOVQ    AX, R9
+	MOVQ    R8, R14
+	PCALIGN $0x40
+
+columnstep:
+	MOVQ         R9, R15
+	VMOVUPS      (R10), X0
+	VINSERTF32X4 $0x01, (R11), Z0, Z0
+	VINSERTF32X4 $0x02, (R12), Z0, Z0
+	VINSERTF32X4 $0x03, (R13), Z0, Z0
+	VMOVUPS      (R10)(BX*1), X1
+	VINSERTF32X4 $0x01, (R11)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x02, (R12)(BX*1), Z1, Z1
+	VINSERTF32X4 $0x03, (R13)(BX*1), Z1, Z1
+	VMOVUPS      (R10)(BX*2), X2
+	VINSERTF32X4 $0x01, (R11)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x02, (R12)(BX*2), Z2, Z2
+	VINSERTF32X4 $0x03, (R13)(BX*2), Z2, Z2
+	VMOVUPS      (R10)(SI*1), X3
+	VINSERTF32X4 $0x01, (R11)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x02, (R12)(SI*1), Z3, Z3
+	VINSERTF32X4 $0x03, (R13)(SI*1), Z3, Z3
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VANDPS    const0000ffffAVX512<>+0(SB), Z3, Z2
+	VPMOVDW   Z2, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, (R15)
+	ADDQ      CX, R15
+	VANDPS    const0000ffffAVX512<>+0(SB), Z1, Z2
+	VPMOVDW   Z2, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z1, Z1
+	VPMOVDW   Z1, (R15)
+	ADDQ      CX, R15
+	VANDPS    const0000ffffAVX512<>+0(SB), Z4, Z1
+	VPMOVDW   Z1, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z4, Z4
+	VPMOVDW   Z4, (R15)
+	ADDQ      CX, R15
+	VANDPS    const0000ffffAVX512<>+0(SB), Z0, Z1
+	VPMOVDW   Z1, (R15)
+	ADDQ      CX, R15
+	VPSRLD    $0x10, Z0, Z0
+	VPMOVDW   Z0, (R15)
+	ADDQ      CX, R15
+	SUBQ      $0x00000008, R14
+	JZ        columndone
+	CMPQ      R14, $0x00000008
+	JL        columnrest
+	ADDQ      $0x00000010, R10
+	ADDQ      $0x00000010, R11
+	ADDQ      $0x00000010, R12
+	ADDQ      $0x00000010, R13
+	LEAQ      (R9)(CX*8), R9
+	JMP       columnstep
+
+	// Less than 8 columns are left: compute the last 8.
+columnrest:
+	LEAQ  (R10)(R14*2), R10
+	LEAQ  (R11)(R14*2), R11
+	LEAQ  (R12)(R14*2), R12
+	LEAQ  (R13)(R14*2), R13
+	MOVQ  CX, R15
+	IMULQ R14, R15
+	ADDQ  R15, R9
+	MOVQ  $0x00000008, R14
+	JMP   columnstep
+
+columndone:
+	ADDQ $0x00000020, AX
+	SUBQ $0x00000010, DI
+	JNZ  rows
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const0000ffffAVX512<>+0(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+4(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+8(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+12(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+16(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+20(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+24(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+28(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+32(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+36(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+40(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+44(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+48(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+52(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+56(SB)/4, $0x0000ffff
+DATA const0000ffffAVX512<>+60(SB)/4, $0x0000ffff
+GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
+
 // func WeightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmQ8_0AVX512(SB), NOSPLIT, $0-113
@@ -86356,6 +86586,646 @@ single:
 done:
 	VZEROUPPER
 	RET
+
+// func BackwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·BackwardWeightsAVX512(SB), NOSPLIT, $0-136
+	PCALIGN $0x40
+	MOVQ    s_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    s_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    lse_len+72(FP), SI
+	MOVQ    lse_base+64(FP), DI
+	MOVQ    sum_base+88(FP), R8
+	MOVQ    dot_base+112(FP), R9
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	VMOVUPS const3f317218AVX512<>+0(SB), Z1
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z2
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z3
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z4
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z5
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z6
+	VMOVUPS constc2fc0000AVX512<>+0(SB), Z7
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000040
+	JGE   chunk4
+	CMPQ  SI, $0x00000020
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	VMOVUPS (DI), Z8
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z16, Z16, Z16
+	VMOVUPS 64(DI), Z9
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z17, Z17, Z17
+	VMOVUPS 128(DI), Z10
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z18, Z18, Z18
+	VMOVUPS 192(DI), Z11
+	VXORPS  Z15, Z15, Z15
+	VXORPS  Z19, Z19, Z19
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JZ      chunk4done
+	PCALIGN $0x40
+
+chunk4row:
+	VXORPS  Z24, Z24, Z24
+	VMOVUPS (R10), Z20
+	VSUBPS  Z8, Z20, Z20
+	VMINPS  Z20, Z24, Z20
+	VMOVUPS 64(R10), Z21
+	VSUBPS  Z9, Z21, Z21
+	VMINPS  Z21, Z24, Z21
+	VMOVUPS 128(R10), Z22
+	VSUBPS  Z10, Z22, Z22
+	VMINPS  Z22, Z24, Z22
+	VMOVUPS 192(R10), Z23
+	VSUBPS  Z11, Z23, Z23
+	VMINPS  Z23, Z24, Z23
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z7, Z20, K1
+	VRNDSCALEPS $0x00, Z20, Z24
+	VSUBPS      Z24, Z20, Z25
+	VCMPPS      $0x15, Z7, Z21, K2
+	VRNDSCALEPS $0x00, Z21, Z20
+	VSUBPS      Z20, Z21, Z26
+	VCMPPS      $0x15, Z7, Z22, K3
+	VRNDSCALEPS $0x00, Z22, Z21
+	VSUBPS      Z21, Z22, Z27
+	VCMPPS      $0x15, Z7, Z23, K4
+	VRNDSCALEPS $0x00, Z23, Z22
+	VSUBPS      Z22, Z23, Z23
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z5, Z28
+	VMOVUPS     Z5, Z29
+	VMOVUPS     Z5, Z30
+	VMOVUPS     Z5, Z31
+	VFMADD231PS Z6, Z25, Z28
+	VFMADD231PS Z6, Z26, Z29
+	VFMADD231PS Z6, Z27, Z30
+	VFMADD231PS Z6, Z23, Z31
+	VFMADD213PS Z4, Z25, Z28
+	VFMADD213PS Z4, Z26, Z29
+	VFMADD213PS Z4, Z27, Z30
+	VFMADD213PS Z4, Z23, Z31
+	VFMADD213PS Z3, Z25, Z28
+	VFMADD213PS Z3, Z26, Z29
+	VFMADD213PS Z3, Z27, Z30
+	VFMADD213PS Z3, Z23, Z31
+	VFMADD213PS Z2, Z25, Z28
+	VFMADD213PS Z2, Z26, Z29
+	VFMADD213PS Z2, Z27, Z30
+	VFMADD213PS Z2, Z23, Z31
+	VFMADD213PS Z1, Z25, Z28
+	VFMADD213PS Z1, Z26, Z29
+	VFMADD213PS Z1, Z27, Z30
+	VFMADD213PS Z1, Z23, Z31
+	VFMADD213PS Z0, Z25, Z28
+	VFMADD213PS Z0, Z26, Z29
+	VFMADD213PS Z0, Z27, Z30
+	VFMADD213PS Z0, Z23, Z31
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z24, Z28, K1, Z28
+	VSCALEFPS.Z Z20, Z29, K2, Z29
+	VSCALEFPS.Z Z21, Z30, K3, Z30
+	VSCALEFPS.Z Z22, Z31, K4, Z31
+
+	// Hidden scores give weights of 0, and these no products.
+	VMOVUPS     (R10), Z20
+	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
+	VMOVAPS.Z   Z28, K1, Z28
+	VMOVUPS     Z28, (R10)
+	VADDPS      Z28, Z12, Z12
+	VMOVUPS     (R10)(CX*1), Z20
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z28, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VFMADD231PS Z20, Z28, Z16
+	VMOVUPS     64(R10), Z20
+	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
+	VMOVAPS.Z   Z29, K1, Z29
+	VMOVUPS     Z29, 64(R10)
+	VADDPS      Z29, Z13, Z13
+	VMOVUPS     64(R10)(CX*1), Z20
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z29, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VFMADD231PS Z20, Z29, Z17
+	VMOVUPS     128(R10), Z20
+	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
+	VMOVAPS.Z   Z30, K1, Z30
+	VMOVUPS     Z30, 128(R10)
+	VADDPS      Z30, Z14, Z14
+	VMOVUPS     128(R10)(CX*1), Z20
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z30, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VFMADD231PS Z20, Z30, Z18
+	VMOVUPS     192(R10), Z20
+	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z20, K1
+	VMOVAPS.Z   Z31, K1, Z31
+	VMOVUPS     Z31, 192(R10)
+	VADDPS      Z31, Z15, Z15
+	VMOVUPS     192(R10)(CX*1), Z20
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z31, K1
+	VMOVAPS.Z   Z20, K1, Z20
+	VFMADD231PS Z20, Z31, Z19
+	ADDQ        DX, R10
+	DECQ        R11
+	JNZ         chunk4row
+
+chunk4done:
+	VMOVUPS Z12, (R8)
+	VMOVUPS Z16, (R9)
+	VMOVUPS Z13, 64(R8)
+	VMOVUPS Z17, 64(R9)
+	VMOVUPS Z14, 128(R8)
+	VMOVUPS Z18, 128(R9)
+	VMOVUPS Z15, 192(R8)
+	VMOVUPS Z19, 192(R9)
+	ADDQ    $0x00000100, AX
+	ADDQ    $0x00000100, DI
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x00000100, R9
+	SUBQ    $0x00000040, SI
+	JMP     columns
+
+chunk2:
+	VMOVUPS (DI), Z8
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z12, Z12, Z12
+	VMOVUPS 64(DI), Z9
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z13, Z13, Z13
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VXORPS  Z16, Z16, Z16
+	VMOVUPS (R10), Z14
+	VSUBPS  Z8, Z14, Z14
+	VMINPS  Z14, Z16, Z14
+	VMOVUPS 64(R10), Z15
+	VSUBPS  Z9, Z15, Z15
+	VMINPS  Z15, Z16, Z15
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z7, Z14, K1
+	VRNDSCALEPS $0x00, Z14, Z16
+	VSUBPS      Z16, Z14, Z17
+	VCMPPS      $0x15, Z7, Z15, K2
+	VRNDSCALEPS $0x00, Z15, Z14
+	VSUBPS      Z14, Z15, Z15
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z5, Z18
+	VMOVUPS     Z5, Z19
+	VFMADD231PS Z6, Z17, Z18
+	VFMADD231PS Z6, Z15, Z19
+	VFMADD213PS Z4, Z17, Z18
+	VFMADD213PS Z4, Z15, Z19
+	VFMADD213PS Z3, Z17, Z18
+	VFMADD213PS Z3, Z15, Z19
+	VFMADD213PS Z2, Z17, Z18
+	VFMADD213PS Z2, Z15, Z19
+	VFMADD213PS Z1, Z17, Z18
+	VFMADD213PS Z1, Z15, Z19
+	VFMADD213PS Z0, Z17, Z18
+	VFMADD213PS Z0, Z15, Z19
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z16, Z18, K1, Z18
+	VSCALEFPS.Z Z14, Z19, K2, Z19
+
+	// Hidden scores give weights of 0, and these no products.
+	VMOVUPS     (R10), Z14
+	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z14, K1
+	VMOVAPS.Z   Z18, K1, Z18
+	VMOVUPS     Z18, (R10)
+	VADDPS      Z18, Z10, Z10
+	VMOVUPS     (R10)(CX*1), Z14
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z18, K1
+	VMOVAPS.Z   Z14, K1, Z14
+	VFMADD231PS Z14, Z18, Z12
+	VMOVUPS     64(R10), Z14
+	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z14, K1
+	VMOVAPS.Z   Z19, K1, Z19
+	VMOVUPS     Z19, 64(R10)
+	VADDPS      Z19, Z11, Z11
+	VMOVUPS     64(R10)(CX*1), Z14
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z19, K1
+	VMOVAPS.Z   Z14, K1, Z14
+	VFMADD231PS Z14, Z19, Z13
+	ADDQ        DX, R10
+	DECQ        R11
+	JNZ         chunk2row
+
+chunk2done:
+	VMOVUPS Z10, (R8)
+	VMOVUPS Z12, (R9)
+	VMOVUPS Z11, 64(R8)
+	VMOVUPS Z13, 64(R9)
+	ADDQ    $0x00000080, AX
+	ADDQ    $0x00000080, DI
+	ADDQ    $0x00000080, R8
+	ADDQ    $0x00000080, R9
+	SUBQ    $0x00000020, SI
+	JMP     columns
+
+chunk1:
+	VMOVUPS (DI), Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	MOVQ    AX, R10
+	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VXORPS  Z12, Z12, Z12
+	VMOVUPS (R10), Z11
+	VSUBPS  Z8, Z11, Z11
+	VMINPS  Z11, Z12, Z11
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z7, Z11, K1
+	VRNDSCALEPS $0x00, Z11, Z12
+	VSUBPS      Z12, Z11, Z11
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z5, Z13
+	VFMADD231PS Z6, Z11, Z13
+	VFMADD213PS Z4, Z11, Z13
+	VFMADD213PS Z3, Z11, Z13
+	VFMADD213PS Z2, Z11, Z13
+	VFMADD213PS Z1, Z11, Z13
+	VFMADD213PS Z0, Z11, Z13
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z12, Z13, K1, Z13
+
+	// Hidden scores give weights of 0, and these no products.
+	VMOVUPS     (R10), Z11
+	VCMPPS      $0x04, constff800000AVX512<>+0(SB), Z11, K1
+	VMOVAPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, (R10)
+	VADDPS      Z13, Z9, Z9
+	VMOVUPS     (R10)(CX*1), Z11
+	VCMPPS      $0x04, const00000000AVX512<>+0(SB), Z13, K1
+	VMOVAPS.Z   Z11, K1, Z11
+	VFMADD231PS Z11, Z13, Z10
+	ADDQ        DX, R10
+	DECQ        R11
+	JNZ         chunk1row
+
+chunk1done:
+	VMOVUPS Z9, (R8)
+	VMOVUPS Z10, (R9)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	ADDQ    $0x00000040, R9
+	SUBQ    $0x00000010, SI
+	JMP     columns
+
+DATA const00000000AVX512<>+0(SB)/4, $0x00000000
+DATA const00000000AVX512<>+4(SB)/4, $0x00000000
+DATA const00000000AVX512<>+8(SB)/4, $0x00000000
+DATA const00000000AVX512<>+12(SB)/4, $0x00000000
+DATA const00000000AVX512<>+16(SB)/4, $0x00000000
+DATA const00000000AVX512<>+20(SB)/4, $0x00000000
+DATA const00000000AVX512<>+24(SB)/4, $0x00000000
+DATA const00000000AVX512<>+28(SB)/4, $0x00000000
+DATA const00000000AVX512<>+32(SB)/4, $0x00000000
+DATA const00000000AVX512<>+36(SB)/4, $0x00000000
+DATA const00000000AVX512<>+40(SB)/4, $0x00000000
+DATA const00000000AVX512<>+44(SB)/4, $0x00000000
+DATA const00000000AVX512<>+48(SB)/4, $0x00000000
+DATA const00000000AVX512<>+52(SB)/4, $0x00000000
+DATA const00000000AVX512<>+56(SB)/4, $0x00000000
+DATA const00000000AVX512<>+60(SB)/4, $0x00000000
+GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func BackwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+// Requires: AVX, AVX512F
+TEXT ·BackwardScoresAVX512(SB), NOSPLIT, $0-112
+	PCALIGN $0x40
+	MOVQ    p_base+0(FP), AX
+	MOVQ    dp_base+24(FP), CX
+	SUBQ    p_base+0(FP), CX
+	MOVQ    ld+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    n+56(FP), BX
+	MOVQ    inv_len+72(FP), SI
+	MOVQ    inv_base+64(FP), DI
+	MOVQ    mean_base+88(FP), R8
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000040
+	JGE   chunk4
+	CMPQ  SI, $0x00000020
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	VMOVUPS (DI), Z0
+	VMOVUPS (R8), Z4
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 64(R8), Z5
+	VMOVUPS 128(DI), Z2
+	VMOVUPS 128(R8), Z6
+	VMOVUPS 192(DI), Z3
+	VMOVUPS 192(R8), Z7
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk4done
+	PCALIGN $0x40
+
+chunk4row:
+	VMOVUPS   (R9), Z8
+	VMULPS    Z0, Z8, Z9
+	VMOVUPS   (R9)(CX*1), Z10
+	VSUBPS    Z4, Z10, Z10
+	VMULPS    Z9, Z10, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS   Z9, (R9)
+	VMOVUPS   Z10, (R9)(CX*1)
+	VMOVUPS   64(R9), Z8
+	VMULPS    Z1, Z8, Z9
+	VMOVUPS   64(R9)(CX*1), Z10
+	VSUBPS    Z5, Z10, Z10
+	VMULPS    Z9, Z10, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS   Z9, 64(R9)
+	VMOVUPS   Z10, 64(R9)(CX*1)
+	VMOVUPS   128(R9), Z8
+	VMULPS    Z2, Z8, Z9
+	VMOVUPS   128(R9)(CX*1), Z10
+	VSUBPS    Z6, Z10, Z10
+	VMULPS    Z9, Z10, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS   Z9, 128(R9)
+	VMOVUPS   Z10, 128(R9)(CX*1)
+	VMOVUPS   192(R9), Z8
+	VMULPS    Z3, Z8, Z9
+	VMOVUPS   192(R9)(CX*1), Z10
+	VSUBPS    Z7, Z10, Z10
+	VMULPS    Z9, Z10, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z10, K1, Z10
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z8, K1
+	VMOVAPS.Z Z9, K1, Z9
+	VMOVUPS   Z9, 192(R9)
+	VMOVUPS   Z10, 192(R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
+	JNZ       chunk4row
+
+chunk4done:
+	ADDQ $0x00000100, AX
+	ADDQ $0x00000100, DI
+	ADDQ $0x00000100, R8
+	SUBQ $0x00000040, SI
+	JMP  columns
+
+chunk2:
+	VMOVUPS (DI), Z0
+	VMOVUPS (R8), Z2
+	VMOVUPS 64(DI), Z1
+	VMOVUPS 64(R8), Z3
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMOVUPS   (R9), Z4
+	VMULPS    Z0, Z4, Z5
+	VMOVUPS   (R9)(CX*1), Z6
+	VSUBPS    Z2, Z6, Z6
+	VMULPS    Z5, Z6, Z6
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z6, K1, Z6
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z5, K1, Z5
+	VMOVUPS   Z5, (R9)
+	VMOVUPS   Z6, (R9)(CX*1)
+	VMOVUPS   64(R9), Z4
+	VMULPS    Z1, Z4, Z5
+	VMOVUPS   64(R9)(CX*1), Z6
+	VSUBPS    Z3, Z6, Z6
+	VMULPS    Z5, Z6, Z6
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z6, K1, Z6
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z4, K1
+	VMOVAPS.Z Z5, K1, Z5
+	VMOVUPS   Z5, 64(R9)
+	VMOVUPS   Z6, 64(R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
+	JNZ       chunk2row
+
+chunk2done:
+	ADDQ $0x00000080, AX
+	ADDQ $0x00000080, DI
+	ADDQ $0x00000080, R8
+	SUBQ $0x00000020, SI
+	JMP  columns
+
+chunk1:
+	VMOVUPS (DI), Z0
+	VMOVUPS (R8), Z1
+	MOVQ    AX, R9
+	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMOVUPS   (R9), Z2
+	VMULPS    Z0, Z2, Z3
+	VMOVUPS   (R9)(CX*1), Z4
+	VSUBPS    Z1, Z4, Z4
+	VMULPS    Z3, Z4, Z4
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z2, K1
+	VMOVAPS.Z Z4, K1, Z4
+	VCMPPS    $0x04, const00000000AVX512<>+0(SB), Z2, K1
+	VMOVAPS.Z Z3, K1, Z3
+	VMOVUPS   Z3, (R9)
+	VMOVUPS   Z4, (R9)(CX*1)
+	ADDQ      DX, R9
+	DECQ      R10
+	JNZ       chunk1row
+
+chunk1done:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, DI
+	ADDQ $0x00000040, R8
+	SUBQ $0x00000010, SI
+	JMP  columns
+
+// func BackwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// Requires: AVX, AVX512F
+TEXT ·BackwardSoftcapAVX512(SB), NOSPLIT, $0-76
+	PCALIGN      $0x40
+	MOVQ         ds_base+0(FP), AX
+	MOVQ         s_base+24(FP), CX
+	SUBQ         ds_base+0(FP), CX
+	MOVQ         ld+48(FP), DX
+	SHLQ         $0x02, DX
+	MOVQ         n+56(FP), BX
+	MOVQ         lanes+64(FP), SI
+	VBROADCASTSS inv+72(FP), Z0
+	VMOVUPS      const3f800000AVX512<>+0(SB), Z1
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMPQ  SI, $0x00000040
+	JGE   chunk4
+	CMPQ  SI, $0x00000020
+	JGE   chunk2
+	TESTQ SI, SI
+	JNZ   chunk1
+	VZEROUPPER
+	RET
+
+chunk4:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk4done
+	PCALIGN $0x40
+
+chunk4row:
+	VMULPS       (DI)(CX*1), Z0, Z2
+	VMOVUPS      (DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (DI)
+	VMULPS       64(DI)(CX*1), Z0, Z2
+	VMOVUPS      64(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 64(DI)
+	VMULPS       128(DI)(CX*1), Z0, Z2
+	VMOVUPS      128(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 128(DI)
+	VMULPS       192(DI)(CX*1), Z0, Z2
+	VMOVUPS      192(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 192(DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk4row
+
+chunk4done:
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000040, SI
+	JMP  columns
+
+chunk2:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk2done
+	PCALIGN $0x40
+
+chunk2row:
+	VMULPS       (DI)(CX*1), Z0, Z2
+	VMOVUPS      (DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (DI)
+	VMULPS       64(DI)(CX*1), Z0, Z2
+	VMOVUPS      64(DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, 64(DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk2row
+
+chunk2done:
+	ADDQ $0x00000080, AX
+	SUBQ $0x00000020, SI
+	JMP  columns
+
+chunk1:
+	MOVQ    AX, DI
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JZ      chunk1done
+	PCALIGN $0x40
+
+chunk1row:
+	VMULPS       (DI)(CX*1), Z0, Z2
+	VMOVUPS      (DI), Z3
+	VMOVAPS      Z1, Z4
+	VFNMADD231PS Z2, Z2, Z4
+	VMULPS       Z3, Z4, Z4
+	VCMPPS       $0x04, const00000000AVX512<>+0(SB), Z3, K1
+	VMOVAPS.Z    Z4, K1, Z4
+	VMOVUPS      Z4, (DI)
+	ADDQ         DX, DI
+	DECQ         R8
+	JNZ          chunk1row
+
+chunk1done:
+	ADDQ $0x00000040, AX
+	SUBQ $0x00000010, SI
+	JMP  columns
 
 // func PeakAVX512(n int)
 // Requires: AVX, AVX512DQ, AVX512F

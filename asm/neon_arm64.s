@@ -33739,6 +33739,194 @@ vector:
 done:
 	RET
 
+// func WeightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
+TEXT ·WeightPackNEON(SB), NOSPLIT, $0-80
+	MOVD d+72(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD ld+24(FP), R2
+	LSL $2, R2, R2
+	MOVD src_base+32(FP), R5
+	MOVD lds+56(FP), R6
+	LSL $2, R6, R6
+	MOVD n+64(FP), R7
+	CBZ R7, done
+
+	// 4 columns of 4 rows per iteration.
+rows:
+	MOVD R5, R8
+	ADD R6, R5, R5
+	MOVD R5, R9
+	ADD R6, R5, R5
+	MOVD R5, R10
+	ADD R6, R5, R5
+	MOVD R5, R11
+	ADD R6, R5, R5
+	MOVD R1, R3
+	MOVD R0, R4
+	PCALIGN $32
+
+step:
+	FMOVQ.P 16(R8), F0
+	FMOVQ.P 16(R9), F1
+	FMOVQ.P 16(R10), F2
+	FMOVQ.P 16(R11), F3
+
+	// Transpose 4×4 matrices.
+	VTRN1 V1.S4, V0.S4, V4.S4
+	VTRN2 V1.S4, V0.S4, V5.S4
+	VTRN1 V3.S4, V2.S4, V6.S4
+	VTRN2 V3.S4, V2.S4, V7.S4
+	VTRN1 V6.D2, V4.D2, V0.D2
+	VTRN2 V6.D2, V4.D2, V2.D2
+	VTRN1 V7.D2, V5.D2, V1.D2
+	VTRN2 V7.D2, V5.D2, V3.D2
+	FMOVQ F0, (R3)
+	ADD R2, R3, R3
+	FMOVQ F1, (R3)
+	ADD R2, R3, R3
+	FMOVQ F2, (R3)
+	ADD R2, R3, R3
+	FMOVQ F3, (R3)
+	ADD R2, R3, R3
+	SUBS $4, R4, R4
+	BEQ next
+	CMP $4, R4
+	BGE step
+
+	// Less than 4 columns are left: compute the last 4.
+	SUB $4, R4, R4
+	ADD R4<<2, R8, R8
+	ADD R4<<2, R9, R9
+	ADD R4<<2, R10, R10
+	ADD R4<<2, R11, R11
+	MUL R2, R4, R4
+	ADD R4, R3, R3
+	MOVD $4, R4
+	B step
+
+next:
+	ADD $16, R1, R1
+	SUBS $4, R7, R7
+	BNE rows
+
+done:
+	RET
+
+// func WeightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+TEXT ·WeightPackHalvesNEON(SB), NOSPLIT, $0-80
+	MOVD d+72(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD ld+24(FP), R2
+	LSL $1, R2, R2
+	MOVD src_base+32(FP), R5
+	MOVD lds+56(FP), R6
+	LSL $1, R6, R6
+	MOVD n+64(FP), R7
+	CBZ R7, done
+
+	// 8 columns of 8 rows per iteration.
+rows:
+	MOVD R5, R8
+	ADD R6, R5, R5
+	MOVD R5, R9
+	ADD R6, R5, R5
+	MOVD R5, R10
+	ADD R6, R5, R5
+	MOVD R5, R11
+	ADD R6, R5, R5
+	MOVD R5, R12
+	ADD R6, R5, R5
+	MOVD R5, R13
+	ADD R6, R5, R5
+	MOVD R5, R14
+	ADD R6, R5, R5
+	MOVD R5, R15
+	ADD R6, R5, R5
+	MOVD R1, R3
+	MOVD R0, R4
+	PCALIGN $32
+
+step:
+	FMOVQ.P 16(R8), F0
+	FMOVQ.P 16(R9), F1
+	FMOVQ.P 16(R10), F2
+	FMOVQ.P 16(R11), F3
+	FMOVQ.P 16(R12), F4
+	FMOVQ.P 16(R13), F5
+	FMOVQ.P 16(R14), F6
+	FMOVQ.P 16(R15), F7
+
+	// Transpose 4×4 matrices.
+	VTRN1 V1.S4, V0.S4, V8.S4
+	VTRN2 V1.S4, V0.S4, V9.S4
+	VTRN1 V3.S4, V2.S4, V10.S4
+	VTRN2 V3.S4, V2.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V0.D2
+	VTRN2 V10.D2, V8.D2, V2.D2
+	VTRN1 V11.D2, V9.D2, V1.D2
+	VTRN2 V11.D2, V9.D2, V3.D2
+
+	// Transpose 4×4 matrices.
+	VTRN1 V5.S4, V4.S4, V8.S4
+	VTRN2 V5.S4, V4.S4, V9.S4
+	VTRN1 V7.S4, V6.S4, V10.S4
+	VTRN2 V7.S4, V6.S4, V11.S4
+	VTRN1 V10.D2, V8.D2, V4.D2
+	VTRN2 V10.D2, V8.D2, V6.D2
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	VUZP1 V4.H8, V0.H8, V8.H8
+	VUZP2 V4.H8, V0.H8, V9.H8
+	VUZP1 V5.H8, V1.H8, V10.H8
+	VUZP2 V5.H8, V1.H8, V11.H8
+	VUZP1 V6.H8, V2.H8, V12.H8
+	VUZP2 V6.H8, V2.H8, V13.H8
+	VUZP1 V7.H8, V3.H8, V14.H8
+	VUZP2 V7.H8, V3.H8, V15.H8
+	FMOVQ F8, (R3)
+	ADD R2, R3, R3
+	FMOVQ F9, (R3)
+	ADD R2, R3, R3
+	FMOVQ F10, (R3)
+	ADD R2, R3, R3
+	FMOVQ F11, (R3)
+	ADD R2, R3, R3
+	FMOVQ F12, (R3)
+	ADD R2, R3, R3
+	FMOVQ F13, (R3)
+	ADD R2, R3, R3
+	FMOVQ F14, (R3)
+	ADD R2, R3, R3
+	FMOVQ F15, (R3)
+	ADD R2, R3, R3
+	SUBS $8, R4, R4
+	BEQ next
+	CMP $8, R4
+	BGE step
+
+	// Less than 8 columns are left: compute the last 8.
+	SUB $8, R4, R4
+	ADD R4<<1, R8, R8
+	ADD R4<<1, R9, R9
+	ADD R4<<1, R10, R10
+	ADD R4<<1, R11, R11
+	ADD R4<<1, R12, R12
+	ADD R4<<1, R13, R13
+	ADD R4<<1, R14, R14
+	ADD R4<<1, R15, R15
+	MUL R2, R4, R4
+	ADD R4, R3, R3
+	MOVD $8, R4
+	B step
+
+next:
+	ADD $16, R1, R1
+	SUBS $8, R7, R7
+	BNE rows
+
+done:
+	RET
+
 // func WeightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 TEXT ·WeightGemmQ8_0NEON(SB), NOSPLIT, $0-113
 	MOVD a_base+32(FP), R6
@@ -57731,6 +57919,487 @@ single:
 
 done:
 	RET
+
+// func BackwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+TEXT ·BackwardWeightsNEON(SB), NOSPLIT, $0-136
+	MOVD s_base+0(FP), R0
+	MOVD dp_base+24(FP), R1
+	MOVD ld+48(FP), R2
+	LSL $2, R2, R2
+	MOVD lse_base+64(FP), R3
+	MOVD sum_base+88(FP), R4
+	MOVD dot_base+112(FP), R5
+	MOVD lse_len+72(FP), R6
+	MOVD $exp2NEON<>(SB), R7
+	FMOVQ 96(R7), F0
+	MOVD $0x4b400080, R8
+	VDUP R8, V1.S4
+	MOVD $0xc2fc0000, R8
+	VDUP R8, V2.S4
+	MOVD $0xff800000, R8
+	VDUP R8, V3.S4
+	VMOVI $0, V4.B16
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $8, R6
+	BGE chunk2
+	CMP $4, R6
+	BGE chunk1
+	RET
+
+chunk2:
+	FMOVQ (R3), F5
+	VMOVI $0, V7.B16
+	VMOVI $0, V9.B16
+	FMOVQ 16(R3), F6
+	VMOVI $0, V8.B16
+	VMOVI $0, V10.B16
+	MOVD n+56(FP), R10
+	MOVD R1, R9
+	MOVD R0, R8
+	CBZ R10, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R8), F11
+	WORD $0x4e23e56d // fcmeq v13.4s, v11.4s, v3.4s
+	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
+	WORD $0x4ea4f56b // fmin v11.4s, v11.4s, v4.4s
+	FMOVQ 16(R8), F12
+	WORD $0x4e23e58e // fcmeq v14.4s, v12.4s, v3.4s
+	WORD $0x4ea6d58c // fsub v12.4s, v12.4s, v6.4s
+	WORD $0x4ea4f58c // fmin v12.4s, v12.4s, v4.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e21d56f // fadd v15.4s, v11.4s, v1.4s
+	WORD $0x4ea1d5f1 // fsub v17.4s, v15.4s, v1.4s
+	WORD $0x4eb1d571 // fsub v17.4s, v11.4s, v17.4s
+	WORD $0x6eabe455 // fcmgt v21.4s, v2.4s, v11.4s
+	WORD $0x4e21d590 // fadd v16.4s, v12.4s, v1.4s
+	WORD $0x4ea1d612 // fsub v18.4s, v16.4s, v1.4s
+	WORD $0x4eb2d592 // fsub v18.4s, v12.4s, v18.4s
+	WORD $0x6eace456 // fcmgt v22.4s, v2.4s, v12.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R7), F19
+	VFMLA V17.S4, V0.S4, V19.S4
+	FMOVQ 80(R7), F20
+	VFMLA V18.S4, V0.S4, V20.S4
+	FMOVQ 64(R7), F11
+	VFMLA V17.S4, V19.S4, V11.S4
+	FMOVQ 64(R7), F12
+	VFMLA V18.S4, V20.S4, V12.S4
+	FMOVQ 48(R7), F19
+	VFMLA V17.S4, V11.S4, V19.S4
+	FMOVQ 48(R7), F20
+	VFMLA V18.S4, V12.S4, V20.S4
+	FMOVQ 32(R7), F11
+	VFMLA V17.S4, V19.S4, V11.S4
+	FMOVQ 32(R7), F12
+	VFMLA V18.S4, V20.S4, V12.S4
+	FMOVQ 16(R7), F19
+	VFMLA V17.S4, V11.S4, V19.S4
+	FMOVQ 16(R7), F20
+	VFMLA V18.S4, V12.S4, V20.S4
+	FMOVQ (R7), F11
+	VFMLA V17.S4, V19.S4, V11.S4
+	FMOVQ (R7), F12
+	VFMLA V18.S4, V20.S4, V12.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V15.S4, V15.S4
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x4e751d6b // bic v11.16b, v11.16b, v21.16b
+	VSHL $23, V16.S4, V16.S4
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x4e761d8c // bic v12.16b, v12.16b, v22.16b
+
+	// Hidden scores give weights of 0, and these no products.
+	WORD $0x4e6d1d6b // bic v11.16b, v11.16b, v13.16b
+	FMOVQ F11, (R8)
+	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
+	FMOVQ (R9), F15
+	WORD $0x4ea0d96d // fcmeq v13.4s, v11.4s, #0.0
+	WORD $0x4e6d1def // bic v15.16b, v15.16b, v13.16b
+	VFMLA V15.S4, V11.S4, V9.S4
+	WORD $0x4e6e1d8c // bic v12.16b, v12.16b, v14.16b
+	FMOVQ F12, 16(R8)
+	WORD $0x4e2cd508 // fadd v8.4s, v8.4s, v12.4s
+	FMOVQ 16(R9), F15
+	WORD $0x4ea0d98e // fcmeq v14.4s, v12.4s, #0.0
+	WORD $0x4e6e1def // bic v15.16b, v15.16b, v14.16b
+	VFMLA V15.S4, V12.S4, V10.S4
+	ADD R2, R9, R9
+	ADD R2, R8, R8
+	SUBS $1, R10, R10
+	BNE chunk2row
+
+chunk2done:
+	FMOVQ F7, (R4)
+	FMOVQ F9, (R5)
+	FMOVQ F8, 16(R4)
+	FMOVQ F10, 16(R5)
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R5, R5
+	SUB $8, R6, R6
+	B columns
+
+chunk1:
+	FMOVQ (R3), F5
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	MOVD n+56(FP), R10
+	MOVD R1, R9
+	MOVD R0, R8
+	CBZ R10, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R8), F8
+	WORD $0x4e23e509 // fcmeq v9.4s, v8.4s, v3.4s
+	WORD $0x4ea5d508 // fsub v8.4s, v8.4s, v5.4s
+	WORD $0x4ea4f508 // fmin v8.4s, v8.4s, v4.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e21d50a // fadd v10.4s, v8.4s, v1.4s
+	WORD $0x4ea1d54b // fsub v11.4s, v10.4s, v1.4s
+	WORD $0x4eabd50b // fsub v11.4s, v8.4s, v11.4s
+	WORD $0x6ea8e44d // fcmgt v13.4s, v2.4s, v8.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R7), F12
+	VFMLA V11.S4, V0.S4, V12.S4
+	FMOVQ 64(R7), F8
+	VFMLA V11.S4, V12.S4, V8.S4
+	FMOVQ 48(R7), F12
+	VFMLA V11.S4, V8.S4, V12.S4
+	FMOVQ 32(R7), F8
+	VFMLA V11.S4, V12.S4, V8.S4
+	FMOVQ 16(R7), F12
+	VFMLA V11.S4, V8.S4, V12.S4
+	FMOVQ (R7), F8
+	VFMLA V11.S4, V12.S4, V8.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V10.S4, V10.S4
+	WORD $0x6e2add08 // fmul v8.4s, v8.4s, v10.4s
+	WORD $0x4e6d1d08 // bic v8.16b, v8.16b, v13.16b
+
+	// Hidden scores give weights of 0, and these no products.
+	WORD $0x4e691d08 // bic v8.16b, v8.16b, v9.16b
+	FMOVQ F8, (R8)
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	FMOVQ (R9), F10
+	WORD $0x4ea0d909 // fcmeq v9.4s, v8.4s, #0.0
+	WORD $0x4e691d4a // bic v10.16b, v10.16b, v9.16b
+	VFMLA V10.S4, V8.S4, V7.S4
+	ADD R2, R9, R9
+	ADD R2, R8, R8
+	SUBS $1, R10, R10
+	BNE chunk1row
+
+chunk1done:
+	FMOVQ F6, (R4)
+	FMOVQ F7, (R5)
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	SUB $4, R6, R6
+	B columns
+
+// func BackwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+TEXT ·BackwardScoresNEON(SB), NOSPLIT, $0-112
+	MOVD p_base+0(FP), R0
+	MOVD dp_base+24(FP), R1
+	MOVD ld+48(FP), R2
+	LSL $2, R2, R2
+	MOVD inv_base+64(FP), R3
+	MOVD mean_base+88(FP), R4
+	MOVD inv_len+72(FP), R5
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $12, R5
+	BGE chunk3
+	CMP $8, R5
+	BGE chunk2
+	CMP $4, R5
+	BGE chunk1
+	RET
+
+chunk3:
+	FMOVQ (R3), F0
+	FMOVQ (R4), F3
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R4), F4
+	FMOVQ 32(R3), F2
+	FMOVQ 32(R4), F5
+	MOVD n+56(FP), R8
+	MOVD R1, R7
+	MOVD R0, R6
+	CBZ R8, chunk3done
+	PCALIGN $32
+
+chunk3row:
+	FMOVQ (R6), F6
+	FMOVQ (R7), F9
+	WORD $0x4ea0d8cc // fcmeq v12.4s, v6.4s, #0.0
+	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
+	WORD $0x4ea3d529 // fsub v9.4s, v9.4s, v3.4s
+	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
+	WORD $0x4e6c1d29 // bic v9.16b, v9.16b, v12.16b
+	WORD $0x4e6c1cc6 // bic v6.16b, v6.16b, v12.16b
+	FMOVQ F6, (R6)
+	FMOVQ F9, (R7)
+	FMOVQ 16(R6), F7
+	FMOVQ 16(R7), F10
+	WORD $0x4ea0d8ec // fcmeq v12.4s, v7.4s, #0.0
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4ea4d54a // fsub v10.4s, v10.4s, v4.4s
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x4e6c1d4a // bic v10.16b, v10.16b, v12.16b
+	WORD $0x4e6c1ce7 // bic v7.16b, v7.16b, v12.16b
+	FMOVQ F7, 16(R6)
+	FMOVQ F10, 16(R7)
+	FMOVQ 32(R6), F8
+	FMOVQ 32(R7), F11
+	WORD $0x4ea0d90c // fcmeq v12.4s, v8.4s, #0.0
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x4ea5d56b // fsub v11.4s, v11.4s, v5.4s
+	WORD $0x6e28dd6b // fmul v11.4s, v11.4s, v8.4s
+	WORD $0x4e6c1d6b // bic v11.16b, v11.16b, v12.16b
+	WORD $0x4e6c1d08 // bic v8.16b, v8.16b, v12.16b
+	FMOVQ F8, 32(R6)
+	FMOVQ F11, 32(R7)
+	ADD R2, R7, R7
+	ADD R2, R6, R6
+	SUBS $1, R8, R8
+	BNE chunk3row
+
+chunk3done:
+	ADD $48, R0, R0
+	ADD $48, R1, R1
+	ADD $48, R3, R3
+	ADD $48, R4, R4
+	SUB $12, R5, R5
+	B columns
+
+chunk2:
+	FMOVQ (R3), F0
+	FMOVQ (R4), F2
+	FMOVQ 16(R3), F1
+	FMOVQ 16(R4), F3
+	MOVD n+56(FP), R8
+	MOVD R1, R7
+	MOVD R0, R6
+	CBZ R8, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R6), F4
+	FMOVQ (R7), F6
+	WORD $0x4ea0d888 // fcmeq v8.4s, v4.4s, #0.0
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4e681cc6 // bic v6.16b, v6.16b, v8.16b
+	WORD $0x4e681c84 // bic v4.16b, v4.16b, v8.16b
+	FMOVQ F4, (R6)
+	FMOVQ F6, (R7)
+	FMOVQ 16(R6), F5
+	FMOVQ 16(R7), F7
+	WORD $0x4ea0d8a8 // fcmeq v8.4s, v5.4s, #0.0
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
+	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
+	WORD $0x4e681ce7 // bic v7.16b, v7.16b, v8.16b
+	WORD $0x4e681ca5 // bic v5.16b, v5.16b, v8.16b
+	FMOVQ F5, 16(R6)
+	FMOVQ F7, 16(R7)
+	ADD R2, R7, R7
+	ADD R2, R6, R6
+	SUBS $1, R8, R8
+	BNE chunk2row
+
+chunk2done:
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	SUB $8, R5, R5
+	B columns
+
+chunk1:
+	FMOVQ (R3), F0
+	FMOVQ (R4), F1
+	MOVD n+56(FP), R8
+	MOVD R1, R7
+	MOVD R0, R6
+	CBZ R8, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R6), F2
+	FMOVQ (R7), F3
+	WORD $0x4ea0d844 // fcmeq v4.4s, v2.4s, #0.0
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e641c63 // bic v3.16b, v3.16b, v4.16b
+	WORD $0x4e641c42 // bic v2.16b, v2.16b, v4.16b
+	FMOVQ F2, (R6)
+	FMOVQ F3, (R7)
+	ADD R2, R7, R7
+	ADD R2, R6, R6
+	SUBS $1, R8, R8
+	BNE chunk1row
+
+chunk1done:
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUB $4, R5, R5
+	B columns
+
+// func BackwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+TEXT ·BackwardSoftcapNEON(SB), NOSPLIT, $0-76
+	MOVD ds_base+0(FP), R0
+	MOVD s_base+24(FP), R1
+	MOVD ld+48(FP), R2
+	LSL $2, R2, R2
+	MOVD lanes+64(FP), R3
+	MOVWU inv+72(FP), R4
+	VDUP R4, V0.S4
+	MOVD $0x3f800000, R4
+	VDUP R4, V1.S4
+
+	// The widest chunk of lanes that is left.
+columns:
+	CMP $12, R3
+	BGE chunk3
+	CMP $8, R3
+	BGE chunk2
+	CMP $4, R3
+	BGE chunk1
+	RET
+
+chunk3:
+	MOVD n+56(FP), R6
+	MOVD R1, R5
+	MOVD R0, R4
+	CBZ R6, chunk3done
+	PCALIGN $32
+
+chunk3row:
+	FMOVQ (R5), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R4), F5
+	VORR V1.B16, V1.B16, V8.B16
+	VFMLS V2.S4, V2.S4, V8.S4
+	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
+	WORD $0x4ea0d8a2 // fcmeq v2.4s, v5.4s, #0.0
+	WORD $0x4e621d08 // bic v8.16b, v8.16b, v2.16b
+	FMOVQ F8, (R4)
+	FMOVQ 16(R5), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R4), F6
+	VORR V1.B16, V1.B16, V9.B16
+	VFMLS V3.S4, V3.S4, V9.S4
+	WORD $0x6e26dd29 // fmul v9.4s, v9.4s, v6.4s
+	WORD $0x4ea0d8c3 // fcmeq v3.4s, v6.4s, #0.0
+	WORD $0x4e631d29 // bic v9.16b, v9.16b, v3.16b
+	FMOVQ F9, 16(R4)
+	FMOVQ 32(R5), F4
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	FMOVQ 32(R4), F7
+	VORR V1.B16, V1.B16, V10.B16
+	VFMLS V4.S4, V4.S4, V10.S4
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x4ea0d8e4 // fcmeq v4.4s, v7.4s, #0.0
+	WORD $0x4e641d4a // bic v10.16b, v10.16b, v4.16b
+	FMOVQ F10, 32(R4)
+	ADD R2, R5, R5
+	ADD R2, R4, R4
+	SUBS $1, R6, R6
+	BNE chunk3row
+
+chunk3done:
+	ADD $48, R0, R0
+	ADD $48, R1, R1
+	SUB $12, R3, R3
+	B columns
+
+chunk2:
+	MOVD n+56(FP), R6
+	MOVD R1, R5
+	MOVD R0, R4
+	CBZ R6, chunk2done
+	PCALIGN $32
+
+chunk2row:
+	FMOVQ (R5), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R4), F4
+	VORR V1.B16, V1.B16, V6.B16
+	VFMLS V2.S4, V2.S4, V6.S4
+	WORD $0x6e24dcc6 // fmul v6.4s, v6.4s, v4.4s
+	WORD $0x4ea0d882 // fcmeq v2.4s, v4.4s, #0.0
+	WORD $0x4e621cc6 // bic v6.16b, v6.16b, v2.16b
+	FMOVQ F6, (R4)
+	FMOVQ 16(R5), F3
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	FMOVQ 16(R4), F5
+	VORR V1.B16, V1.B16, V7.B16
+	VFMLS V3.S4, V3.S4, V7.S4
+	WORD $0x6e25dce7 // fmul v7.4s, v7.4s, v5.4s
+	WORD $0x4ea0d8a3 // fcmeq v3.4s, v5.4s, #0.0
+	WORD $0x4e631ce7 // bic v7.16b, v7.16b, v3.16b
+	FMOVQ F7, 16(R4)
+	ADD R2, R5, R5
+	ADD R2, R4, R4
+	SUBS $1, R6, R6
+	BNE chunk2row
+
+chunk2done:
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	SUB $8, R3, R3
+	B columns
+
+chunk1:
+	MOVD n+56(FP), R6
+	MOVD R1, R5
+	MOVD R0, R4
+	CBZ R6, chunk1done
+	PCALIGN $32
+
+chunk1row:
+	FMOVQ (R5), F2
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+	FMOVQ (R4), F3
+	VORR V1.B16, V1.B16, V4.B16
+	VFMLS V2.S4, V2.S4, V4.S4
+	WORD $0x6e23dc84 // fmul v4.4s, v4.4s, v3.4s
+	WORD $0x4ea0d862 // fcmeq v2.4s, v3.4s, #0.0
+	WORD $0x4e621c84 // bic v4.16b, v4.16b, v2.16b
+	FMOVQ F4, (R4)
+	ADD R2, R5, R5
+	ADD R2, R4, R4
+	SUBS $1, R6, R6
+	BNE chunk1row
+
+chunk1done:
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUB $4, R3, R3
+	B columns
 
 // func PeakNEON(n int)
 TEXT ·PeakNEON(SB), NOSPLIT, $0-8

@@ -1,56 +1,151 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/attn-go/attn/bench/internal/commits"
 	"github.com/attn-go/attn/bench/internal/compare"
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/table"
 )
 
-const compareUsage = `usage: go run ./bench compare [flags] OLD NEW
+const compareUsage = `usage: go run ./bench compare [flags] OLD NEW [-- FLAGS OF BENCH]
 
-Compares the speed of two versions of the code. OLD and NEW are files that -json wrote,
-or several with commas between them, or a quoted pattern such as 'old-*.json'. Run the
-versions in turn, or each with -count 6: with less than 4 runs of each no difference
-can be told from chance, and any above the threshold counts. Exits with 1 if something
-is slower than the threshold, or if bits differ.
+Compares the speed of two versions of the code. OLD and NEW are
+
+  files that -json wrote, several with commas between them, or quoted patterns such
+  as 'old-*.json'. Run the versions in turn, or each with -count 6.
+
+  or commits, as git names them; . stands for the files as they lie. Both are built
+  and run in turn, with the flags behind -- (default: -time 0.1s). The repository
+  stays as it is.
+
+With less than 4 runs of each no difference can be told from chance, and any above the
+threshold counts. Exits with 1 if something is slower than the threshold, or if bits
+differ.
 
 `
 
-// runCompare runs the subcommand compare.
-func runCompare(args []string, stdout, stderr io.Writer) int {
-	fs := newFlags("compare")
-	threshold := fs.Float64("threshold", 5, "how many percent more time are slower")
-	all := fs.Bool("all", false, "show the figures that hardly differ as well")
-	versions, err := parseMixed(fs, args)
-	switch {
-	case err != nil:
-	case len(versions) != 2:
-		err = fmt.Errorf("%d versions, want OLD and NEW", len(versions))
-	case *threshold < 0:
-		err = fmt.Errorf("-threshold %g: want 0 or more", *threshold)
+// A comparison is what the subcommand compare was asked for.
+type comparison struct {
+	versions  []string
+	threshold float64
+	all       bool
+	rounds    int
+	args      []string // of bench, for commits
+}
+
+// parseCompare reads the command line.
+func parseCompare(fs *flag.FlagSet, args []string) (*comparison, error) {
+	c := &comparison{}
+	fs.Float64Var(&c.threshold, "threshold", 5, "how many percent more time are slower")
+	fs.BoolVar(&c.all, "all", false, "show the figures that hardly differ as well")
+	fs.IntVar(&c.rounds, "rounds", 6, "how often each commit is measured")
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, c.args = args[:i], args[i+1:]
 	}
+	var err error
+	if c.versions, err = parseMixed(fs, args); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(c.versions) != 2:
+		return nil, fmt.Errorf("%d versions, want OLD and NEW", len(c.versions))
+	case !(c.threshold >= 0):
+		return nil, fmt.Errorf("-threshold %g: want 0 or more", c.threshold)
+	case c.rounds < 1:
+		return nil, fmt.Errorf("-rounds %d: want 1 or more", c.rounds)
+	}
+	for _, arg := range c.args {
+		if name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "="); strings.HasPrefix(arg, "-") && slices.Contains([]string{"json", "benchfmt"}, name) {
+			return nil, fmt.Errorf("%s behind --: want flags that say what to measure", arg)
+		}
+	}
+	return c, nil
+}
+
+// runCompare runs the subcommand compare.
+func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	fs := newFlags("compare")
+	c, err := parseCompare(fs, args)
 	if err != nil {
 		return usageOf(fs, compareUsage, err, stdout, stderr)
 	}
-	c, err := compareVersions(versions[0], versions[1], *threshold)
+	found, err := c.run(ctx, fs, stderr)
+	if u := (usageError{}); errors.As(err, &u) {
+		return usageOf(fs, compareUsage, err, stdout, stderr)
+	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
 	if err != nil {
 		fmt.Fprintf(stderr, "bench compare: %v\n", err)
 		return exitFailed
 	}
-	printComparison(stdout, c, *threshold, *all)
-	if len(c.Slower()) > 0 || len(c.Agreement.Names) > 0 {
+	printComparison(stdout, found, c.threshold, c.all)
+	if len(found.Slower()) > 0 || len(found.Agreement.Names) > 0 {
 		return exitFailed
 	}
 	return exitOK
 }
 
-func compareVersions(old, new string, threshold float64) (*compare.Comparison, error) {
+// A usageError says that the versions and flags do not go together.
+type usageError struct{ error }
+
+// run compares files or commits.
+func (c *comparison) run(ctx context.Context, fs *flag.FlagSet, log io.Writer) (*compare.Comparison, error) {
+	old, new := isFiles(c.versions[0]), isFiles(c.versions[1])
+	if old && new {
+		rounds := false
+		fs.Visit(func(f *flag.Flag) { rounds = rounds || f.Name == "rounds" })
+		if rounds || len(c.args) > 0 {
+			return nil, usageError{errors.New("-rounds and flags behind -- are for commits: files are measured already")}
+		}
+		return compareFiles(c.versions[0], c.versions[1], c.threshold)
+	}
+	for i, isFile := range []bool{old, new} {
+		if isFile {
+			continue
+		}
+		if err := commits.Check(ctx, "", c.versions[i]); err != nil {
+			return nil, fmt.Errorf("no such file, and %w", err)
+		}
+		if old || new {
+			return nil, usageError{fmt.Errorf("%s is a commit, but %s a file: want two files or two commits, which are measured in turn", c.versions[i], c.versions[1-i])}
+		}
+	}
+	plan := commits.Plan{Names: [2]string(c.versions), Rounds: c.rounds, Args: c.args, Log: log}
+	if len(plan.Args) == 0 {
+		plan.Args = []string{"-time", "0.1s"}
+	}
+	files, err := plan.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if before, after := files[0][0].Contract, files[1][0].Contract; before != after {
+		return nil, &results.ContractError{Path: c.versions[1], Other: c.versions[0], Contract: after, OtherOne: before}
+	}
+	return compare.Files(files[0], files[1], c.threshold)
+}
+
+// isFiles says whether a version is a list of files or patterns of which one is there.
+func isFiles(version string) bool {
+	paths, _ := expand(version)
+	return slices.ContainsFunc(paths, func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && !info.IsDir()
+	})
+}
+
+func compareFiles(old, new string, threshold float64) (*compare.Comparison, error) {
 	before, err := expand(old)
 	if err != nil {
 		return nil, err
@@ -101,12 +196,16 @@ func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all 
 			continue
 		}
 		interval := ""
-		if r.High > 0 && !r.FewRuns() {
+		if r.High > 0 {
 			interval = fmt.Sprintf("%.3f – %.3f", r.Low, r.High)
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%.3f\t%s\t%d+%d\t%s", r.Name, table.Duration(r.Old), table.Duration(r.New), r.Ratio, interval, r.Runs[0], r.Runs[1], note))
 	}
-	fmt.Fprintf(w, "%d of %d figures are slower by more than %g%%, %d are faster.\n%s\n", slower, len(c.Rows), threshold, faster, c.Agreement.Line)
+	bits := c.Agreement.Line
+	if c.Agreement.Agree {
+		bits = fmt.Sprintf("The bits of all %d files agree: %s.", c.Files, c.Agreement.Short)
+	}
+	fmt.Fprintf(w, "%d of %d figures are slower by more than %g%%, %d are faster.\n%s\n", slower, len(c.Rows), threshold, faster, bits)
 	if c.OtherCPU {
 		fmt.Fprintln(w, "The files are of different CPUs: the ratios are of machines, not of versions.")
 	}

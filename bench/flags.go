@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"slices"
 	"strconv"
@@ -31,11 +33,12 @@ type config struct {
 	activations string
 	causal      bool
 	offset      int
-	suites      []bool // which of suite.All to run
+	suites      []bool   // which of suite.All to run
+	suiteShapes []string // what they measure, by -shapes; nil: everything
 }
 
 const usage = `usage: go run ./bench [flags]                        check, then measure
-       go run ./bench report [flags] FILE...         draw a page from results
+       go run ./bench report [flags] [FILE...]       draw a page from results
        go run ./bench compare [flags] OLD NEW        compare the speed of two versions
        go run ./bench -tune [flags]                  find the tuning numbers of this CPU
        go run ./bench -profile-calls [flags]         split the time of short calls into phases
@@ -51,11 +54,11 @@ func parse(args []string, w io.Writer) (*config, error) {
 	c := &config{args: args, suites: make([]bool, len(suite.All))}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(problem.ShapeNames(), 68, "")+"\nnone: only check (default all; with -activations "+problem.Real+")")
+	shapes := fs.String("shapes", "", "shapes to measure, by `names` or letters:\n"+table.Wrap(problem.ShapeNames(), 68, "")+"\nnone: only check (default all; with -activations "+problem.Real+")"+suiteShapes())
 	tiers := fs.String("tiers", "", "tiers to measure: "+strings.Join(tierNames(), ",")+"\n(default all that run here, generic only on small shapes)")
 	threads := fs.String("threads", "", "numbers of threads to measure; all means GOMAXPROCS\n(default 1,all; with -all 1,2,4,... and all)")
-	fs.DurationVar(&c.Time, "time", 0, "time of each measurement, like 0.2s\n(default at most "+speed.DefaultTime.String()+", less if there are many)")
-	fs.IntVar(&c.Count, "count", 1, "how often to repeat all measurements")
+	fs.DurationVar(&c.Time, "time", 0, "time of each measurement, like 0.2s; a few calls are made in any case\n(default at most "+speed.DefaultTime.String()+", less if there are many)")
+	fs.IntVar(&c.Count, "count", 1, "how often to repeat all measurements but those of -accuracy and -cache")
 	fs.BoolVar(&c.benchfmt, "benchfmt", false, "print only lines in Go's benchmark format, for benchstat\n(compare two CPUs with benchstat -col cpu or -ignore cpu)")
 	fs.StringVar(&c.activations, "activations", "", "safetensors `file` with q, k, v, out and perhaps lengths,\ninstead of the real input that comes with the command")
 	fs.BoolVar(&c.causal, "causal", false, "the activations in the file are causal")
@@ -64,7 +67,7 @@ func parse(args []string, w io.Writer) (*config, error) {
 	fs.BoolVar(&c.Quick, "quick", false, "measure less of everything, or of the measurements that are named;\nin total it takes less than a minute")
 	fs.StringVar(&c.json, "json", "", "write all results to a `file` (-: print them instead of tables)")
 	fs.StringVar(&c.note, "note", "", "a `text` about the machine or its load, kept in the file of -json")
-	fs.StringVar(&c.peers, "peers", "", "take other programs' times from a `file` of bench/peers/attention.py --json\ninto the file of -json")
+	fs.StringVar(&c.peers, "peers", "", "take other programs' times into the file of -json from a `file` of\nbench/peers/attention.py --json or models/peers, or several with commas")
 	for i, s := range suite.All {
 		fs.BoolVar(&c.suites[i], s.Name, false, s.Usage)
 	}
@@ -99,6 +102,8 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 		return errors.New("-offset needs -causal")
 	case set["json"] && c.json == "":
 		return errors.New("-json: want a file")
+	case set["peers"] && c.peers == "":
+		return errors.New("-peers: want a file")
 	case (set["note"] || set["peers"]) && c.json == "":
 		return errors.New("-note and -peers need -json: they are kept in its file")
 	}
@@ -108,10 +113,7 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 	if c.Quick && !slices.Contains(c.suites, true) && !c.benchfmt && c.activations == "" {
 		c.all = true
 	}
-	if !set["shapes"] && c.activations != "" {
-		shapes = problem.Real
-	}
-	if c.Shapes, err = parseShapes(shapes, !set["shapes"] && c.activations == ""); err != nil {
+	if err := c.resolveShapes(shapes, set["shapes"]); err != nil {
 		return err
 	}
 	c.namedTiers = set["tiers"]
@@ -121,6 +123,11 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 	if c.Tiers, err = parseTiers(tiers); err != nil {
 		return err
 	}
+	for i, s := range suite.All {
+		if c.suites[i] && s.OneTier && c.namedTiers && len(c.Tiers) > 1 {
+			return fmt.Errorf("-tiers: %d tiers, want one for -%s, which is measured on one tier", len(c.Tiers), s.Name)
+		}
+	}
 	c.Generic = c.namedTiers || set["shapes"] && len(c.Tiers) == 1
 	if !set["threads"] {
 		threads = "1,all"
@@ -128,20 +135,22 @@ func (c *config) resolve(fs *flag.FlagSet, shapes, tiers, threads string) (err e
 			threads = strings.Replace(threads, "all", strconv.Itoa(n)+",all", 1)
 		}
 	}
-	c.Threads, err = parseThreads(threads)
-	return err
-}
-
-// conflicts refuses flags that do not go together.
-func (c *config) conflicts(set map[string]bool) error {
-	var named []string
-	for i, s := range suite.All {
-		if c.suites[i] {
-			named = append(named, s.Name)
+	if c.Threads, err = parseThreads(threads); err != nil {
+		return err
+	}
+	if len(c.Shapes) == 0 && !slices.Contains(c.suites, true) {
+		for _, flag := range []string{"time", "count", "tiers", "threads", "quick"} {
+			if set[flag] {
+				return fmt.Errorf("-shapes none does not go with -%s: it only checks, on all tiers and several numbers of threads", flag)
+			}
 		}
 	}
-	attention := []string{"shapes", "time", "count", "benchfmt", "activations"} // flags of attention's checks and speed
-	refuse := func(flag string, others []string, why string) error {
+	return nil
+}
+
+// conflicts refuses flags that do not go together. Nothing is ignored silently.
+func (c *config) conflicts(set map[string]bool) error {
+	refuse := func(flag, why string, others ...string) error {
 		for _, o := range others {
 			if set[o] {
 				return fmt.Errorf("-%s does not go with -%s: %s", flag, o, why)
@@ -149,25 +158,31 @@ func (c *config) conflicts(set map[string]bool) error {
 		}
 		return nil
 	}
+	var errs []error
+	named := slices.Contains(c.suites, true)
+	for i, s := range suite.All {
+		if !c.suites[i] {
+			continue
+		}
+		errs = append(errs, refuse(s.Name, "they are about attention's checks", "activations", "causal", "offset"))
+		if c.all {
+			errs = append(errs, refuse("all", "-all measures everything", s.Name))
+		}
+		for _, flag := range slices.Sorted(maps.Keys(s.Refuses)) {
+			errs = append(errs, refuse(s.Name, s.Refuses[flag], flag))
+		}
+	}
 	if c.all {
-		if err := refuse("all", append(named, "shapes", "benchfmt", "activations"), "-all measures everything"); err != nil {
-			return err
-		}
+		errs = append(errs, refuse("all", "-all measures everything", "shapes", "activations"),
+			refuse("all", "errors and hashes are no benchmarks; name some of the measurements, such as -options -linear", "benchfmt"))
 	}
-	if len(named) > 0 {
-		if err := refuse(named[0], attention, "it is about attention's checks and speed, which -"+named[0]+" does not measure"); err != nil {
-			return err
-		}
-	}
-	if c.Quick && !c.benchfmt && c.activations == "" && len(named) == 0 {
-		if err := refuse("quick", []string{"shapes"}, "it measures less of everything; give -time instead"); err != nil {
-			return err
-		}
+	if c.Quick && !c.benchfmt && c.activations == "" && !named {
+		errs = append(errs, refuse("quick", "it measures less of everything; give -time instead", "shapes"))
 	}
 	if c.benchfmt && c.json == "-" {
-		return errors.New("-benchfmt does not go with -json -: both print to standard output")
+		errs = append(errs, errors.New("-benchfmt does not go with -json -: both print to standard output"))
 	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 func tierNames() []string {
@@ -176,33 +191,6 @@ func tierNames() []string {
 		names = append(names, t.Name)
 	}
 	return names
-}
-
-// parseShapes finds shapes by name or alias, in the order of the list, or returns all.
-func parseShapes(list string, all bool) (found []*problem.Shape, err error) {
-	if list == "none" {
-		return nil, nil
-	}
-	for i := range problem.Shapes {
-		if all {
-			found = append(found, &problem.Shapes[i])
-		}
-	}
-	if all {
-		return found, nil
-	}
-	for name := range strings.SplitSeq(list, ",") {
-		i := slices.IndexFunc(problem.Shapes, func(s problem.Shape) bool {
-			return name != "" && (strings.EqualFold(s.Name, name) || strings.EqualFold(s.Alias, name))
-		})
-		if i < 0 {
-			return nil, fmt.Errorf("-shapes: unknown shape %q, want some of %s, or none", name, strings.Join(problem.ShapeNames(), ", "))
-		}
-		if s := &problem.Shapes[i]; !slices.Contains(found, s) {
-			found = append(found, s)
-		}
-	}
-	return found, nil
 }
 
 // parseTiers checks that the tiers of the list run here.

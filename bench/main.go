@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return runReport(ctx, args[1:], stdout, stderr)
 	}
 	if len(args) > 0 && args[0] == "compare" {
-		return runCompare(args[1:], stdout, stderr)
+		return runCompare(ctx, args[1:], stdout, stderr)
 	}
 	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "tune" {
 		return runTune(ctx, args[1:], stdout, stderr)

@@ -3,12 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/bench/internal/problem"
+	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/bench/internal/suite"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -38,9 +44,19 @@ func TestUsageErrors(t *testing.T) {
 		{"-activations x -offset 1", []string{"-causal"}},
 		{"-json=", []string{"want a file"}},
 		{"-note x", []string{"-json"}},
-		{"-decode -benchfmt", []string{"-decode does not go with -benchfmt"}},
-		{"-linear -shapes A", []string{"-linear does not go with -shapes"}},
-		{"-options -count 2", []string{"-options does not go with -count"}},
+		{"-decode -activations x", []string{"-decode does not go with -activations"}},
+		{"-linear -shapes A", []string{"none of A is a shape of -linear", "1x4096x16384"}},
+		{"-linear -shapes 1x768x768,x", []string{`"x"`, "1x4096x16384"}},
+		{"-linear -shapes 1x768x768,", []string{`""`}},
+		{"-linear -decode -shapes memory", []string{"none of memory is a shape of -linear"}},
+		{"-options -shapes none", []string{"none of none is a shape of -options", "prefill-2k-d128 (E)"}},
+		{"-options -threads 2", []string{"-options does not go with -threads", "one thread"}},
+		{"-accuracy -options -count 2", []string{"-accuracy does not go with -count", "same each time"}},
+		{"-cache -benchfmt", []string{"-cache does not go with -benchfmt", "ratios"}},
+		{"-cache -tiers generic,generic,avx2,neon", []string{"-tiers"}},
+		{"-shapes none -time 1s", []string{"-shapes none does not go with -time"}},
+		{"-shapes none -threads 1", []string{"-shapes none does not go with -threads"}},
+		{"-json x -peers=", []string{"-peers: want a file"}},
 		{"-all -decode", []string{"-all does not go with -decode"}},
 		{"-all -benchfmt", []string{"-all does not go with -benchfmt"}},
 		{"-quick -shapes A", []string{"-quick does not go with -shapes"}},
@@ -57,6 +73,57 @@ func TestUsageErrors(t *testing.T) {
 				t.Errorf("%s: %q does not contain %q", c.args, err, want)
 			}
 		}
+	}
+}
+
+// Each suite takes a flag or refuses it with a reason; none of them ignores it.
+func TestFlagsOfSuites(t *testing.T) {
+	for _, s := range suite.All {
+		shape := "x"
+		if s.Shapes != nil {
+			shape, _, _ = strings.Cut(s.Shapes()[0], " (")
+		}
+		for flag, value := range map[string]string{"shapes": shape, "time": "1ms", "count": "2", "benchfmt": "true", "threads": "1", "tiers": "generic", "quick": "true", "json": "x"} {
+			c, err := parse([]string{"-" + s.Name, "-" + flag + "=" + value}, io.Discard)
+			if reason := s.Refuses[flag]; reason != "" {
+				if err == nil || !strings.Contains(err.Error(), reason) {
+					t.Errorf("-%s -%s: %v, want an error that says %s", s.Name, flag, err, reason)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("-%s -%s: %v", s.Name, flag, err)
+				continue
+			}
+			got := newBench(c, io.Discard, io.Discard).suite
+			for f, ok := range map[string]bool{"shapes": slices.Equal(got.Shapes, []string{shape}), "time": got.Time == time.Millisecond, "count": c.Count == 2 && s.Repeats(),
+				"threads": slices.Equal(got.Threads, []int{1}), "tiers": slices.Equal(got.Tiers, []string{"generic"}), "quick": got.Quick, "benchfmt": c.benchfmt && s.Lines != nil, "json": c.json == "x"} {
+				if f == flag && !ok {
+					t.Errorf("-%s ignores -%s", s.Name, flag)
+				}
+			}
+		}
+	}
+}
+
+// Suites print lines for benchstat, and write the runs of -count.
+func TestSuiteBenchFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.json")
+	code, out, err := runCommand("-linear", "-layer", "-shapes", "1x768x768,norm-128x384", "-tiers", "generic", "-threads", "1", "-time", "1ms", "-count", "3", "-benchfmt", "-json", path)
+	if code != 0 || err != "" {
+		t.Fatalf("exit code %d: %s", code, err)
+	}
+	count := map[string]int{}
+	for l := range strings.Lines(out) {
+		name, _, _ := strings.Cut(l, "/")
+		count[name]++
+	}
+	if count["BenchmarkLinear"] != 15 || count["BenchmarkNorm"] != 12 {
+		t.Errorf("%v in\n%s", count, out)
+	}
+	f, e := results.Read(path)
+	if e != nil || len(f.Linear) != 5 || len(f.Norms) != 4 || len(f.Linear[0].Runs) != 3 {
+		t.Errorf("%+v, %v", f, e)
 	}
 }
 
@@ -106,7 +173,7 @@ func TestBenchFormat(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, err)
 	}
 	line := regexp.MustCompile(`^BenchmarkAttention/shape=short-[12]-d64/tier=generic/threads=[12]\t *\d+\t *[\d.e+]+ ns/op\t *[\d.e+-]+ GFLOP/s\t *[\d.e+-]+ %peak$`)
-	config := regexp.MustCompile(`^(goos|goarch|pkg|cpu): .|^Unit \S+ better=higher$`)
+	config := regexp.MustCompile(`^(goos|goarch|pkg|cpu): .|^Unit \S+ better=(higher|lower)$`)
 	n := 0
 	for l := range strings.Lines(out) {
 		l = strings.TrimSuffix(l, "\n")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/check"
@@ -33,7 +34,7 @@ func newBench(c *config, out, err io.Writer) *bench {
 		file: &results.File{Format: results.Format, Schema: results.Schema, Contract: kernel.Contract,
 			Date: time.Now().UTC().Format(time.RFC3339), Note: c.note, Args: c.args, Quick: c.Quick,
 			Build: machine.Build(), Machine: machine.Describe(), Tiers: machine.TierInfos()},
-		suite: &suite.Config{Tiers: c.Tiers, Threads: c.Threads, Generic: c.namedTiers, Quick: c.Quick},
+		suite: &suite.Config{Tiers: c.Tiers, Threads: c.Threads, Shapes: c.suiteShapes, Time: c.Time, Generic: c.namedTiers, Quick: c.Quick},
 	}
 }
 
@@ -54,17 +55,24 @@ func (b *bench) run(ctx context.Context) (failures []string, err error) {
 	if b.json != "" && err == nil && ctx.Err() == nil {
 		err = b.file.WriteFile(b.json)
 	}
+	if len(b.file.NotRun) > 0 && !b.all && err == nil {
+		err = fmt.Errorf("NOT RUN: %s", strings.Join(b.file.NotRun, "; "))
+	}
 	return failures, err
 }
 
-// readPeers reads the times of other programs.
-func readPeers(path string) (peers []results.Peer, err error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(data, &peers); err != nil {
-		return nil, fmt.Errorf("%s: not a file of bench/peers/attention.py --json: %w", path, err)
+// readPeers reads the times of other programs from files with commas between them.
+func readPeers(paths string) (peers []results.Peer, err error) {
+	for path := range strings.SplitSeq(paths, ",") {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var some []results.Peer
+		if err := json.Unmarshal(data, &some); err != nil {
+			return nil, fmt.Errorf("%s: not a file of bench/peers/attention.py --json or models/peers: %w", path, err)
+		}
+		peers = append(peers, some...)
 	}
 	return peers, nil
 }
@@ -92,13 +100,16 @@ func (b *bench) measure(ctx context.Context) (failures []string, err error) {
 	for i, s := range suite.All {
 		if b.suites[i] || b.all {
 			suites = append(suites, s)
-			steps += s.Steps(b.suite)
+			steps += b.repeats(&s) * s.Steps(b.suite)
 		}
 	}
 	if len(suites) == 0 || b.all {
 		failures, err = b.attention(ctx, steps)
 	} else {
 		b.progress = newProgress(b.err, steps, b.benchfmt)
+		if b.benchfmt {
+			report.BenchHeader(b.out)
+		}
 	}
 	if b.progress != nil {
 		defer b.progress.close()
@@ -107,13 +118,44 @@ func (b *bench) measure(ctx context.Context) (failures []string, err error) {
 		b.progress.end(row)
 		b.progress.begin(row)
 	}
-	for _, s := range suites {
-		if err != nil || ctx.Err() != nil {
-			break
-		}
-		err = s.Run(ctx, b.suite, b.file)
+	if err == nil && ctx.Err() == nil {
+		err = b.runSuites(ctx, suites)
 	}
 	return failures, err
+}
+
+// repeats returns how often a suite is measured.
+func (b *bench) repeats(s *suite.Suite) int {
+	if s.Repeats() {
+		return b.Count
+	}
+	return 1
+}
+
+// runSuites measures suites, one after the other and then all again.
+func (b *bench) runSuites(ctx context.Context, suites []suite.Suite) (err error) {
+	runs := make([][]*results.File, len(suites))
+	for n := range b.Count {
+		for i := range suites {
+			s := &suites[i]
+			if n >= b.repeats(s) || err != nil || ctx.Err() != nil {
+				continue
+			}
+			run := new(results.File)
+			runs[i] = append(runs[i], run)
+			err = s.Run(ctx, b.suite, run)
+			if b.benchfmt {
+				b.progress.clear()
+				for _, l := range s.Lines(run) {
+					fmt.Fprintln(b.out, l)
+				}
+			}
+		}
+	}
+	for i := range runs {
+		b.file.AddRuns(runs[i])
+	}
+	return err
 }
 
 // attention checks all tiers and measures their speed. It makes the bar of progress, with steps

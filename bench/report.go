@@ -9,18 +9,23 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/page"
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
-const reportUsage = `usage: go run ./bench report [flags] FILE...
+const reportUsage = `usage: go run ./bench report [flags] [FILE...]
 
-Draws one self-contained page of HTML from files that -json wrote, and says whether
-all machines computed the same bits. Exits with 1 if they did not.
+Draws one self-contained page of HTML from files that -json wrote, or from those in
+bench/results, and says whether all machines computed the same bits. Exits with 1 if
+they did not.
 
 `
+
+// committed are the files of a page for which none are named.
+const committed = "bench/results/*.json"
 
 // newFlags returns the flags of a subcommand. parse in runReport and runCompare reports errors.
 func newFlags(name string) *flag.FlagSet {
@@ -45,11 +50,19 @@ func usageOf(fs *flag.FlagSet, text string, err error, stdout, stderr io.Writer)
 func runReport(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := newFlags("report")
 	out := fs.String("o", "report.html", "`file` to write the page to; -: standard output")
-	serve := fs.Bool("serve", false, "show the page on localhost instead, drawn anew at each visit")
+	serve := fs.Bool("serve", false, "show the page on localhost until ^C, drawn anew at each visit; writes no file")
 	svg := fs.String("svg", "", "write the charts for a README to a `folder` as well")
 	files, err := parseMixed(fs, args)
 	if err == nil && len(files) == 0 {
-		err = errors.New("want files that -json wrote")
+		files, err = filepath.Glob(committed)
+	}
+	fs.Visit(func(f *flag.Flag) {
+		if f.Name == "o" && *serve {
+			err = errors.New("-o does not go with -serve, which writes no file")
+		}
+	})
+	if err == nil && len(files) == 0 {
+		err = errors.New("want files that -json wrote: there are no " + committed + " here")
 	}
 	if err != nil {
 		return usageOf(fs, reportUsage, err, stdout, stderr)

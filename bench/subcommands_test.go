@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/bench/internal/commits/commitstest"
 	"github.com/attn-go/attn/bench/internal/results"
 )
 
@@ -109,16 +110,22 @@ func TestSubcommandErrors(t *testing.T) {
 		code int
 		text string
 	}{
-		"report":                        {2, "want files"},
-		"report -x":                     {2, "-x"},
-		"report no/such":                {1, "no/such"},
-		"report " + bad:                 {1, "ends after 30 bytes"},
-		"compare a":                     {2, "want OLD and NEW"},
-		"compare -threshold -1 a b":     {2, "-threshold"},
-		"compare " + bad + " " + bad:    {1, "ends after"},
-		"compare no-*.json no/such":     {1, "no-*.json"},
-		"-json /no/such/x -shapes none": {1, "/no/such/x"},
-		"-json x -peers no/such":        {1, "no/such"},
+		"report":                     {2, "want files"},
+		"report -serve -o x y":       {2, "-o does not go with -serve"},
+		"report -x":                  {2, "-x"},
+		"report no/such":             {1, "no/such"},
+		"report " + bad:              {1, "ends after 30 bytes"},
+		"compare a":                  {2, "want OLD and NEW"},
+		"compare -threshold -1 a b":  {2, "-threshold"},
+		"compare " + bad + " " + bad: {1, "ends after"},
+		"compare no-*.json no/such":  {1, "no-*.json: no commit"},
+		"compare -rounds 0 a b":      {2, "-rounds 0"},
+		"compare a b -- -json x":     {2, "-json behind --"},
+
+		"compare -rounds 2 " + bad + " " + bad:    {2, "are for commits"},
+		"compare " + bad + " " + bad + " -- -all": {2, "are for commits"},
+		"-json /no/such/x -shapes none":           {1, "/no/such/x"},
+		"-json x -peers no/such":                  {1, "no/such"},
 	} {
 		code, _, err := runCommand(strings.Fields(args)...)
 		if code != want.code || !strings.Contains(err, want.text) {
@@ -132,6 +139,29 @@ func TestSubcommandErrors(t *testing.T) {
 	}
 }
 
+// Commits are measured and compared.
+func TestCompareCommits(t *testing.T) {
+	path, _ := measureTo(t, "a.json")
+	t.Chdir(commitstest.Repository(t, 100, 200, 100))
+	for args, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"compare -rounds 4 v0 v1":         {1, "SLOWER"},
+		"compare -rounds 1 v1 .":          {0, "0 of 1 figures are slower"},
+		"compare v0 " + path:              {2, "v0 is a commit, but " + path + " a file"},
+		"compare " + path + " v0":         {2, "v0 is a commit"},
+		"compare v0 no-such":              {1, "no such file, and no-such: no commit"},
+		"compare -rounds 1 v0 bench":      {1, "bench: no commit"}, // is a folder
+		"compare -rounds 1 v0 v1 -- -x=3": {1, "slower?"},
+	} {
+		code, out, err := runCommand(strings.Fields(args)...)
+		if code != want.code || !strings.Contains(out+err, want.text) {
+			t.Errorf("%s: exit code %d, %s%s, want %d and %q", args, code, out, err, want.code, want.text)
+		}
+	}
+}
+
 // A suite's rows are written, too.
 func TestSuiteJSON(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
@@ -141,6 +171,15 @@ func TestSuiteJSON(t *testing.T) {
 	}
 	if f, err := results.Read(path); err != nil || f.Accuracy == nil || len(f.Accuracy.Cases) < 20 || !f.Quick || len(f.Speed) > 0 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// Without names, report takes the files of bench/results.
+func TestReportOfCommitted(t *testing.T) {
+	t.Chdir("..")
+	code, _, err := runCommand("report", "-o", os.DevNull)
+	if code != 0 || !strings.Contains(err, "agree") {
+		t.Errorf("exit code %d: %s", code, err)
 	}
 }
 

@@ -56,3 +56,32 @@ func AddBias(c []float32, ldc, m int, bias []float32) {
 		}
 	}
 }
+
+// WeightPack transposes n rows of d weights into lanes of a packed panel:
+// dst[x·ld+lane] = src[lane·lds+x].
+func WeightPack(dst []float32, ld int, src []float32, lds, n, d int) {
+	packRows(dst, ld, src, lds, n, d)
+}
+
+// WeightPackHalves is WeightPack for weights of 16 bits.
+func WeightPackHalves(dst []uint16, ld int, src []uint16, lds, n, d int) {
+	packRows(dst, ld, src, lds, n, d)
+}
+
+// packRows takes four rows at a time, then the rest one by one.
+func packRows[E any](dst []E, ld int, src []E, lds, n, d int) {
+	lane := 0
+	row := func(i int) []E { return window(src, (lane+i)*lds, d) }
+	for ; lane+4 <= n; lane += 4 {
+		a, b, c, e := row(0), row(1), row(2), row(3)
+		for x := range d {
+			to := dst[x*ld+lane:][:4]
+			to[0], to[1], to[2], to[3] = a[x], b[x], c[x], e[x]
+		}
+	}
+	for ; lane < n; lane++ {
+		for x, w := range row(0) {
+			dst[x*ld+lane] = w
+		}
+	}
+}

@@ -21,7 +21,7 @@ func (c *views) check(opts *Options) *check.Failure {
 	if !c.q.IsFloat() {
 		return &check.Failure{Arg: "q", Got: c.q.Describe(), Want: view.WantFloat}
 	}
-	if f := c.checkShapes(); f != nil {
+	if f := c.checkShapes("out"); f != nil {
 		return f
 	}
 	if f := c.out.CheckWritable("out"); f != nil {
@@ -30,8 +30,8 @@ func (c *views) check(opts *Options) *check.Failure {
 	return c.checkOptions(opts)
 }
 
-// checkShapes reports a tensor that does not fit those before it.
-func (c *views) checkShapes() *check.Failure {
+// checkShapes reports a tensor that does not fit those before it. out is the name of c.out.
+func (c *views) checkShapes(out string) *check.Failure {
 	wrong := func(arg string, t *view.Tensor, want string, args ...any) *check.Failure {
 		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
 	}
@@ -50,9 +50,9 @@ func (c *views) checkShapes() *check.Failure {
 		return wrong("v", c.v, "batch %d, %d heads and length %d as k has it", b, kv, keys)
 	}
 	if want := [4]int{b, h, l, dv}; c.out.Shape() != want {
-		return wrong("out", c.out, "shape %v, q's with v's head size", want)
+		return wrong(out, c.out, "shape %v, q's with v's head size", want)
 	}
-	if f := c.out.CheckLengths("out", c.q, "q"); f != nil {
+	if f := c.out.CheckLengths(out, c.q, "q"); f != nil {
 		return f
 	}
 	return c.v.CheckLengths("v", c.k, "k")

@@ -16,13 +16,21 @@ const biasArg = "Options.Bias"
 // other.
 func (c *views) checkOptions(o *Options) *check.Failure {
 	s := c.scores()
+	if f := c.checkSettings(o, &s); f != nil {
+		return f
+	}
+	return c.checkOutputs(o, &s)
+}
+
+// checkSettings is checkOptions without the further outputs.
+func (c *views) checkSettings(o *Options, s *view.Scores) *check.Failure {
 	if f := o.checkNumbers(); f != nil {
 		return f
 	}
-	if f := o.checkPositions(&s); f != nil {
+	if f := o.checkPositions(s); f != nil {
 		return f
 	}
-	if f := (*mask.Mask)(&o.Mask).Check(&s); f != nil {
+	if f := (*mask.Mask)(&o.Mask).Check(s); f != nil {
 		return f
 	}
 	if f := checkPerHead(s.Heads, o.ALiBi, o.Sinks); f != nil {
@@ -32,11 +40,11 @@ func (c *views) checkOptions(o *Options) *check.Failure {
 		if !bias.IsPlain() {
 			return &check.Failure{Arg: biasArg, Got: bias.Describe(), Want: "float32, float16 or bfloat16, neither paged nor ragged"}
 		}
-		if _, f := bias.Broadcast(biasArg, &s); f != nil {
+		if _, f := bias.Broadcast(biasArg, s); f != nil {
 			return f
 		}
 	}
-	return c.checkOutputs(o, &s)
+	return nil
 }
 
 func (o *Options) checkNumbers() *check.Failure {

@@ -81,7 +81,7 @@ func goldenInputs(name string, c contracttest.Case) (q, k, v kernel.Tensor) {
 
 // goldens returns by name what gives the hash of a call.
 func goldens() map[string]func(t *testing.T, tier string, threads int) string {
-	runs := map[string]func(t *testing.T, tier string, threads int) string{"partials": goldenPartials, "additive": goldenAdditive, "ragged": goldenRagged}
+	runs := map[string]func(t *testing.T, tier string, threads int) string{"partials": goldenPartials, "additive": goldenAdditive, "backward": goldenBackward, "backward-plain": goldenBackwardPlain, "ragged": goldenRagged}
 	for name, c := range goldenCases() {
 		runs[name] = func(t *testing.T, tier string, threads int) string {
 			q, k, v := goldenInputs(name, c)
@@ -293,4 +293,33 @@ func goldenAdditive(t *testing.T, tier string, threads int) string {
 		t.Fatal(err)
 	}
 	return contracttest.Hash(&out, &lse)
+}
+
+// goldenBackward returns the hash of gradients with options.
+func goldenBackward(t *testing.T, tier string, threads int) string {
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 45, Lk: 150, D: 20, Dv: 12, Seed: 1, Mask: contracttest.Causal(100)}
+	return goldenGradients(t, c, kernel.Options{
+		Softcap: 6, ALiBi: []float32{0.5, 0.25, 0.125, 0.0625}, Sinks: []float32{1, -1, 0.5, 2}, Dropout: kernel.Dropout{Rate: 0.125, Seed: 5},
+		Bias: kernel.BHLD(testutil.Floats(4*45*150), 1, 4, 45, 150), QueryStart: []int{7}, Exec: kernel.Exec{Tier: tier, Threads: threads},
+	})
+}
+
+// goldenBackwardPlain returns the hash of gradients of sizes that all tiers compute in whole
+// vectors.
+func goldenBackwardPlain(t *testing.T, tier string, threads int) string {
+	c := contracttest.Case{B: 1, H: 2, HKV: 2, Lq: 130, Lk: 260, D: 128, Dv: 64, Seed: 2}
+	return goldenGradients(t, c, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+}
+
+func goldenGradients(t *testing.T, c contracttest.Case, o kernel.Options) string {
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	w := makeBackwardCall(t, from, c.Options(o))
+	g := w.gradients()
+	w.run(t, g, w.o)
+	tensors := []*kernel.Tensor{&g.Q, &g.K, &g.V}
+	if g.Sinks != nil {
+		sinks := kernel.BHLD(g.Sinks, 1, 1, 1, len(g.Sinks))
+		tensors = append(tensors, &g.Bias, &sinks)
+	}
+	return contracttest.Hash(tensors...)
 }

@@ -156,6 +156,46 @@
 // up to 10000, and 0.8 to 1.2 times in linear layers of 128 to 11008 inputs. The worst ratio
 // of the largest errors is 2.2. "go run ./bench -accuracy" measures all of it.
 //
+// # Contract: backward
+//
+// [AttentionBackward] computes the scores s of visible keys again, as above, and takes LSE and
+// dout. For every row, with L = LSE·LOG2E:
+//
+//	p[j]  = exp2(the smaller of s[j]-L and +0)
+//	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1), from +0: acc = fma(v[j][e], dout[e], acc)
+//
+// Dropout replaces dp[j] as it does with a weight. Keys that are not visible do not count from
+// here on, nor those with p[j] = 0. The sums of a row are those of chains over 32 keys by
+// position, 0..31, 32..63, and so on, added from left to right, beginning with +0:
+//
+//	l    = l + (sum of p[j], j ascending, from +0)
+//	t    = t + (fma chain over j ascending, from +0: acc = fma(p[j], dp[j], acc))
+//	l    = l + p of the sink, if there is one: s is float32(sink·log2 e)
+//	inv  = 1/l, or +0 if l is 0
+//	mean = t·inv
+//	p[j] = p[j]·inv
+//	b[j] = p[j]·(dp[j]-mean), the gradient of the bias
+//	g[j] = b[j], or b[j]·fma(-u, u, 1) with Softcap: u = I·(s[j] after Softcap); +0 if b[j] is 0
+//
+// Dropout then replaces p[j]. The gradients of a query q, of a key k and of a value v are, with
+// scale in natural units:
+//
+//	dq[d] = a·scale + (+0), a the sum of chains over 128 keys by position: acc = fma(g[j], k[j][d], acc)
+//	dk[d] = a·scale + (+0), a the sum of chains over 64 rows by number: acc = fma(g, q[d], acc)
+//	dv[e] = a + (+0), a the sum of chains over 64 rows by number: acc = fma(p, dout[e], acc)
+//
+// Chains are from +0, in ascending order, and added from left to right, beginning with +0. The
+// rows of a key head are those of all queries of the G query heads that share it. The number of
+// a row is i·G + g: i is the position of the query, and g the number of its head among the G.
+//
+// The gradient of an element of the bias is the sum of b of all pairs that it is added to, in
+// the order of batch rows, key heads and numbers of rows, from +0. That of the sink of a head
+// is the sum of -(p·inv)·mean of its rows, where p is that of the sink, p·inv is rounded, and the
+// products and their sum, in the order of batch rows and queries, are binary64, rounded at the
+// end.
+//
+// Every NaN in a gradient is 7fc00000.
+//
 // # Contract: additive scores
 //
 // The scores of [Additive] are sums in 16 chains. q, k and the weights are continued

@@ -64,7 +64,7 @@ type Options struct {
 
 	// LSE, if not the zero Tensor, receives the natural logarithm of the sum of the
 	// exponentials of a row's scores, Sinks included: [B, H, Lq, 1]. It is -Inf for a
-	// row that sees no key, and NaN if out's row is.
+	// row that sees no key, and NaN if out's row is. [AttentionBackward] reads it.
 	LSE Tensor
 
 	// Weights, if not the zero Tensor, receives the weights with which the values are

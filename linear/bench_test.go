@@ -3,7 +3,9 @@ package linear_test
 import (
 	"fmt"
 	"testing"
+	"unsafe"
 
+	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
@@ -50,5 +52,34 @@ func BenchmarkLinear(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// BenchmarkNew packs weights, beside a copy of them into new memory. Run it with GOMAXPROCS=1
+// for figures of one thread.
+func BenchmarkNew(b *testing.B) {
+	for _, size := range [][2]int{{384, 384}, {1536, 384}, {4096, 4096}} {
+		benchmarkNew[float32](b, size[0], size[1])
+		benchmarkNew[kernel.F16](b, size[0], size[1])
+	}
+}
+
+func benchmarkNew[E kernel.Float](b *testing.B, n, k int) {
+	w := hugepages.Make[E](n * k)
+	for i := range w {
+		w[i] = E(i % 91)
+	}
+	m := linear.DenseMatrix(w, n, k)
+	for name, f := range map[string]func(){
+		"copy":    func() { copy(hugepages.Make[E](n*k), w) },
+		"rows":    func() { mustNew(b, m, nil) },
+		"columns": func() { mustNew(b, linear.DenseMatrix(w, k, n).T(), nil) },
+	} {
+		b.Run(fmt.Sprintf("size=%dx%d/type=%v/weights=%s", n, k, m.DType(), name), func(b *testing.B) {
+			b.SetBytes(int64(n * k * int(unsafe.Sizeof(w[0]))))
+			for b.Loop() {
+				f()
+			}
+		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
@@ -50,11 +51,14 @@ func New(w Matrix, bias []float32) (*Linear, error) {
 	if f := checkNew(&w, bias); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
 	}
+	if view.Races {
+		w.announce(view.Read)
+	}
 	l := &Linear{n: w.rows, k: w.cols, dtype: w.dtype}
-	if w.dtype == view.Float32 {
-		l.f32 = pack(l, &w, w.f32)
+	if floats, halves := packers(); w.dtype == view.Float32 {
+		l.f32 = pack(l, &w, w.f32, floats, fallback.WeightPack)
 	} else {
-		l.u16 = pack(l, &w, w.u16)
+		l.u16 = pack(l, &w, w.u16, halves, fallback.WeightPackHalves)
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil

@@ -98,9 +98,14 @@ func (m *Matrix) memory() view.Memory {
 	return view.MemoryOf(m.u16[:m.extent()])
 }
 
-// announce tells the race detector of an access to all elements of a valid float32 matrix.
+// announce tells the race detector of an access to all elements of a valid matrix.
 func (m *Matrix) announce(a view.Access) {
-	view.AnnounceGrid(a, m.f32, 1, view.Dim{N: m.cols, Stride: m.colStride}, view.Dim{N: m.rows, Stride: m.rowStride})
+	cols, rows := view.Dim{N: m.cols, Stride: m.colStride}, view.Dim{N: m.rows, Stride: m.rowStride}
+	if m.dtype == view.Float32 {
+		view.AnnounceGrid(a, m.f32, 1, cols, rows)
+	} else {
+		view.AnnounceGrid(a, m.u16, 1, cols, rows)
+	}
 }
 
 // failure reports the matrix as argument arg.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -34,8 +35,21 @@ func (l *Linear) panelWidth(p int) int {
 // panelStart returns the index at which panel p starts.
 func (l *Linear) panelStart(p int) int { return p * ukernel.PanelLanes * l.k }
 
+// A packer is ukernel.WeightKernels.Pack or PackHalves.
+type packer[E any] func(dst []E, ld int, src []E, lds, n, d int)
+
+// packers returns those of the default tier. No tier changes a bit of a weight: so a name of one
+// that does not run, which calls report, does no harm here.
+func packers() (packer[float32], packer[uint16]) {
+	t, unavailable := ukernel.Default()
+	if unavailable != nil {
+		return fallback.WeightPack, fallback.WeightPackHalves
+	}
+	return t.Weights.Pack, t.Weights.PackHalves
+}
+
 // pack returns the panels of the weights w, which lie in data.
-func pack[E any](l *Linear, w *Matrix, data []E) []E {
+func pack[E any](l *Linear, w *Matrix, data []E, kernel, rest packer[E]) []E {
 	packed := hugepages.Make[E](l.lanes() * l.k)
 	l.eachPanel(func(p int) {
 		first, lanes := p*ukernel.PanelLanes, l.panelWidth(p)
@@ -45,40 +59,50 @@ func pack[E any](l *Linear, w *Matrix, data []E) []E {
 			return
 		}
 		data := data[first*w.rowStride:]
-		if w.rowStride == 1 {
+		switch {
+		case w.rowStride == 1:
 			for k := range l.k {
 				copy(panel[k*lanes:][:rows], data[k*w.colStride:])
 			}
-			return
+		case w.colStride == 1:
+			transpose(panel, lanes, data, w.rowStride, rows, l.k, kernel, rest)
+		default:
+			for k := range l.k {
+				for lane := range rows {
+					panel[k*lanes+lane] = data[lane*w.rowStride+k*w.colStride]
+				}
+			}
 		}
-		transpose(panel, lanes, data, w, rows, l.k)
 	})
 	return packed
 }
 
-// transpose writes k columns of some rows into the lanes of a panel. It takes some columns at a
-// time, so that what it writes stays in L1 until it is complete, and of these four rows at a
-// time, if their elements have no gaps.
-func transpose[E any](panel []E, lanes int, data []E, w *Matrix, rows, k int) {
-	const inputs = 64
-	for lo := 0; lo < k; lo += inputs {
-		n, lane := min(inputs, k-lo), 0
-		row := func(i int) []E { return data[(lane+i)*w.rowStride+lo*w.colStride:] }
-		for ; w.colStride == 1 && lane+4 <= rows; lane += 4 {
-			a, b, c, d := row(0)[:n], row(1)[:n], row(2)[:n], row(3)[:n]
-			for x := range n {
-				to := panel[(lo+x)*lanes+lane:][:4]
-				to[0], to[1], to[2], to[3] = a[x], b[x], c[x], d[x]
-			}
+// transpose writes k columns of some rows, whose elements have no gaps, into the lanes of a
+// panel. It takes some columns at a time, so that what it writes stays in L1 until it is
+// complete. kernel takes what it can, and rest the other rows and columns.
+func transpose[E any](panel []E, lanes int, data []E, stride, rows, k int, kernel, rest packer[E]) {
+	whole := rows &^ (ukernel.PanelStep - 1)
+	for x, n := 0, 0; x < k; x += n {
+		n = min(packSteps, k-x)
+		if k-x-n < ukernel.PackSteps {
+			n = k - x // no columns are left that are too few for kernel
 		}
-		for ; lane < rows; lane++ {
-			from := row(0)
-			for x := range n {
-				panel[(lo+x)*lanes+lane] = from[x*w.colStride]
-			}
+		to, from, whole := panel[x*lanes:], data[x:], whole
+		if n < ukernel.PackSteps {
+			whole = 0
+		}
+		if whole > 0 {
+			kernel(to, lanes, from, stride, whole, n)
+		}
+		if whole < rows {
+			rest(to[whole:], lanes, from[whole*stride:], stride, rows-whole, n)
 		}
 	}
 }
+
+// packSteps is the number of columns that are packed at a time, which take 12 KiB of a panel of
+// float32.
+const packSteps = 64
 
 // serialBytes is the size of weights that one goroutine packs in less time than it takes to
 // start others.

@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/attn-go/attn v0.0.0
+	github.com/attn-go/attn/examples v0.0.0
 	github.com/born-ml/born v0.9.24
 )
 
@@ -15,4 +16,7 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 )
 
-replace github.com/attn-go/attn => ../../
+replace (
+	github.com/attn-go/attn => ../../
+	github.com/attn-go/attn/examples => ../../examples
+)

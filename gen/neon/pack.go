@@ -33,7 +33,8 @@ func (g *neon) transpose(e spec.Element, v, t []a64.Vec) {
 }
 
 // A transposer moves a tile, 4 lanes at a time, between rows that start at off and a panel
-// with the rows in its lanes.
+// with the rows in its lanes. For weights, whose rows have one distance, base and off are not
+// used.
 type transposer struct {
 	*neon
 	step, shift  int      // columns per iteration, log2 of the size of an element of the rows
@@ -61,6 +62,18 @@ func (m *transposer) columns(step, one func()) {
 	m.addresses()
 	m.Op("CMP", m.step, m.left)
 	m.Jump("BLT", "one")
+	m.steps(step)
+	m.Commentf("Rows of less than %d columns.", m.step)
+	m.Label("one")
+	one()
+	m.Op("SUBS", 1, m.left, m.left)
+	m.Jump("BNE", "one")
+	m.Label("next")
+}
+
+// steps emits the loop of columns for rows of at least a step, from their addresses on. It goes
+// to the label next.
+func (m *transposer) steps(step func()) {
 	m.Align(32)
 	m.Label("step")
 	step()
@@ -77,12 +90,6 @@ func (m *transposer) columns(step, one func()) {
 	m.Op("ADD", m.left, m.p, m.p)
 	m.Op("MOVD", m.step, m.left)
 	m.Jump("B", "step")
-	m.Commentf("Rows of less than %d columns.", m.step)
-	m.Label("one")
-	one()
-	m.Op("SUBS", 1, m.left, m.left)
-	m.Jump("BNE", "one")
-	m.Label("next")
 }
 
 // Pack transposes rows into a packed panel and scales them. All lanes have a row, as off

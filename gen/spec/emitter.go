@@ -5,6 +5,8 @@ type Emitter interface {
 	Gemm(s TileShape, e Epilogue)
 	WeightGemm(s TileShape, b Element)
 	AddBias()
+	WeightPack()
+	WeightPackHalves()
 	BlockEmitter
 	Additive()
 	Softcap()
@@ -24,6 +26,7 @@ type Emitter interface {
 	SkinnyUnpack()
 	Converter
 	Normer
+	BackwardEmitter
 	Exp2()
 	Tanh()
 	Activator
@@ -43,6 +46,8 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 		e.WeightGemm(weights, b)
 	}
 	e.AddBias()
+	e.WeightPack()
+	e.WeightPackHalves()
 	emitBlocks(e)
 	e.Additive()
 	e.Softcap()
@@ -67,6 +72,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	e.Exp2()
 	e.Tanh()
 	emitActivations(e)
+	emitBackward(e)
 	e.Peak()
 	e.Read()
 }

@@ -17,6 +17,10 @@ type Function struct {
 var (
 	AddBias = Function{WeightTable, "AddBias", "(c []float32, ldc, m int, bias []float32)",
 		"adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000."}
+	WeightPack = Function{WeightTable, "WeightPack", "(dst []float32, ld int, src []float32, lds, n, d int)",
+		"transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8."}
+	WeightPackHalves = Function{WeightTable, "WeightPackHalves", "(dst []uint16, ld int, src []uint16, lds, n, d int)",
+		"is WeightPack for weights of 16 bits."}
 	Additive = Function{FunctionTable, "Additive", "(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)",
 		"computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16."}
 	Softcap = Function{LaneTable, "Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",

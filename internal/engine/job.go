@@ -22,6 +22,8 @@ type Job struct {
 	// they wait for each other, cannot wake across bubbles.
 	splittable bool
 
+	keepsCapped bool // Scorers keep the scores after the softcap
+
 	weightsMemory []float32 // of derived.additive
 	weightsUsage  parallel.Usage
 	memory        parallel.Memory
@@ -76,6 +78,7 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 func (j *Job) Release() {
 	j.Call = Call{}
 	j.derived = derived{}
+	j.keepsCapped = false
 	j.ring.end()
 	jobs.Put(j)
 }

@@ -83,10 +83,13 @@ func (s *scratch) scoreBatch(tiles []tile, lo int) int {
 
 // enterBlock makes the block from key lo on the current block and returns how many
 // of its keys are visible.
-func (t *tile) enterBlock(lo int) int {
+func (t *tile) enterBlock(lo int) int { return t.enterKeys(lo, BlockKeys) }
+
+// enterKeys is enterBlock for n ≤ BlockKeys keys.
+func (t *tile) enterKeys(lo, n int) int {
 	b := &t.block
 	b.lo = lo
-	b.keys = t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, BlockKeys)})
+	b.keys = t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
 	if t.job.Mask.Sparse.IsSet() {
 		b.keys = t.trimSparse(b.keys)
 	}

@@ -30,7 +30,7 @@ func (t *tile) writeBlockWeights(lo int) {
 	lanes, keys := t.kern.Lanes, t.block.keys
 	t.exponentiate(keys.Len(), t.max, t.blockSum)
 	if t.job.Dropout.Rate != 0 {
-		t.drop()
+		t.drop(t.block.scores)
 	}
 	off := t.offsetsAt(&t.job.Weights, keys.Lo-t.phase)
 	t.kern.Unpack(t.job.Weights.F32(), off, t.block.scores, lanes, t.n, keys.Len(), t.sum)

@@ -12,17 +12,8 @@ import (
 // pack fills in the tile's packed panel.
 func (t *tile) pack() {
 	t.packed = true
-	j, q := t.job, &t.job.Q
-	d := j.d()
-	off := t.offsets(q)
-	data := q.F32()
-	if q.DType() != view.Float32 {
-		data = t.scratch.rows
-		for lane, at := range off[:t.n] {
-			rows.WidenRow(j.tier, data[lane*d:], q, at, d)
-		}
-		off = t.rowOffsets(d)
-	}
+	j, d := t.job, t.job.d()
+	data, off := t.floatsOf(&j.Q)
 	if j.additive != nil {
 		t.packRows(data, off)
 		return
@@ -32,6 +23,20 @@ func (t *tile) pack() {
 		return
 	}
 	t.packTo(t.q, data, off, d, j.scale)
+}
+
+// floatsOf returns the tile's rows of x as float32, and where they start.
+func (t *tile) floatsOf(x *view.Tensor) (data []float32, off []int) {
+	off = t.offsets(x)
+	if x.DType() == view.Float32 {
+		return x.F32(), off
+	}
+	d := x.Dim(3)
+	data = t.scratch.rows
+	for lane, at := range off[:t.n] {
+		rows.WidenRow(t.job.tier, data[lane*d:], x, at, d)
+	}
+	return data, t.rowOffsets(d)
 }
 
 // packTo packs d columns of the rows of src that start at off, and scales them, in short

@@ -23,8 +23,8 @@ type scoreMods struct {
 	capped int // the first so many lead to ScoresCapped
 }
 
-// ScoreMod, Softcap, ALiBi, Bias and the bool masks.
-const maxMods = 4 + mask.MaxBools
+// ScoreMod, Softcap, keepCapped, ALiBi, Bias and the bool masks.
+const maxMods = 5 + mask.MaxBools
 
 // modKeys is the number of keys whose scores are computed and modified before the
 // next ones, so that they stay in L1 or near it. Fewer keys would read biases in
@@ -44,6 +44,9 @@ func (j *Job) setScoreMods() {
 	}
 	if j.Softcap != 0 {
 		m.add((*tile).softcap)
+		if j.keepsCapped {
+			m.add((*tile).keepCapped)
+		}
 	}
 	m.capped = m.n
 	if j.ALiBi != nil {
@@ -70,8 +73,14 @@ func (t *tile) modify(part mask.Span, top []float32) {
 }
 
 func (t *tile) softcap(part mask.Span, top []float32) {
-	limit := float64(t.job.Softcap) * math.Log2E
-	t.kern.Softcap(t.scoresFrom(part), t.kern.Lanes, part.Len(), float32(limit), float32(1/limit), top)
+	limit, inv := t.job.capFactors()
+	t.kern.Softcap(t.scoresFrom(part), t.kern.Lanes, part.Len(), limit, inv, top)
+}
+
+// capFactors returns the contract's C and I of the softcap.
+func (j *Job) capFactors() (limit, inv float32) {
+	c := float64(j.Softcap) * math.Log2E
+	return float32(c), float32(1 / c)
 }
 
 // alibi adds slope times distance. Positions of queries and keys are counted from the

@@ -21,6 +21,7 @@ type scratch struct {
 	keys, values floatRows // of the current block, unless they are used in place
 	rows         []float32 // query or output rows of a tile, if they are not float32
 	paddedKeys   []float32 // for additive scores
+	capped       []float32 // of a Scorer
 
 	partial []float32   // output of one block, before it is merged
 	runs    []mask.Span // memory of tile.visibleRuns

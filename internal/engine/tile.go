@@ -51,9 +51,14 @@ type block struct {
 
 // fit makes room for a tile of j with at most so many lanes.
 func (t *tile) fit(j *Job, m *parallel.Memory, lanes int) {
+	t.fitScores(j, m, lanes)
+	parallel.Fit(m, &t.oUsage, &t.o, lanes*j.dv(), rows.Aligned)
+}
+
+// fitScores makes room for all but the output.
+func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
 	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.additive)), rows.Aligned)
-	parallel.Fit(m, &t.oUsage, &t.o, lanes*j.dv(), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
 	if parallel.Fit(m, &t.statsUsage, &t.stats, 6*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.stats[0] {
 		t.max = nil // they lie in the old memory
@@ -71,6 +76,13 @@ func (t *tile) begin(s *scratch, h kvHead, row, width int, skinny bool) {
 
 // reset makes t the tile of up to width rows of h, from row on, before any key.
 func (t *tile) reset(s *scratch, h kvHead, row, width int, skinny bool) {
+	t.place(s, h, row, width, skinny)
+	t.setKernels(t.job.tier.Tile(t.n))
+	t.findVisible()
+}
+
+// place sets which rows are those of the tile.
+func (t *tile) place(s *scratch, h kvHead, row, width int, skinny bool) {
 	j := t.job
 	t.scratch, t.skinny = s, skinny
 	t.head, t.row, t.n = h, row, min(width, j.rowsOf(h.batch)-row)
@@ -78,8 +90,6 @@ func (t *tile) reset(s *scratch, h kvHead, row, width int, skinny bool) {
 	if j.group > 1 {
 		t.query, t.groupHead = row/j.group, row%j.group
 	}
-	t.setKernels(j.tier.Tile(t.n))
-	t.findVisible()
 }
 
 // setKernels sets the kernels of the tile, and with them its width.

@@ -85,6 +85,12 @@ var writers = []struct {
 	{"kernel.Attention", func(p *place) error {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.options(4))
 	}},
+	{"kernel.AttentionBackward", func(p *place) error {
+		o := p.inputs(4)
+		o.Sinks, o.LSE = p.in(4), p.tensor(2, 4, 3, 1)
+		g := kernel.Gradients{Q: p.output(2, 4, 3, 6), K: p.output(2, 2, 7, 6), V: p.output(2, 2, 7, 5), Bias: p.output(1, 4, 3, 7), Sinks: p.out(4)}
+		return kernel.AttentionBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), o)
+	}},
 	{"kernel.Attention of int8", func(p *place) error {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
 	}},

@@ -95,6 +95,18 @@ var table = []entry{
 		table := &kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}}
 		return []any{ragged(5), ragged(6), w.tensor(6, 2, 3, 6).Paged(table), w.tensor(6, 2, 3, 5).Paged(table), kernel.Options{LSE: ragged(1), Weights: ragged(7)}}
 	}},
+	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any {
+		dout, q, k, v := w.attention()
+		o := w.options()
+		o.Score, o.Weights, o.Scores = nil, kernel.Tensor{}, kernel.Tensor{}
+		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
+		return []any{g, dout, q, k, v, o}
+	}},
+	{name: "kernel.AttentionBackward", f: kernel.AttentionBackward, args: func(w *world) []any { // ragged
+		ragged := func(d int) kernel.Tensor { return kernel.Ragged(w.floats(5*4*d), []int{0, 3, 5}, 4, d) }
+		o := kernel.Options{LSE: ragged(1), Exec: kernel.Exec{Threads: 2}}
+		return []any{kernel.Gradients{Q: ragged(6), K: ragged(6), V: ragged(5)}, ragged(5), ragged(6), ragged(6), ragged(5), o}
+	}},
 	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
 		out, q, k, v := w.attention()
 		return []any{out, q, k, v, w.floats(6), w.options()}

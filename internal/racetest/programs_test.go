@@ -157,6 +157,13 @@ var racy = []program{
 		out := kernel.BHLD(c.f16, 1, 2, queries, size)
 		at(func() { must(kernel.MergePartials(out, []kernel.Partials{*p}, kernel.MergeOptions{})) }, func() { sink = c.f16[33].Float32() })
 	}},
+	{"writes weights that are packed", "linear.New", func() {
+		w := make([]kernel.F16, 60*48)
+		at(func() {
+			_, err := linear.New(linear.DenseMatrix(w, 60, 48), nil)
+			must(err)
+		}, func() { w[60*48-1] = 1 })
+	}},
 	{"writes x of a linear layer", "linear.(*Linear).Apply", func() {
 		l, x, out := layer()
 		at(func() {

@@ -77,6 +77,7 @@ func benchmarks(w int) (list []benchmark) {
 	list = append(list, benchFunctions()...)
 	list = append(list, benchNorms()...)
 	list = append(list, benchActivations()...)
+	list = append(list, benchBackward(w)...)
 	return slices.Concat(list, benchWeights(), benchBlocks())
 }
 
@@ -285,4 +286,15 @@ func benchConverters() (list []benchmark) {
 	add("Convert.QuantizeInt8", func(p *kernelSet) { p.Convert.QuantizeInt8(ints, d, scales, 1, floats, d, d, blockKeys, d) })
 	add("Convert.Finite", func(p *kernelSet) { p.Convert.Finite(floats) })
 	return list
+}
+
+// benchBackward times the kernels of the backward pass. The scores stay below 1.
+func benchBackward(w int) []benchmark {
+	s, dp, lse := testutil.Floats(blockKeys*w), testutil.Floats(blockKeys*w), testutil.Filled(w, 2)
+	sum, dot, one := make([]float32, w), make([]float32, w), testutil.Filled(w, 1)
+	return []benchmark{
+		{"Backward.Weights", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Weights(s, dp, w, blockKeys, lse, sum, dot) }},
+		{"Backward.Scores", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Scores(s, dp, w, blockKeys, one, dot) }},
+		{"Backward.Softcap", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Softcap(dp, s, w, blockKeys, w, 0.25) }},
+	}
 }

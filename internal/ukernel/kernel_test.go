@@ -40,11 +40,12 @@ type kernelSet struct {
 	Functions   Functions
 	Norms       Norms
 	Activations Activations
+	Backward    BackwardKernels
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
-	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Norms, t.Activations}
+	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Norms, t.Activations, t.Backward}
 }
 
 // has reports whether the tier has a kernel, given as in kernelTests.
@@ -116,6 +117,8 @@ var kernelTests = []struct {
 	{"Weights.WidenQ4_0", blockWidenCases(fallback.BlockQ4_0)},
 	{"Weights.WidenQ4_1", blockWidenCases(fallback.BlockQ4_1)},
 	{"Weights.AddBias", addBiasCases},
+	{"Weights.Pack", weightPackCases(false)},
+	{"Weights.PackHalves", weightPackCases(true)},
 	{"Norms.RMSNorm", normCases(false)},
 	{"Norms.LayerNorm", normCases(true)},
 	{"Norms.Add", addCases},
@@ -125,6 +128,9 @@ var kernelTests = []struct {
 	{"Activations.SwiGLU", gatedCases(swigluOf)},
 	{"Activations.GeGLU", gatedCases(gegluOf)},
 	{"Activations.GeGLUTanh", gatedCases(gegluTanhOf)},
+	{"Backward.Weights", backwardWeightsCases},
+	{"Backward.Scores", backwardScoresCases},
+	{"Backward.Softcap", backwardSoftcapCases},
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must
@@ -259,7 +265,7 @@ func eachVariant(t *testing.T, tier *Tier, tile int, kernel string, test func(t 
 // onTiles reports whether a kernel works on query tiles, so that it matters how wide
 // they are.
 func onTiles(kernel string) bool {
-	return !strings.Contains(kernel, ".") || strings.HasPrefix(kernel, "Skinny.")
+	return !strings.Contains(kernel, ".") || strings.HasPrefix(kernel, "Skinny.") || strings.HasPrefix(kernel, "Backward.")
 }
 
 // eachTier calls f for every tier that runs here.
@@ -314,6 +320,7 @@ func reference(w int) *kernelSet {
 		Functions:   genericKernels.Functions,
 		Norms:       genericKernels.Norms,
 		Activations: genericKernels.Activations,
+		Backward:    genericKernels.Backward,
 	}
 }
 

@@ -27,7 +27,19 @@ type WeightKernels struct {
 	// and the NaN 0x7fc00000, to the bit, where that is a NaN. len(bias) is a
 	// multiple of PanelStep.
 	AddBias func(c []float32, ldc, m int, bias []float32)
+
+	// Pack and PackHalves transpose n rows of d weights into lanes of a panel. Their bits do
+	// not change:
+	//
+	//	dst[x·ld+lane] = src[lane·lds+x], lane < n, x < d
+	//
+	// n is a multiple of PanelStep, and d at least PackSteps.
+	Pack       func(dst []float32, ld int, src []float32, lds, n, d int)
+	PackHalves func(dst []uint16, ld int, src []uint16, lds, n, d int)
 }
+
+// PackSteps is the least number of inputs that Pack and PackHalves take.
+const PackSteps = 8
 
 // The width of a packed panel of weights. 48 lanes are 3, 6 or 12 vectors. With 8
 // or 2 rows of x that makes as many accumulators as hide the latency of an FMA. The

@@ -10,7 +10,8 @@ type Tier struct {
 	Kernels
 	Tuning
 
-	mistuned string // what is wrong with ATTN_TUNING for this tier
+	mistuned string        // what is wrong with ATTN_TUNING for this tier
+	wide     []TileKernels // tiles wider than the widest, see WideTile
 }
 
 // Kernels are all micro-kernels of a tier. It inherits nothing silently: its table
@@ -26,6 +27,7 @@ type Kernels struct {
 	Functions   Functions
 	Norms       Norms
 	Activations Activations
+	Backward    BackwardKernels
 }
 
 // Tile returns the kernels of the narrowest tile with at least n lanes, or those of

@@ -50,8 +50,12 @@ var genericKernels = Kernels{
 		WidenQ4_0: fallback.WidenQ4_0,
 		WidenQ4_1: fallback.WidenQ4_1,
 		AddBias:   fallback.AddBias,
+
+		Pack:       fallback.WeightPack,
+		PackHalves: fallback.WeightPackHalves,
 	},
 	Norms:       genericNorms,
 	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
 	Activations: genericActivations,
+	Backward:    BackwardKernels{Weights: fallback.BackwardWeights, Scores: fallback.BackwardScores, Softcap: fallback.BackwardSoftcap},
 }

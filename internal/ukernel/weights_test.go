@@ -3,6 +3,7 @@ package ukernel
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/testutil"
@@ -27,6 +28,20 @@ var referenceWeights = WeightKernels{
 	WidenQ4_0: referenceWiden(fallback.BlockQ4_0),
 	WidenQ4_1: referenceWiden(fallback.BlockQ4_1),
 	AddBias:   fallback.AddBias,
+	Pack: func(dst []float32, ld int, src []float32, lds, n, d int) {
+		for lane := range n {
+			for x := range d {
+				dst[x*ld+lane] = src[lane*lds+x]
+			}
+		}
+	},
+	PackHalves: func(dst []uint16, ld int, src []uint16, lds, n, d int) {
+		for lane := range n {
+			for x := range d {
+				dst[x*ld+lane] = src[lane*lds+x]
+			}
+		}
+	},
 }
 
 func widened(b []uint16, widen func(uint16) float32) []float32 {
@@ -151,6 +166,54 @@ func (c addBiasCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *ke
 	}
 }
 
+// A weightPackCase is a call of Pack or PackHalves, on any bits.
+type weightPackCase struct {
+	halves           bool
+	n, d, gapS, gapD int
+}
+
+func (c weightPackCase) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d ld=n+%d", c.n, c.d, c.gapS, c.gapD)
+}
+
+func weightPackCases(halves bool) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for _, d := range upTo(2*16+1, 64, 80, 129)[PackSteps:] {
+			for n := 0; n <= PanelLanes; n += PanelStep {
+				list = append(list, weightPackCase{halves, n, d, (n + d) % 3, (n + d/3) & 1 * 5})
+			}
+		}
+		return list
+	}
+}
+
+func (c weightPackCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ld := c.d+c.gapS, c.n+c.gapD
+	if c.halves {
+		src, dst := testutil.Rows[uint16](a, "src", c.n, c.d, lds), testutil.Rows[uint16](a, "dst", c.d, c.n, ld)
+		fillBits(src, r)
+		clear(dst)
+		return func(p *kernelSet) { p.Weights.PackHalves(dst, ld, src, lds, c.n, c.d) }
+	}
+	// As bits, so that a NaN that is changed is found.
+	bits, dst := testutil.Rows[uint32](a, "src", c.n, c.d, lds), testutil.Rows[float32](a, "dst", c.d, c.n, ld)
+	fillBits(bits, r)
+	clear(dst)
+	src := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(bits))), len(bits))
+	return func(p *kernelSet) { p.Weights.Pack(dst, ld, src, lds, c.n, c.d) }
+}
+
+// fillBits fills x with any bits. One in four is a NaN of float32, quiet or signalling.
+func fillBits[E uint16 | uint32](x []E, r *testutil.Rand) {
+	for i := range x {
+		x[i] = E(r.Uint64())
+		if r.IntN(4) == 0 {
+			nan := uint32(0x7f800000)
+			x[i] |= E(nan)
+		}
+	}
+}
+
 var weightMutants = []mutant{
 	{"Weights.Gemm", "the last bit of the last lane of a second row is wrong", func(p *kernelSet) {
 		gemm := p.Weights.Gemm
@@ -175,6 +238,26 @@ var weightMutants = []mutant{
 				for x, y := range bias {
 					c[i*ldc+x] += y
 				}
+			}
+		}
+	}},
+	{"Weights.Pack", "a signalling NaN becomes quiet", func(p *kernelSet) {
+		pack := p.Weights.Pack
+		p.Weights.Pack = func(dst []float32, ld int, src []float32, lds, n, d int) {
+			pack(dst, ld, src, lds, n, d)
+			for i, x := range dst {
+				if x != x {
+					dst[i] = math.Float32frombits(math.Float32bits(x) | 1<<22)
+				}
+			}
+		}
+	}},
+	{"Weights.PackHalves", "two neighbours are exchanged", func(p *kernelSet) {
+		pack := p.Weights.PackHalves
+		p.Weights.PackHalves = func(dst []uint16, ld int, src []uint16, lds, n, d int) {
+			pack(dst, ld, src, lds, n, d)
+			for lane := range n {
+				dst[lane], dst[ld+lane] = dst[ld+lane], dst[lane]
 			}
 		}
 	}},

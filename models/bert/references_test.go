@@ -9,7 +9,7 @@ import (
 
 	"github.com/attn-go/attn/models/internal/references"
 	"github.com/attn-go/attn/models/internal/testweights"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/weights"
 )
 
 const testdata = "../testdata/minilm"

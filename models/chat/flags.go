@@ -11,8 +11,8 @@ import (
 
 	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/models/internal/weights"
 	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // config is a parsed command line.

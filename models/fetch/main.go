@@ -18,7 +18,7 @@ import (
 	"os/signal"
 
 	"github.com/attn-go/attn/internal/command"
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/weights"
 )
 
 func main() {

@@ -1,6 +1,6 @@
 package main
 
-import "github.com/attn-go/attn/models/internal/weights"
+import "github.com/attn-go/attn/models/weights"
 
 // A model is some files of a package.
 type model struct {

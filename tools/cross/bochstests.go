@@ -46,7 +46,7 @@ var bochsTests = []testedPackage{
 	{
 		path: "internal/ukernel",
 		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
-		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Weights.(AddBias|Widen)|Skinny.[SMU])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
+		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Weights.(AddBias|Pack|Widen)|Skinny.[SMU])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
 		skip: "TestGuard/kernel=Convert.NarrowF16",
 	},
 	{

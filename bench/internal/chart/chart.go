@@ -113,7 +113,7 @@ func (c *Chart) Files(width, height float64) (onLight, onDark string, err error)
 // draw draws the chart in placeholders for colours.
 func (c *Chart) draw(width, height float64) (svg string, hits []Hit, err error) {
 	p := plot.New()
-	p.BackgroundColor = color.Transparent
+	p.BackgroundColor = nil // a transparent one becomes a fill that is no colour
 	axes(p, c)
 	if len(c.Bars) > 0 {
 		err = c.addBars(p, height)

@@ -49,6 +49,9 @@ func TestDraw(t *testing.T) {
 		if strings.Contains(svg, "#0100") || strings.Contains(svg, "#0200") {
 			t.Errorf("%s has placeholders for colours", name)
 		}
+		if strings.Contains(svg, "#-") {
+			t.Errorf("%s has a colour that is none", name)
+		}
 		if strings.Contains(svg, "<first>") || strings.Contains(svg, "<b>") {
 			t.Errorf("%s has text that is not escaped", name)
 		}

@@ -4,6 +4,7 @@ package compare
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/attn-go/attn/bench/internal/results"
@@ -22,11 +23,11 @@ type Row struct {
 	Name     string
 	Old, New float64 // median times in nanoseconds
 	Ratio    float64 // New by Old; more than 1 is slower
-	Low      float64 // the ratio lies between Low and High at 95% confidence, as far as so many
-	High     float64 // runs can tell; 0 if the versions have different numbers of runs
+	Low      float64 // the ratio lies between Low and High at 95% confidence; 0 if there are
+	High     float64 // less than 6 runs, or not as many of both versions
 	P        float64 // probability of such a difference by chance alone
 	Runs     [2]int
-	Certain  bool // the difference is hardly chance
+	Certain  bool // the difference is hardly chance: P is small, and 1 is not between Low and High
 	Slower   bool // by more than the threshold, and not known to be chance
 }
 
@@ -36,6 +37,7 @@ func (r *Row) FewRuns() bool { return min(r.Runs[0], r.Runs[1]) < LeastRuns }
 // A Comparison has the rows in the order of the files.
 type Comparison struct {
 	Rows      []Row
+	Files     int
 	Agreement results.Agreement // of the bits of all files
 	OtherCPU  bool              // the files are of different CPUs
 }
@@ -49,7 +51,7 @@ func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, err
 	before, names := samples(old)
 	after, _ := samples(new)
 	all := slices.Concat(old, new)
-	c := &Comparison{Agreement: results.Agree(all)}
+	c := &Comparison{Files: len(all), Agreement: results.Agree(all)}
 	for _, f := range all {
 		c.OtherCPU = c.OtherCPU || f.Machine.CPU != all[0].Machine.CPU || f.Machine.Model != all[0].Machine.Model
 	}
@@ -85,11 +87,14 @@ func row(name string, old, new []float64, thresholdPercent float64) Row {
 			ratios = append(ratios, new[i]/old[i])
 		}
 		s := benchmath.AssumeNothing.Summary(sample(ratios), confidence)
-		r.Ratio, r.Low, r.High = s.Center, s.Lo, s.Hi
+		r.Ratio = s.Center
+		if !math.IsInf(s.Lo, 0) && !math.IsInf(s.Hi, 0) {
+			r.Low, r.High = s.Lo, s.Hi
+		}
 	}
 	test := benchmath.AssumeNothing.Compare(a, b)
 	r.P = test.P
-	r.Certain = !r.FewRuns() && test.P < test.Alpha
+	r.Certain = !r.FewRuns() && test.P < test.Alpha && !(r.Low < 1 && r.High > 1)
 	r.Slower = r.Ratio > 1+thresholdPercent/100 && (r.Certain || r.FewRuns())
 	return r
 }
@@ -102,39 +107,48 @@ func sample(values []float64) *benchmath.Sample {
 // samples collects the times of each figure of all files, and the names in their order.
 func samples(files []*results.File) (values map[string][]float64, names []string) {
 	values = map[string][]float64{}
-	add := func(name string, ns ...float64) {
+	add := func(name string, ns float64, runs []float64) {
 		if values[name] == nil {
 			names = append(names, name)
 		}
-		values[name] = append(values[name], ns...)
+		if len(runs) == 0 {
+			runs = []float64{ns}
+		}
+		values[name] = append(values[name], runs...)
 	}
 	for _, f := range files {
 		for _, rows := range [][]results.Speed{f.Speed, f.Lengths} {
 			for _, s := range rows {
-				runs := s.Runs
-				if len(runs) == 0 {
-					runs = []float64{s.Ns}
-				}
-				add(fmt.Sprintf("%s %s threads=%d", s.Shape, s.Tier, s.Threads), runs...)
+				add(fmt.Sprintf("%s %s threads=%d", s.Shape, s.Tier, s.Threads), s.Ns, s.Runs)
 			}
 		}
 		for _, l := range f.Linear {
-			add(fmt.Sprintf("linear %d×%d→%d %s %s threads=%d", l.Rows, l.Inputs, l.Outputs, l.Weights, l.Tier, l.Threads), l.Ns)
+			add(fmt.Sprintf("linear %d×%d→%d %s %s threads=%d", l.Rows, l.Inputs, l.Outputs, l.Weights, l.Tier, l.Threads), l.Ns, l.Runs)
 		}
 		for _, m := range f.MultiHead {
-			add(fmt.Sprintf("multi-head %d×%d×%d,%d %s threads=%d", m.Batch, m.Tokens, m.Width, m.Heads, m.Tier, m.Threads), m.Ns)
+			add(fmt.Sprintf("multi-head %d×%d×%d,%d %s threads=%d", m.Batch, m.Tokens, m.Width, m.Heads, m.Tier, m.Threads), m.Ns, m.Runs)
 		}
 		for _, a := range f.Additive {
-			add(fmt.Sprintf("additive [%d,%d,%d],%d,%d %s threads=%d", a.Batch, a.Queries, a.Hidden, a.Keys, a.Values, a.Tier, a.Threads), a.Ns)
+			add(fmt.Sprintf("additive [%d,%d,%d],%d,%d %s threads=%d", a.Batch, a.Queries, a.Hidden, a.Keys, a.Values, a.Tier, a.Threads), a.Ns, a.Runs)
 		}
 		for _, n := range f.Norms {
-			add(fmt.Sprintf("%s norm %d×%d %s threads=%d", n.Norm, n.Tokens, n.Width, n.Tier, n.Threads), n.Ns)
+			add(fmt.Sprintf("%s norm %d×%d %s threads=%d", n.Norm, n.Tokens, n.Width, n.Tier, n.Threads), n.Ns, n.Runs)
 		}
 		for _, d := range f.Decode {
-			add(fmt.Sprintf("decode %s %s %s threads=%d", d.Level, d.Type, d.Tier, d.Threads), d.Ns)
+			add(fmt.Sprintf("decode %s %s %s threads=%d", d.Level, d.Type, d.Tier, d.Threads), d.Ns, d.Runs)
 		}
 		for _, o := range f.Options {
-			add(fmt.Sprintf("option %s %s %s", o.Option, o.Shape, o.Tier), o.With)
+			add(fmt.Sprintf("option %s %s %s", o.Option, o.Shape, o.Tier), o.With, o.Runs)
+		}
+		for _, q := range f.Queries {
+			add(fmt.Sprintf("%d queries %s", q.Queries, q.Tier), q.Ns, q.Runs)
+		}
+		for _, r := range f.Ragged {
+			add(fmt.Sprintf("ragged %s %s %s threads=1", r.Level, r.Type, r.Tier), r.One, r.Runs)
+		}
+		for i := range f.Models {
+			m := &f.Models[i]
+			add(fmt.Sprintf("%s %s threads=%d", m.Name(), m.Tier, m.Threads), m.Ns, m.Runs)
 		}
 	}
 	return values, names

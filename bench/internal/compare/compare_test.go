@@ -9,7 +9,7 @@ import (
 
 // runs returns a file whose shape took these times.
 func runs(ns ...float64) *results.File {
-	return &results.File{Machine: results.Machine{CPU: "x"}, Speed: []results.Speed{{Shape: "p", Tier: "avx2", Threads: 1, Runs: ns, SHA256: "1"}}}
+	return &results.File{Machine: results.Machine{CPU: "x"}, Speed: []results.Speed{{Shape: "p", Tier: "avx2", Threads: 1, Timing: results.Timing{Runs: ns}, SHA256: "1"}}}
 }
 
 func TestFiles(t *testing.T) {
@@ -35,6 +35,29 @@ func TestFiles(t *testing.T) {
 		}
 		if r := got.Rows[0]; r.Certain != c.certain || r.Slower != c.slower || len(got.Slower()) > 0 != c.slower {
 			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// With less than 6 runs there is no interval. A difference that alternated runs do not have is
+// not certain, however unlikely it is in runs without an order.
+func TestInterval(t *testing.T) {
+	for _, c := range []struct {
+		old, new []float64
+		interval bool
+		certain  bool
+	}{
+		{[]float64{100, 101, 99, 100, 101}, []float64{120, 121, 119, 120, 121}, false, true},
+		{[]float64{100, 101, 99, 100, 101, 102}, []float64{120, 121, 119, 120, 121, 122}, true, true},
+		{[]float64{100, 101, 102, 103, 104, 105, 106, 107, 130}, []float64{110, 111, 112, 113, 114, 115, 116, 117, 118}, true, true},
+		{[]float64{100, 101, 102, 103, 104, 105, 106, 107, 130, 131}, []float64{120, 121, 122, 123, 124, 125, 126, 127, 128, 129}, true, false},
+	} {
+		got, err := Files([]*results.File{runs(c.old...)}, []*results.File{runs(c.new...)}, 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := got.Rows[0]; (r.High > 0) != c.interval || r.Certain != c.certain || r.P >= 0.05 {
+			t.Errorf("%v %v: %+v", c.old, c.new, r)
 		}
 	}
 }
@@ -81,8 +104,8 @@ func TestOtherBits(t *testing.T) {
 // Every kind of timed row is compared.
 func TestAllKinds(t *testing.T) {
 	f := &results.File{Lengths: []results.Speed{{Shape: "l", Timing: results.Timing{Ns: 1}}}, Linear: make([]results.Linear, 1), MultiHead: make([]results.Module, 1), Additive: make([]results.Additive, 1),
-		Norms: make([]results.Norm, 1), Decode: make([]results.Decode, 1), Options: make([]results.Option, 1)}
-	if values, names := samples([]*results.File{f, f}); len(names) != 7 || len(values[names[0]]) != 2 {
+		Norms: make([]results.Norm, 1), Decode: make([]results.Decode, 1), Options: make([]results.Option, 1), Queries: make([]results.Queries, 1), Ragged: make([]results.Ragged, 1), Models: make([]results.Model, 1)}
+	if values, names := samples([]*results.File{f, f}); len(names) != 10 || len(values[names[0]]) != 2 {
 		t.Errorf("%v, %q", values, names)
 	}
 }

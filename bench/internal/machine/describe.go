@@ -27,7 +27,7 @@ func Describe() results.Machine {
 		OS:       line("/proc/sys/kernel/osrelease"),
 		Governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 	}
-	if c.Family != 0 {
+	if x86 := runtime.GOARCH == "amd64" || runtime.GOARCH == "386"; x86 && c.Family != 0 { // elsewhere the numbers mean other things
 		m.Vendor, m.Family, m.Model = c.VendorID.String(), c.Family, c.Model
 	}
 	if load, err := strconv.ParseFloat(strings.SplitN(line("/proc/loadavg"), " ", 2)[0], 64); err == nil {

@@ -51,8 +51,10 @@ func TestReader(t *testing.T) {
 
 func TestTanhProbe(t *testing.T) {
 	for _, tier := range Tiers() {
-		if ns := TanhProbe(tier)(); ns <= 0 {
-			t.Errorf("%s: %g ns", tier, ns)
+		for threads := 1; threads <= 2; threads++ {
+			if ns := TanhProbe(tier)(threads); ns <= 0 {
+				t.Errorf("%s on %d threads: %g ns", tier, threads, ns)
+			}
 		}
 	}
 }

@@ -1,16 +1,15 @@
 package machine
 
 import (
-	"time"
-
 	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/stats"
 	"github.com/attn-go/attn/numeric"
 )
 
-// TanhProbe returns a function that measures how many nanoseconds a tier needs for one
-// tanh, in a loop over a slice in L1 that computes nothing else.
-func TanhProbe(tier string) func() float64 {
+// TanhProbe returns a function that measures how many nanoseconds of a tier one tanh takes, in a
+// loop over a slice in L1 that computes nothing else. With several threads at once, these are
+// nanoseconds for each tanh of all threads together.
+func TanhProbe(tier string) func(threads int) float64 {
 	tanh := vectorTanh(tier)
 	if tanh == nil {
 		tanh = func(dst, src []float32) {
@@ -20,14 +19,20 @@ func TanhProbe(tier string) func() float64 {
 		}
 	}
 	src := numbers.Normals(2048)
-	dst := make([]float32, len(src))
-	return func() float64 {
-		const calls = 20
-		times := make([]float64, calls)
+	return func(threads int) float64 {
+		const rounds, calls = 5, 20
+		dst := make([][]float32, threads)
+		for i := range dst {
+			dst[i] = make([]float32, len(src))
+		}
+		times := make([]float64, rounds)
 		for i := range times {
-			start := time.Now()
-			tanh(dst, src)
-			times[i] = float64(time.Since(start).Nanoseconds()) / float64(len(src))
+			took := together(threads, func(thread int) {
+				for range calls {
+					tanh(dst[thread], src)
+				}
+			})
+			times[i] = float64(took.Nanoseconds()) / float64(calls*threads*len(src))
 		}
 		return stats.Median(times)
 	}

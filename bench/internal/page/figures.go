@@ -13,7 +13,7 @@ import (
 type drawer func(f *results.File, i int) (*figure, error)
 
 // drawers are the figures of a machine, in order.
-var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, linear, options, accuracy, peers}
+var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, linear, models, options, accuracy, peers}
 
 // oneThread returns the rows of the shapes on one thread, with their indices.
 func oneThread(rows []results.Speed) (found []int) {
@@ -76,34 +76,14 @@ func rooflineChart(f *results.File, i int) (*chart.Chart, string, table) {
 func tiersByShape(f *results.File, i int) (*figure, error) {
 	c := &chart.Chart{XLabel: "% of the FMA peak of one thread", FromZero: true}
 	t := table{Caption: "All shapes, tiers and numbers of threads. Time is the median of a call; the quartiles are of its samples", Head: []string{"shape", "input", "tier", "threads", "time", "quartiles", "samples", "GFLOP/s", "peak", "% of peak"}}
-	column := map[string]int{}
-	row := map[string]int{}
 	for k, s := range f.Speed {
 		from := from(i, "speed", k)
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", s.Input), text("%s", s.Tier), from.int("threads", s.Threads), from.num("ns", s.Ns, tables.Duration(s.Ns)),
 			text("%s – %s", tables.Duration(s.Q1), tables.Duration(s.Q3)), from.int("samples", s.Samples),
 			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.fixed("peak_percent", s.Percent, 1)})
-		if s.Threads != 1 {
-			continue
+		if s.Threads == 1 {
+			addBar(c, s.Shape, s.Tier, chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, s.Tier, s.Percent, tables.Duration(s.Ns))})
 		}
-		if _, ok := column[s.Tier]; !ok {
-			column[s.Tier] = len(c.Series)
-			c.Series = append(c.Series, chart.Series{Name: s.Tier, Style: len(c.Series)})
-		}
-		if _, ok := row[s.Shape]; !ok {
-			row[s.Shape] = len(c.Bars)
-			c.Bars = append(c.Bars, s.Shape)
-		}
-	}
-	if len(c.Bars) == 0 {
-		return nil, nil
-	}
-	for n := range c.Series {
-		c.Series[n].Points = make([]chart.Point, len(c.Bars))
-	}
-	for _, k := range oneThread(f.Speed) {
-		s := f.Speed[k]
-		c.Series[column[s.Tier]].Points[row[s.Shape]] = chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, s.Tier, s.Percent, tables.Duration(s.Ns))}
 	}
 	return newFigure("shapes", "Share of the peak", "Each shape on one thread of each tier. The peak is that of the widest vectors where a tier has none. Short calls spend their time on other things than arithmetic.", c, t)
 }
@@ -203,70 +183,44 @@ func decodeChart(f *results.File, i int) (*chart.Chart, string, table) {
 func linear(f *results.File, i int) (*figure, error) {
 	c := &chart.Chart{XLabel: "% of the limit, one thread", FromZero: true}
 	t := table{Caption: "Linear layers. The limit is the FMA peak or, with few rows, reading the weights", Head: []string{"rows × inputs → outputs", "weights", "tier", "threads", "time", "limit", "reached", "of", "%"}}
-	column, row := map[string]int{}, map[string]int{}
 	shape := func(l *results.Linear) string { return fmt.Sprintf("%d × %d → %d", l.Rows, l.Inputs, l.Outputs) }
-	shown := func(l *results.Linear) bool { return l.Threads == 1 && l.Tier == f.Default() }
 	for k := range f.Linear {
 		l := &f.Linear[k]
 		from := from(i, "linear", k)
 		unit := map[string]string{results.LimitPeak: "GFLOP/s", results.LimitRead: "GB/s"}[l.Limit]
 		t.Rows = append(t.Rows, []cell{text("%s", shape(l)), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
 			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.fixed("limit_percent", l.Percent, 1)})
-		if !shown(l) {
-			continue
-		}
-		if _, ok := column[l.Weights]; !ok {
-			column[l.Weights] = len(c.Series)
-			c.Series = append(c.Series, chart.Series{Name: l.Weights, Style: len(c.Series)})
-		}
-		if _, ok := row[shape(l)]; !ok {
-			row[shape(l)] = len(c.Bars)
-			c.Bars = append(c.Bars, shape(l))
-		}
-	}
-	if len(c.Bars) == 0 {
-		return nil, nil
-	}
-	for n := range c.Series {
-		c.Series[n].Points = make([]chart.Point, len(c.Bars))
-	}
-	for k := range f.Linear {
-		if l := &f.Linear[k]; shown(l) {
-			c.Series[column[l.Weights]].Points[row[shape(l)]] = chart.Point{X: l.Percent, Label: fmt.Sprintf("%s, %s: %s, %.1f%% of the limit of %s", shape(l), l.Weights, tables.Duration(l.Ns), l.Percent, l.Limit)}
+		if l.Threads == 1 && l.Tier == f.Default() {
+			addBar(c, shape(l), l.Weights, chart.Point{X: l.Percent, Label: fmt.Sprintf("%s, %s: %s, %.1f%% of the limit of %s", shape(l), l.Weights, tables.Duration(l.Ns), l.Percent, l.Limit)})
 		}
 	}
 	return newFigure("linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t)
+}
+
+// models shows the speed of whole models.
+func models(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "sentences or tokens per second, tier " + f.Default(), FromZero: true}
+	t := table{Caption: "Whole models. What is generated follows 8 tokens, which are read before", Head: []string{"model", "tier", "threads", "time", "rate", "unit"}}
+	for k := range f.Models {
+		m := &f.Models[k]
+		from := from(i, "models", k)
+		t.Rows = append(t.Rows, []cell{text("%s", m.Name()), text("%s", m.Tier), from.int("threads", m.Threads), from.num("ns", m.Ns, tables.Duration(m.Ns)), from.fixed("rate", m.Rate, 1), text("%s", m.Unit())})
+		if m.Tier == f.Default() {
+			addBar(c, m.Name(), fmt.Sprintf("threads=%d", m.Threads), chart.Point{X: m.Rate, Label: fmt.Sprintf("%s, threads=%d: %.1f %s", m.Name(), m.Threads, m.Rate, m.Unit())})
+		}
+	}
+	return newFigure("models", "Whole models", "Real models on one machine: sentences become vectors, a prompt is read, and text is generated token by token.", c, t)
 }
 
 // options shows what options cost.
 func options(f *results.File, i int) (*figure, error) {
 	c := &chart.Chart{XLabel: "% more time, one thread of " + f.Default()}
 	t := table{Caption: "Time with an option beside the same call without it, one thread", Head: []string{"option", "shape", "tier", "without", "with", "cost, %"}}
-	column, row := map[string]int{}, map[string]int{}
 	for k, o := range f.Options {
 		from := from(i, "options", k)
 		t.Rows = append(t.Rows, []cell{text("%s", o.Option), text("%s: %s", o.Shape, o.Input), text("%s", o.Tier), from.num("plain_ns", o.Plain, tables.Duration(o.Plain)), from.num("with_ns", o.With, tables.Duration(o.With)), from.fixed("cost_percent", o.Cost, 1)})
-		if o.Tier != f.Default() {
-			continue
-		}
-		if _, ok := column[o.Input]; !ok {
-			column[o.Input] = len(c.Series)
-			c.Series = append(c.Series, chart.Series{Name: o.Input, Style: len(c.Series)})
-		}
-		if _, ok := row[o.Option]; !ok {
-			row[o.Option] = len(c.Bars)
-			c.Bars = append(c.Bars, o.Option)
-		}
-	}
-	if len(c.Bars) == 0 {
-		return nil, nil
-	}
-	for n := range c.Series {
-		c.Series[n].Points = make([]chart.Point, len(c.Bars))
-	}
-	for _, o := range f.Options {
 		if o.Tier == f.Default() {
-			c.Series[column[o.Input]].Points[row[o.Option]] = chart.Point{X: o.Cost, Label: fmt.Sprintf("%s: %+.1f%% (%s)", o.Option, o.Cost, o.Input)}
+			addBar(c, o.Option, o.Input, chart.Point{X: o.Cost, Label: fmt.Sprintf("%s: %+.1f%% (%s)", o.Option, o.Cost, o.Input)})
 		}
 	}
 	return newFigure("options", "Cost of options", "What an option adds to the time of a call. If it leaves out a part of the scores, as a causal mask does, the comparison is with the time of the other part.", c, t)
@@ -302,77 +256,51 @@ func accuracy(f *results.File, i int) (*figure, error) {
 func peers(f *results.File, i int) (*figure, error) {
 	c := &chart.Chart{XLabel: "times as long as attn", FromZero: true}
 	t := table{Caption: "Time of a call beside attn's on as many threads", Head: []string{"program", "shape", "threads", "time", "attn's", "times as long"}}
-	own := func(p *results.Peer) *results.Speed {
-		for k := range f.Speed {
-			s := &f.Speed[k]
-			if s.Tier == f.Default() && s.Threads == p.Threads && (s.Shape == p.Shape || s.Alias == p.Shape) {
-				return s
-			}
-		}
-		return nil
-	}
-	column, row := map[string]int{}, map[string]int{}
 	for k := range f.Peers {
 		p := &f.Peers[k]
-		s := own(p)
-		if s == nil || p.Ns <= 0 {
+		shape, own := same(f, p)
+		if own == 0 || p.Ns <= 0 {
 			continue
 		}
 		from := from(i, "peers", k)
-		t.Rows = append(t.Rows, []cell{text("%s", p.Program), text("%s", s.Shape), from.int("threads", p.Threads), from.num("ns", p.Ns, tables.Duration(p.Ns)), text("%s", tables.Duration(s.Ns)), text("%.2f", p.Ns/s.Ns)})
-		if _, ok := column[p.Program]; !ok {
-			column[p.Program] = len(c.Series)
-			c.Series = append(c.Series, chart.Series{Name: p.Program, Style: len(c.Series)})
-		}
-		if name := fmt.Sprintf("%s, threads=%d", s.Shape, p.Threads); row[name] == 0 {
-			c.Bars = append(c.Bars, name)
-			row[name] = len(c.Bars)
-		}
+		t.Rows = append(t.Rows, []cell{text("%s", p.Program), text("%s", shape), from.int("threads", p.Threads), from.num("ns", p.Ns, tables.Duration(p.Ns)), text("%s", tables.Duration(own)), text("%.2f", p.Ns/own)})
+		call := fmt.Sprintf("%s, threads=%d", shape, p.Threads)
+		addBar(c, call, p.Program, chart.Point{X: p.Ns / own, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, call, tables.Duration(p.Ns), p.Ns/own)})
 	}
-	if len(c.Bars) == 0 {
-		return nil, nil
-	}
-	for n := range c.Series {
-		c.Series[n].Points = make([]chart.Point, len(c.Bars))
-	}
-	for k := range f.Peers {
-		p := &f.Peers[k]
-		if s := own(p); s != nil && p.Ns > 0 {
-			name := fmt.Sprintf("%s, threads=%d", s.Shape, p.Threads)
-			c.Series[column[p.Program]].Points[row[name]-1] = chart.Point{X: p.Ns / s.Ns, Label: fmt.Sprintf("%s, %s: %s, %.2f times as long as attn", p.Program, name, tables.Duration(p.Ns), p.Ns/s.Ns)}
+	return newFigure("peers", "Other programs", "The same calls in other programs: how many times as long as attn they take. Less than 1 is faster than attn.", c, t)
+}
+
+// same returns the name and attn's time of what another program was timed with, on the default
+// tier; 0 if that was not measured.
+func same(f *results.File, p *results.Peer) (shape string, ns float64) {
+	for i := range f.Speed {
+		if s := &f.Speed[i]; s.Tier == f.Default() && s.Threads == p.Threads && (s.Shape == p.Shape || s.Alias == p.Shape) {
+			return s.Shape, s.Ns
 		}
 	}
-	return newFigure("peers", "Other programs", "The same calls in other programs: how many times as long they take.", c, t)
+	for i := range f.Models {
+		if m := &f.Models[i]; m.Tier == f.Default() && m.Threads == p.Threads && m.Shape == p.Shape {
+			return m.Shape, m.Ns
+		}
+	}
+	return "", 0
 }
 
 // together compares the default tiers of several machines.
 func together(files []*results.File) (*figure, error) {
 	c := &chart.Chart{XLabel: "% of the FMA peak of one thread", FromZero: true}
 	t := table{Caption: "The default tier of each machine on one thread", Head: []string{"shape", "machine", "tier", "time", "GFLOP/s", "% of peak"}}
-	row := map[string]int{}
-	for _, f := range files {
-		for _, k := range oneThread(f.Speed) {
-			if s := f.Speed[k]; s.Tier == f.Default() && row[s.Shape] == 0 {
-				c.Bars = append(c.Bars, s.Shape)
-				row[s.Shape] = len(c.Bars)
-			}
-		}
-	}
 	for i, f := range files {
-		series := chart.Series{Name: name(files, i) + ", " + f.Default(), Style: i, Points: make([]chart.Point, len(c.Bars))}
+		series := name(files, i) + ", " + f.Default()
 		for _, k := range oneThread(f.Speed) {
 			s := f.Speed[k]
 			if s.Tier != f.Default() {
 				continue
 			}
-			series.Points[row[s.Shape]-1] = chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, series.Name, s.Percent, tables.Duration(s.Ns))}
+			addBar(c, s.Shape, series, chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, series, s.Percent, tables.Duration(s.Ns))})
 			from := from(i, "speed", k)
 			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_percent", s.Percent, 1)})
 		}
-		c.Series = append(c.Series, series)
-	}
-	if len(c.Bars) == 0 {
-		return nil, nil
 	}
 	return newFigure("machines", "All machines", "Shares of the peak depend much less on the machine than times do.", c, t)
 }

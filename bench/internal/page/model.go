@@ -96,9 +96,10 @@ func (s source) int(name string, x int) cell { return s.num(name, float64(x), st
 // The widths of charts: beside a text, and on a phone.
 const wide, narrow = 760, 370
 
-// newFigure draws a chart in both widths. It returns nil if the table has no rows.
+// newFigure draws a chart in both widths. It returns nil if the table has no rows, or if the
+// chart has nothing to draw.
 func newFigure(id, title, text string, c *chart.Chart, t table) (*figure, error) {
-	if len(t.Rows) == 0 {
+	if len(t.Rows) == 0 || len(c.Bars)+len(c.Series) == 0 {
 		return nil, nil
 	}
 	f := &figure{ID: id, Title: title, Text: text, Table: t}

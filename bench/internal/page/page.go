@@ -63,6 +63,9 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 	if s := f.Machine.StealPercent; s != nil && *s >= 1 {
 		m.Warnings = append(m.Warnings, fmt.Sprintf("Other virtual machines took %.1f%% of the CPU time.", *s))
 	}
+	for _, n := range f.NotRun {
+		m.Warnings = append(m.Warnings, "NOT RUN: "+n)
+	}
 	m.Warnings = append(m.Warnings, f.Failures()...)
 	for _, draw := range drawers {
 		x, err := draw(f, i)
@@ -83,7 +86,7 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 // detail returns in a line what was measured on.
 func detail(f *results.File) string {
 	m, b := &f.Machine, &f.Build
-	parts := []string{fmt.Sprintf("%d CPUs used of %d", m.GOMAXPROCS, max(m.CPUs, m.HWThreads))}
+	parts := []string{fmt.Sprintf("%d of %d CPUs used", m.GOMAXPROCS, max(m.CPUs, m.HWThreads))}
 	parts = append(parts, m.Traits()...)
 	parts = append(parts, b.GOOS+"/"+b.GOARCH, b.Go, fmt.Sprintf("contract %d", f.Contract))
 	if b.Commit != "" {

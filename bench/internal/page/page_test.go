@@ -53,7 +53,9 @@ func example(seed float64) *results.File {
 		Accuracy:  &results.Accuracy{PyTorch: "2", CPU: "x", Tier: "avx2", Rows: 128, Cases: []results.AccuracyCase{{Kind: "norm", Case: "RMSNorm 384", Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 3e-7}}}},
 		Pages:     []results.Pages{{Shape: "decode", Type: "float32", Layout: "HND", Tier: "avx2", Contiguous: x(10), Sizes: []int{256, 64}, Cost: []float64{1.25, 2.5}}},
 		Growth:    []results.Growth{{AtOnce: 1, PageSize: 16, Layout: "HND", Copy: 1, Scatter: 2, Types: []string{"float32"}, Ns: []float64{x(3)}}},
-		Peers:     []results.Peer{{Program: "PyTorch 2", Shape: "A", Threads: 1, Ns: x(15000)}, {Program: "PyTorch 2", Shape: "unknown", Threads: 1, Ns: 1}},
+		Models:    []results.Model{{Model: "MiniLM", Weights: strings.Repeat("ef", 32), Shape: "minilm-8x64", Task: results.TaskEmbed, Texts: 8, Tokens: 64, Tier: "avx2", Threads: 1, Timing: t(2e8), Rate: x(47), SHA256: strings.Repeat("ab", 32)}},
+		NotRun:    []string{"SmolLM2: " + hostile},
+		Peers:     []results.Peer{{Program: "PyTorch 2", Shape: "A", Threads: 1, Ns: x(15000)}, {Program: "PyTorch 2", Shape: "minilm-8x64", Threads: 1, Ns: x(3e8)}, {Program: "PyTorch 2", Shape: "unknown", Threads: 1, Ns: 1}},
 	}
 }
 
@@ -188,6 +190,14 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// Other programs are compared with attention and with models.
+func TestPeers(t *testing.T) {
+	f, err := peers(example(0), 0)
+	if err != nil || len(f.Table.Rows) != 2 || f.Table.Rows[0][1].Text != "prefill" || f.Table.Rows[1][1].Text != "minilm-8x64" {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // The page has no elements from texts of the files, and loads nothing.
 func TestEscapes(t *testing.T) {
 	page := render(t, example(0), example(1))
@@ -253,8 +263,8 @@ func TestAccessible(t *testing.T) {
 			t.Errorf("a figure has %v", count)
 		}
 	})
-	if figures != 9 {
-		t.Errorf("%d figures, want 9", figures)
+	if figures != 10 {
+		t.Errorf("%d figures, want 10", figures)
 	}
 }
 
@@ -268,7 +278,7 @@ func TestFewResults(t *testing.T) {
 	f.Checks[0].Failures = []string{"layer1: avx2 differs"}
 	f.Speed = f.Speed[:1]
 	f.Speed[0].GFLOPs, f.Speed[0].Bytes = 0, 0
-	if page := render(t, f); !strings.Contains(page, "DIFFER") || !strings.Contains(page, "layer1: avx2 differs") {
+	if page := render(t, f); !strings.Contains(page, "DIFFER") || !strings.Contains(page, "layer1: avx2 differs") || !strings.Contains(page, "NOT RUN: SmolLM2") {
 		t.Error("the page does not show the failure")
 	}
 }

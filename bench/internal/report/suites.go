@@ -98,6 +98,16 @@ func Decode(w io.Writer, f *results.File) {
 	write(w, "Ragged batches of sequences of 1 to 12000 parts of one length: the speedup by threads,\nand that by as many threads that only read as much memory", rows)
 }
 
+// Models prints the speed of whole models.
+func Models(w io.Writer, f *results.File) {
+	rows := []string{"model\ttier\tthreads\t     time\trate"}
+	for i := range f.Models {
+		m := &f.Models[i]
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%7d\t%9s\t%.1f %s", m.Name(), m.Tier, m.Threads, table.Duration(m.Ns), m.Rate, m.Unit()))
+	}
+	write(w, "Whole models: median time of a call. What is generated follows 8 tokens, which are read before", rows)
+}
+
 // Accuracy prints errors against float64 beside PyTorch's.
 func Accuracy(w io.Writer, f *results.File) {
 	a := f.Accuracy

@@ -34,6 +34,9 @@ func Verdict(w io.Writer, f *results.File) {
 	for _, p := range f.WeakThreads() {
 		rows = append(rows, "note\t"+Weak(f, p))
 	}
+	for _, n := range f.NotRun {
+		rows = append(rows, "NOT RUN\t"+n)
+	}
 	if s := f.Machine.StealPercent; s != nil && *s >= 1 {
 		rows = append(rows, fmt.Sprintf("note\tother virtual machines took %.1f%% of the CPU time", *s))
 	}

@@ -48,7 +48,9 @@ type File struct {
 	Pages     []Pages    `json:"pages,omitempty"`
 	Growth    []Growth   `json:"growth,omitempty"`
 	Forks     []Fork     `json:"forks,omitempty"`
+	Models    []Model    `json:"models,omitempty"`
 	Peers     []Peer     `json:"peers,omitempty"`
+	NotRun    []string   `json:"not_run,omitempty"` // what was asked for but could not be measured, and why
 }
 
 // A Build says which code was measured.

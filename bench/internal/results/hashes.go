@@ -64,6 +64,9 @@ func Outputs(files []*File) []*Output {
 				add(s.Shape, OutputHash{i, s.Tier, s.Threads, s.SHA256})
 			}
 		}
+		for _, m := range f.Models { // other weights give other bits
+			add(fmt.Sprintf("%s (weights %.8s)", m.Name(), m.Weights), OutputHash{i, m.Tier, m.Threads, m.SHA256})
+		}
 	}
 	return all
 }
@@ -76,15 +79,17 @@ type Agreement struct {
 	Names []string // of the outputs that differ
 }
 
-// Agree compares the hashes of all outputs of all files.
+// Agree compares the hashes of all outputs of all files. If there are several files, it counts
+// the outputs that several of them have.
 func Agree(files []*File) Agreement {
-	outputs, hashes := Outputs(files), 0
+	outputs, shared, hashes := Outputs(files), 0, 0
 	compared := map[int]bool{}
 	var a Agreement
 	for _, o := range outputs {
-		hashes += len(o.Hashes)
-		for _, h := range o.Hashes {
-			if len(files) == 1 || o.Files() > 1 {
+		if len(files) == 1 || o.Files() > 1 {
+			shared++
+			hashes += len(o.Hashes)
+			for _, h := range o.Hashes {
 				compared[h.File] = true
 			}
 		}
@@ -92,7 +97,7 @@ func Agree(files []*File) Agreement {
 			a.Names = append(a.Names, o.Name)
 		}
 	}
-	a.Short = fmt.Sprintf("%d outputs, computed %d times", len(outputs), hashes)
+	a.Short = fmt.Sprintf("%d outputs, computed %d times", shared, hashes)
 	failures := 0
 	for _, f := range files {
 		failures += len(f.Failures())
@@ -110,7 +115,7 @@ func Agree(files []*File) Agreement {
 		a.Line = fmt.Sprintf("The bits of %d of %d machines were not compared: they share no output with the others.", len(files)-len(compared), len(files))
 	default:
 		a.Agree = true
-		a.Line = fmt.Sprintf("%s agree: the same bits in %d outputs, computed %d times.", who, len(outputs), hashes)
+		a.Line = fmt.Sprintf("%s agree: the same bits in %d outputs, computed %d times.", who, shared, hashes)
 	}
 	return a
 }

@@ -86,6 +86,11 @@ func (f *File) validate(path string) error {
 			}
 		}
 	}
+	for i := range f.Models {
+		if m := &f.Models[i]; !(m.Ns > 0) || m.Threads < 1 {
+			return fmt.Errorf("%s: model %d (%s) has %g ns on %d threads: %w", path, i, m.Name(), m.Ns, m.Threads, ErrDamaged)
+		}
+	}
 	for i, p := range f.Pages {
 		if len(p.Sizes) != len(p.Cost) {
 			return fmt.Errorf("%s: pages %d has %d sizes, but %d costs: %w", path, i, len(p.Sizes), len(p.Cost), ErrDamaged)

@@ -199,7 +199,8 @@ func TestAgree(t *testing.T) {
 		line  string
 	}{
 		{[]*File{a}, true, "All tiers and numbers of threads of this machine agree: the same bits in 1 outputs, computed 2 times."},
-		{[]*File{a, a, a}, true, "All 3 machines agree"},
+		{[]*File{a, a, a}, true, "All 3 machines agree: the same bits in 1 outputs, computed 6 times."},
+		{[]*File{a, {Speed: append(hashed("B", "7").Speed, a.Speed...)}}, true, "All 2 machines agree: the same bits in 1 outputs, computed 4 times."},
 		{[]*File{a, a, b}, false, "The bits DIFFER in 1 of 1 outputs: A."},
 		{[]*File{hashed("A", "1", "2")}, false, "The bits DIFFER"},
 		{[]*File{a, a, hashed("B", "1")}, false, "The bits of 1 of 3 machines were not compared"},

@@ -1,6 +1,10 @@
 package results
 
-import "github.com/attn-go/attn/bench/internal/stats"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/bench/internal/stats"
+)
 
 // A Timing is the time of a call.
 type Timing struct {
@@ -8,11 +12,15 @@ type Timing struct {
 	Q1      float64 `json:"q1_ns"`   // a quarter of the samples is faster
 	Q3      float64 `json:"q3_ns"`   // a quarter of the samples is slower
 	Samples int     `json:"samples"` // each is a call, or the average of several short ones
+
+	// With -count, the medians of all repetitions in their order. The rows of Speed have all
+	// samples of these together; other rows are those of the repetition with the median time.
+	Runs []float64 `json:"runs_ns,omitempty"`
 }
 
 // NewTiming sums up samples in nanoseconds.
 func NewTiming(ns []float64) Timing {
-	return Timing{stats.Median(ns), stats.Quantile(ns, 0.25), stats.Quantile(ns, 0.75), len(ns)}
+	return Timing{Ns: stats.Median(ns), Q1: stats.Quantile(ns, 0.25), Q3: stats.Quantile(ns, 0.75), Samples: len(ns)}
 }
 
 // Spread returns the interquartile range, relative to the median.
@@ -65,14 +73,13 @@ type Speed struct {
 	Tier    string `json:"tier"`
 	Threads int    `json:"threads"`
 	Timing
-	Calls   int       `json:"calls"`
-	Runs    []float64 `json:"runs_ns"` // median of each repetition (-count)
-	Flops   float64   `json:"flops"`   // operations of a call: 4·heads·Lq·Lk·D, half if causal
-	Bytes   float64   `json:"bytes"`   // of queries, keys, values and output, each once
-	GFLOPs  float64   `json:"gflops"`
-	Peak    float64   `json:"peak_gflops"`  // FMA peak of as many threads at once, measured between the calls
-	Percent float64   `json:"peak_percent"` // of that peak
-	SHA256  string    `json:"sha256"`       // of the output's bits; the input is the same on all machines
+	Calls   int     `json:"calls"`
+	Flops   float64 `json:"flops"` // operations of a call: 4·heads·Lq·Lk·D, half if causal
+	Bytes   float64 `json:"bytes"` // of queries, keys, values and output, each once
+	GFLOPs  float64 `json:"gflops"`
+	Peak    float64 `json:"peak_gflops"`  // FMA peak of as many threads at once, measured between the calls
+	Percent float64 `json:"peak_percent"` // of that peak
+	SHA256  string  `json:"sha256"`       // of the output's bits; the input is the same on all machines
 }
 
 // An Option is the cost of an option of attention on one thread.
@@ -86,6 +93,8 @@ type Option struct {
 	Share   float64 `json:"share"`        // of the scores that are computed with it
 	Cost    float64 `json:"cost_percent"` // what With takes more than Share of Plain: median of ratios of calls right after each other
 	Samples int     `json:"samples"`
+
+	Runs []float64 `json:"runs_ns,omitempty"` // With of each repetition (-count)
 }
 
 // Limits of a linear layer.
@@ -178,6 +187,8 @@ type Queries struct {
 	Tier    string  `json:"tier"`
 	Ns      float64 `json:"query_ns"`
 	Percent float64 `json:"of_one_percent"` // of the time of one query alone
+
+	Runs []float64 `json:"runs_ns,omitempty"` // Ns of each repetition (-count)
 }
 
 // A Ragged is the speedup by threads on a batch of uneven lengths.
@@ -190,6 +201,8 @@ type Ragged struct {
 	Threads int     `json:"threads"`
 	Speedup float64 `json:"speedup"`
 	Reading float64 `json:"reading_speedup"` // of threads that only read as much memory
+
+	Runs []float64 `json:"runs_ns,omitempty"` // One of each repetition (-count)
 }
 
 // Accuracy has the errors against float64 beside those of PyTorch.
@@ -240,10 +253,49 @@ type Fork struct {
 	Ns       float64 `json:"ns"`
 }
 
-// A Peer is the time of another program for a shape, as bench/peers/attention.py -json writes it.
+// Tasks of a Model.
+const (
+	TaskEmbed    = "embed"    // texts of random tokens become vectors
+	TaskPrompt   = "prompt"   // a prompt is read
+	TaskGenerate = "generate" // tokens follow a short prompt
+)
+
+// A Model is the speed of a whole model.
+type Model struct {
+	Model   string `json:"model"`   // name
+	Weights string `json:"weights"` // SHA-256 of the file with its weights
+	Shape   string `json:"shape"`   // name for -shapes
+	Task    string `json:"task"`    // TaskEmbed, TaskPrompt or TaskGenerate
+	Texts   int    `json:"texts"`   // side by side
+	Tokens  int    `json:"tokens"`  // of each text: of the input or, of TaskGenerate, of the output
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	Rate   float64 `json:"rate"`   // texts per second of TaskEmbed, and tokens per second of the others
+	SHA256 string  `json:"sha256"` // of the bits of all vectors, of the last logits, or of the tokens
+}
+
+// Name returns model, task and sizes in a few words.
+func (m *Model) Name() string {
+	if m.Task == TaskEmbed {
+		return fmt.Sprintf("%s, %d × %d tokens", m.Model, m.Texts, m.Tokens)
+	}
+	what := map[string]string{TaskPrompt: "prompt", TaskGenerate: "generation"}[m.Task]
+	return fmt.Sprintf("%s, %s of %d tokens", m.Model, what, m.Tokens)
+}
+
+// Unit returns the unit of Rate.
+func (m *Model) Unit() string {
+	if m.Task == TaskEmbed {
+		return "sentences/s"
+	}
+	return "tokens/s"
+}
+
+// A Peer is the time of another program for a shape, as bench/peers/attention.py --json writes it.
 type Peer struct {
 	Program string  `json:"program"` // with its version
-	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed
+	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed or Models
 	Threads int     `json:"threads"`
 	Ns      float64 `json:"ns"`
 }

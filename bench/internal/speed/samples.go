@@ -98,7 +98,8 @@ func (s *samples) merge(run samples) {
 // row sums up the samples of a cell of a workload.
 func (s *samples) row(c Cell, w *workload) results.Speed {
 	r := results.Speed{Shape: c.Shape.Name, Alias: c.Shape.Alias, Input: w.input, Length: c.Shape.Lq, Tier: c.Tier, Threads: c.Threads,
-		Timing: results.NewTiming(s.ns), Calls: s.calls, Runs: s.runs, Flops: w.flops, Bytes: w.bytes, Peak: stats.Median(s.peaks), SHA256: w.hash}
+		Timing: results.NewTiming(s.ns), Calls: s.calls, Flops: w.flops, Bytes: w.bytes, Peak: stats.Median(s.peaks), SHA256: w.hash}
+	r.Runs = s.runs
 	if r.Ns > 0 {
 		r.GFLOPs = w.flops / r.Ns
 	}

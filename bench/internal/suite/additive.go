@@ -19,6 +19,11 @@ type additiveShape struct{ batch, queries, keys, hidden, values int }
 // small values, and the third a whole sequence of queries.
 var additiveShapes = []additiveShape{{32, 1, 512, 512, 512}, {32, 1, 512, 512, 64}, {1, 128, 512, 512, 512}}
 
+func (s additiveShape) shape() string {
+	return fmt.Sprintf("additive-%dx%dx%dx%dx%d", s.batch, s.queries, s.keys, s.hidden, s.values)
+}
+func (s additiveShape) isQuick() bool { return s == additiveShapes[0] }
+
 // String returns the shape of the queries, the number of keys and the size of values.
 func (s additiveShape) String() string {
 	return fmt.Sprintf("[%d, %d, %d], %d, %d", s.batch, s.queries, s.hidden, s.keys, s.values)
@@ -30,7 +35,7 @@ func (s additiveShape) tanhs() float64 {
 
 func (c *Config) additiveRows(ctx context.Context, tier string, threads int, f *results.File) error {
 	tanh := machine.TanhProbe(tier)
-	for _, s := range some(c, additiveShapes, 1) {
+	for _, s := range chosen(c, additiveShapes) {
 		if err := c.begin(ctx, fmt.Sprintf("additive %v %s threads=%d", s, tier, threads)); err != nil {
 			return err
 		}
@@ -41,12 +46,11 @@ func (c *Config) additiveRows(ctx context.Context, tier string, threads int, f *
 		weights := numbers.Normals(s.hidden)
 		t, alone, err := c.measureWithLimit(ctx, func() error {
 			return kernel.Additive(y, q, k, v, weights, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Scale: 0.125})
-		}, tanh)
+		}, func() float64 { return tanh(threads) })
 		if err != nil {
 			return err
 		}
 		each := t.Ns / s.tanhs()
-		alone /= float64(threads)
 		f.Additive = append(f.Additive, results.Additive{Batch: s.batch, Queries: s.queries, Keys: s.keys, Hidden: s.hidden, Values: s.values,
 			Tier: tier, Threads: threads, Timing: t, Tanh: each, Alone: alone, Percent: 100 * alone / each})
 	}

@@ -20,20 +20,22 @@ const leastRead = 4 << 20
 // queries per head, then for batches of uneven lengths.
 func Decode(ctx context.Context, c *Config, f *results.File) error {
 	tiers := c.decodeTiers()
-	for _, level := range cacheLevels() {
+	for _, level := range chosen(c, cacheLevels()) {
 		for _, t := range elementTypes {
 			if err := c.decodeRows(ctx, tiers, level, t, f); err != nil {
 				return err
 			}
 		}
 	}
-	if c.Quick {
-		return nil
+	if c.takes(false, queriesShape) {
+		if err := c.queries(ctx, tiers, f); err != nil {
+			return err
+		}
 	}
-	if err := c.queries(ctx, tiers, f); err != nil {
-		return err
+	if c.takes(false, raggedShape) {
+		return c.ragged(ctx, tiers, f)
 	}
-	return c.ragged(ctx, tiers, f)
+	return nil
 }
 
 // decodeTiers returns the tiers with vectors, or else those that there are.

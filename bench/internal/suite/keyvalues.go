@@ -31,6 +31,9 @@ type cacheLevel struct {
 	float32Sets int
 }
 
+func (l cacheLevel) shape() string { return l.name }
+func (l cacheLevel) isQuick() bool { return true }
+
 // sets returns the number of sets of a type. All types use as much memory in total.
 func (l cacheLevel) sets(t elementType) int {
 	if l.float32Sets == 1 {

@@ -23,6 +23,9 @@ var linearShapes = []linearShape{
 	{1, 768, 768}, {1, 16384, 4096}, {2, 16384, 4096}, {4, 16384, 4096}, {8, 16384, 4096},
 }
 
+func (s linearShape) shape() string { return fmt.Sprintf("%dx%dx%d", s.rows, s.k, s.n) }
+func (s linearShape) isQuick() bool { return s.flops() <= 3e8 }
+
 // String returns rows, inputs and outputs.
 func (s linearShape) String() string { return fmt.Sprintf("%d × %d → %d", s.rows, s.k, s.n) }
 
@@ -34,10 +37,7 @@ func (s linearShape) isSkinny() bool { return s.rows < 16 }
 // Linear measures linear layers, and their share of the FMA peak or of the bandwidth of reading.
 func Linear(ctx context.Context, c *Config, f *results.File) error {
 	probes := machine.NewProbes()
-	for _, s := range linearShapes {
-		if !c.takesLinear(s) {
-			continue
-		}
+	for _, s := range chosen(c, linearShapes) {
 		for _, w := range linearWeights {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -53,9 +53,6 @@ func Linear(ctx context.Context, c *Config, f *results.File) error {
 	}
 	return nil
 }
-
-// takesLinear says whether a shape is measured.
-func (c *Config) takesLinear(s linearShape) bool { return !c.Quick || s.flops() <= 3e8 }
 
 // timesLinear says whether a shape is measured on a tier, or would take long.
 func (c *Config) timesLinear(s linearShape, tier string) bool {

@@ -16,6 +16,9 @@ import (
 // Layer measures the multi-head module in comparison with the FMA peak, additive attention in
 // comparison with the rate of tanh, and norms beside a copy.
 func Layer(ctx context.Context, c *Config, f *results.File) error {
+	if c.noVectors("layers", f) {
+		return ctx.Err()
+	}
 	for _, measure := range []func(ctx context.Context, tier string, threads int, f *results.File) error{c.multiHeadRows, c.additiveRows, c.normRows} {
 		for _, tier := range c.vectorTiers() {
 			for _, threads := range c.Threads {
@@ -32,6 +35,11 @@ func Layer(ctx context.Context, c *Config, f *results.File) error {
 type multiHeadShape struct{ batch, tokens, width, heads int }
 
 var multiHeadShapes = []multiHeadShape{{1, 128, 768, 12}, {8, 128, 768, 12}, {1, 1024, 768, 12}}
+
+func (s multiHeadShape) shape() string {
+	return fmt.Sprintf("multi-head-%dx%dx%d", s.batch, s.tokens, s.width)
+}
+func (s multiHeadShape) isQuick() bool { return s == multiHeadShapes[0] }
 
 // String returns batch, tokens, width and heads.
 func (s multiHeadShape) String() string {
@@ -57,7 +65,7 @@ func (s multiHeadShape) module() (*layer.MultiHead, error) {
 
 func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f *results.File) error {
 	p := machine.NewProbes().For(tier)
-	for _, s := range some(c, multiHeadShapes, 1) {
+	for _, s := range chosen(c, multiHeadShapes) {
 		if err := c.begin(ctx, fmt.Sprintf("multi-head %v %s threads=%d", s, tier, threads)); err != nil {
 			return err
 		}

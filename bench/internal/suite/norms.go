@@ -16,13 +16,16 @@ type normShape struct{ tokens, width int }
 // normShapes are tokens of MiniLM and of SmolLM2, and wide ones. All lie in L2.
 var normShapes = []normShape{{128, 384}, {128, 576}, {16, 4096}}
 
+func (s normShape) shape() string { return fmt.Sprintf("norm-%dx%d", s.tokens, s.width) }
+func (s normShape) isQuick() bool { return s == normShapes[0] }
+
 func (s normShape) String() string { return fmt.Sprintf("%d × %d", s.tokens, s.width) }
 
 // normRows times both norms, alone and with a residual. The limit is that of loads and stores: a
 // copy of as many rows loads and stores every element once, while RMS loads it twice and the
 // weight once, and Layer one more of both.
 func (c *Config) normRows(ctx context.Context, tier string, threads int, file *results.File) error {
-	for _, s := range some(c, normShapes, 1) {
+	for _, s := range chosen(c, normShapes) {
 		n := s.tokens * s.width
 		x, y, r := numbers.Normals(n), make([]float32, n), numbers.Normals(n)
 		weight, bias := numbers.Normals(s.width), numbers.Normals(s.width)

@@ -50,15 +50,15 @@ var options = []option{
 	{"score modification", 1, func(s *problem.Shape, o *kernel.Options) { o.Score = func(*kernel.ScoreTile) {} }},
 }
 
-// optionShapes are the shapes that options are measured with. Shape W is for the sliding
+// optionShapes are the shapes that options are measured with. windowShape is for the sliding
 // window alone, the others are for all other options.
 var optionShapes = []problem.Shape{
-	{Name: "E", Heads: 4, KVHeads: 4, Lq: 2048, Lk: 2048, D: 128},
-	{Name: "A", Heads: 8, KVHeads: 8, Lq: 1024, Lk: 1024, D: 64},
-	{Name: windowShape, Heads: 2, KVHeads: 2, Lq: 8192, Lk: 8192, D: 64},
+	{Name: "prefill-2k-d128", Alias: "E", Heads: 4, KVHeads: 4, Lq: 2048, Lk: 2048, D: 128},
+	{Name: "prefill-1k-d64", Alias: "A", Heads: 8, KVHeads: 8, Lq: 1024, Lk: 1024, D: 64},
+	{Name: windowShape, Alias: "W", Heads: 2, KVHeads: 2, Lq: 8192, Lk: 8192, D: 64},
 }
 
-const windowShape = "W"
+const windowShape = "prefill-8k-d64"
 
 // windowShare stands for the share of a sliding window, which depends on the shape.
 const windowShare = -1
@@ -76,12 +76,16 @@ func (o *option) appliesTo(s *problem.Shape) bool {
 	return (o.share == windowShare) == (s.Name == windowShape)
 }
 
-// optionRounds is how often the calls with and without an option alternate.
+// optionRounds is how often the calls with and without an option alternate, unless -time says that
+// they go on.
 const optionRounds = 7
 
 // Options measures the cost of each option: the median ratio of calls with it to calls
 // without it right before.
 func Options(ctx context.Context, c *Config, f *results.File) error {
+	if c.noVectors("options", f) {
+		return ctx.Err()
+	}
 	for i := range optionShapes {
 		s := &optionShapes[i]
 		if !c.takesOptions(s) {
@@ -96,7 +100,7 @@ func Options(ctx context.Context, c *Config, f *results.File) error {
 				if err := c.begin(ctx, fmt.Sprintf("option %s %s %s", options[j].name, s.Name, tier)); err != nil {
 					return err
 				}
-				row, err := options[j].measure(s, p, tier)
+				row, err := options[j].measure(s, p, tier, c.Time)
 				if err != nil {
 					return err
 				}
@@ -107,11 +111,8 @@ func Options(ctx context.Context, c *Config, f *results.File) error {
 	return ctx.Err()
 }
 
-// takesOptions says whether options are measured with a shape.
-func (c *Config) takesOptions(s *problem.Shape) bool { return !c.Quick || s.Name == "A" }
-
-// measure measures the option on a tier.
-func (o *option) measure(s *problem.Shape, p *problem.Problem, tier string) (row results.Option, err error) {
+// measure measures the option on a tier, for at least d.
+func (o *option) measure(s *problem.Shape, p *problem.Problem, tier string, d time.Duration) (row results.Option, err error) {
 	out := p.NewOut()
 	call := func(opts kernel.Options) float64 {
 		opts.Tier, opts.Threads = tier, 1
@@ -122,7 +123,7 @@ func (o *option) measure(s *problem.Shape, p *problem.Problem, tier string) (row
 	var opts kernel.Options
 	o.set(s, &opts)
 	var plain, with, ratios []float64
-	for n := 0; n <= optionRounds && err == nil; n++ {
+	for n, start := 0, time.Now(); (n <= optionRounds || time.Since(start) < d) && err == nil; n++ {
 		x, y := call(kernel.Options{}), call(opts)
 		if n > 0 { // the first round is a warm-up
 			plain, with, ratios = append(plain, x), append(with, y), append(ratios, y/x)

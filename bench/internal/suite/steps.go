@@ -1,6 +1,9 @@
 package suite
 
-import "github.com/attn-go/attn/bench/internal/machine"
+import (
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/models/weights"
+)
 
 // The functions in this file count how many rows a suite measures, for the progress bar.
 
@@ -16,9 +19,9 @@ func optionSteps(c *Config) (n int) {
 }
 
 func linearSteps(c *Config) (n int) {
-	for _, s := range linearShapes {
+	for _, s := range chosen(c, linearShapes) {
 		for _, tier := range c.Tiers {
-			if c.takesLinear(s) && c.timesLinear(s, tier) {
+			if c.timesLinear(s, tier) {
 				n += len(linearWeights) * len(c.Threads)
 			}
 		}
@@ -27,18 +30,17 @@ func linearSteps(c *Config) (n int) {
 }
 
 func layerSteps(c *Config) int {
-	shapes := len(some(c, multiHeadShapes, 1)) + len(some(c, additiveShapes, 1)) + 4*len(some(c, normShapes, 1))
+	shapes := len(chosen(c, multiHeadShapes)) + len(chosen(c, additiveShapes)) + 4*len(chosen(c, normShapes))
 	return shapes * len(c.vectorTiers()) * len(c.Threads)
 }
 
 func decodeSteps(c *Config) int {
 	tiers := len(c.decodeTiers())
-	n := len(cacheLevels()) * len(elementTypes) * tiers * len(c.Threads)
-	if c.Quick {
-		return n
+	n := len(chosen(c, cacheLevels())) * len(elementTypes) * tiers * len(c.Threads)
+	if c.takes(false, queriesShape) {
+		n += len(queryCounts) * tiers
 	}
-	n += len(queryCounts) * tiers
-	if machine.MaxThreads() > 1 {
+	if c.takes(false, raggedShape) && machine.MaxThreads() > 1 {
 		n += 2 * len(raggedTypes) * tiers
 	}
 	return n
@@ -48,6 +50,15 @@ func accuracySteps(c *Config) (n int) {
 	for _, a := range accuracyCases() {
 		if c.takesAccuracy(a) {
 			n++
+		}
+	}
+	return n
+}
+
+func modelSteps(c *Config) (n int) {
+	for _, t := range chosen(c, modelTasks) {
+		if _, err := weights.Find(t.model.path); err == nil {
+			n += len(c.vectorTiers()) * len(c.Threads)
 		}
 	}
 	return n

@@ -15,27 +15,54 @@ import (
 
 // A Suite is a set of measurements. A flag of its name runs it.
 type Suite struct {
-	Name  string
-	Usage string
-	Run   func(ctx context.Context, c *Config, f *results.File) error // after an error, f has the rows measured before it
-	Print func(w io.Writer, f *results.File)
-	Steps func(c *Config) int // how many rows Run measures
+	Name    string
+	Usage   string
+	Run     func(ctx context.Context, c *Config, f *results.File) error // after an error, f has the rows measured before it
+	Print   func(w io.Writer, f *results.File)
+	Lines   func(f *results.File) []string // its rows in Go's benchmark format; nil: they are no times of calls
+	Steps   func(c *Config) int            // how many rows Run measures
+	Shapes  func() []string                // names for Config.Shapes, with their aliases; nil: it has none
+	OneTier bool                           // only the first tier is measured
+	Refuses map[string]string              // flags that say nothing to it, and why
 }
+
+// Repeats says whether the suite is measured again for -count.
+func (s *Suite) Repeats() bool { return s.Refuses["count"] == "" }
 
 // All lists the suites in the order in which they run. To add one, add an entry.
 var All = []Suite{
-	{"options", "measure what each option costs", Options, report.Options, optionSteps},
-	{"linear", "measure linear layers", Linear, report.Linear, linearSteps},
-	{"layer", "measure the multi-head module, additive attention and norms", Layer, report.Layer, layerSteps},
-	{"decode", "measure decoding in comparison with the bandwidth of caches and memory", Decode, report.Decode, decodeSteps},
-	{"accuracy", "compare the errors against float64 with PyTorch's", Accuracy, report.Accuracy, accuracySteps},
-	{"cache", "measure attention on pages, and the growth and forks of a cache", Cache, report.Cache, cacheSteps},
+	{Name: "options", Usage: "measure what each option costs",
+		Run: Options, Print: report.Options, Lines: report.OptionLines, Steps: optionSteps, Shapes: optionShapeNames,
+		Refuses: map[string]string{"threads": "options are measured on one thread"}},
+	{Name: "linear", Usage: "measure linear layers",
+		Run: Linear, Print: report.Linear, Lines: report.LinearLines, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
+	{Name: "layer", Usage: "measure the multi-head module, additive attention and norms",
+		Run: Layer, Print: report.Layer, Lines: report.LayerLines, Steps: layerSteps, Shapes: layerShapeNames},
+	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
+		Run: Decode, Print: report.Decode, Lines: report.DecodeLines, Steps: decodeSteps, Shapes: decodeShapeNames},
+	{Name: "accuracy", Usage: "compare the errors against float64 with PyTorch's",
+		Run: Accuracy, Print: report.Accuracy, Steps: accuracySteps, OneTier: true,
+		Refuses: map[string]string{"shapes": "its cases are those of PyTorch's file", "benchfmt": noTimes, "time": noTimes,
+			"count": "errors are the same each time", "threads": "errors are the same with any number of threads"}},
+	{Name: "cache", Usage: "measure attention on pages, and the growth and forks of a cache",
+		Run: Cache, Print: report.Cache, Steps: cacheSteps, OneTier: true,
+		Refuses: map[string]string{"shapes": "it has no shapes to choose from", "benchfmt": ratios, "count": ratios, "threads": "it is measured on one thread"}},
+	{Name: "models", Usage: "measure whole models, if make models has fetched their weights",
+		Run: Models, Print: report.Models, Lines: report.ModelLines, Steps: modelSteps, Shapes: func() []string { return shapesOf(modelTasks) }},
 }
+
+// Why suites refuse flags.
+const (
+	noTimes = "it compares errors and times nothing"
+	ratios  = "its figures are ratios of calls that take turns already"
+)
 
 // A Config says what the suites measure.
 type Config struct {
 	Tiers    []string
 	Threads  []int
+	Shapes   []string         // names or aliases of what is measured; nil: everything
+	Time     time.Duration    // of each measurement, unless a few calls take longer; 0: the suite's own
 	Generic  bool             // the user has named the tiers, so time the generic one if it is there
 	Quick    bool             // fewer shapes, and a fifth of the time for each
 	Progress func(row string) // is called before each row is measured; may be nil
@@ -51,7 +78,10 @@ func (c *Config) begin(ctx context.Context, row string) error {
 
 // time returns how long to measure what takes d in a whole run.
 func (c *Config) time(d time.Duration) time.Duration {
-	if c.Quick {
+	switch {
+	case c.Time > 0:
+		return c.Time
+	case c.Quick:
 		return d / 5
 	}
 	return d
@@ -74,4 +104,13 @@ func (c *Config) vectorTiers() []string {
 		}
 	}
 	return tiers
+}
+
+// noVectors says whether there is no tier to measure, and notes that in the file.
+func (c *Config) noVectors(what string, f *results.File) bool {
+	if len(c.vectorTiers()) > 0 {
+		return false
+	}
+	f.NotRun = append(f.NotRun, what+": only the tier generic runs here, which takes long; -tiers generic measures it")
+	return true
 }

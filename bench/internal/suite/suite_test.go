@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // replace sets a variable until the test ends.
@@ -66,7 +67,9 @@ func TestLinear(t *testing.T) {
 func TestLayer(t *testing.T) {
 	replace(t, &multiHeadShapes, []multiHeadShape{{2, 5, 8, 2}})
 	replace(t, &additiveShapes, []additiveShape{{2, 1, 20, 8, 4}})
+	replace(t, &normShapes, normShapes[:1])
 	replace(t, &limitTime, time.Millisecond)
+	replace(t, &alternateTime, time.Millisecond)
 	run(t, "layer", allTiers(), "2 × 5 × 8, 2", "[2, 1, 8], 20, 4", "generic", "% of peak", "ns/tanh")
 }
 
@@ -75,7 +78,7 @@ func TestOptions(t *testing.T) {
 		{Name: "E", Heads: 2, KVHeads: 2, Lq: 40, Lk: 40, D: 8},
 		{Name: windowShape, Heads: 1, KVHeads: 1, Lq: 300, Lk: 300, D: 8},
 	})
-	words := []string{"E: 2 heads 40×40 D8", "W: 1 heads 300×300 D8", "generic"}
+	words := []string{"E: 2 heads 40×40 D8", windowShape + ": 1 heads 300×300 D8", "generic"}
 	for _, o := range options {
 		words = append(words, "\n"+o.name+" ")
 	}
@@ -151,5 +154,100 @@ func TestInterrupt(t *testing.T) {
 		if err := s.Run(ctx, &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}, &results.File{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", s.Name, err)
 		}
+	}
+}
+
+// Whole models give the same bits on all tiers and numbers of threads, if their weights are there.
+func TestModels(t *testing.T) {
+	for _, m := range []*model{miniLM, smolLM2} {
+		if _, err := weights.Find(m.path); err != nil {
+			t.Skipf("NOT RUN: %v", err)
+		}
+	}
+	if testing.Short() || len((&Config{Tiers: machine.Tiers()}).vectorTiers()) == 0 {
+		t.Skip("NOT RUN: models, which take too long here")
+	}
+	replace(t, &modelTasks, []modelTask{{"a", miniLM, results.TaskEmbed, 2, 5, false}, {"b", smolLM2, results.TaskPrompt, 1, 9, false}, {"c", smolLM2, results.TaskGenerate, 1, 3, false}})
+	replace(t, &limitTime, time.Millisecond)
+	c := &Config{Tiers: machine.Tiers(), Threads: []int{1, 2}}
+	run(t, "models", c, "all-MiniLM-L6-v2, 2 × 5 tokens", "SmolLM2-135M-Instruct, generation of 3 tokens", "sentences/s", "tokens/s")
+	var f results.File
+	if err := Models(t.Context(), c, &f); err != nil {
+		t.Fatal(err)
+	}
+	if a := results.Agree([]*results.File{&f}); !a.Agree || len(results.Outputs([]*results.File{&f})) != 3 {
+		t.Error(a.Line)
+	}
+	for _, m := range f.Models {
+		if m.Rate <= 0 || len(m.SHA256) != 64 || len(m.Weights) != 64 {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+// What cannot be measured is noted.
+func TestNotRun(t *testing.T) {
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	var f results.File
+	c := &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true}
+	if err := Models(t.Context(), c, &f); err != nil || len(f.NotRun) != 2 || len(f.Models) != 0 {
+		t.Errorf("%q, %v", f.NotRun, err)
+	}
+	c.Generic = false
+	for _, name := range []string{"models", "options", "layer"} {
+		f.NotRun = nil
+		if err := find(name).Run(t.Context(), c, &f); err != nil || len(f.NotRun) != 1 {
+			t.Errorf("%s on the tier generic alone: %q, %v", name, f.NotRun, err)
+		}
+	}
+}
+
+// -shapes chooses of every suite that has shapes, also what a quick run leaves out.
+func TestShapes(t *testing.T) {
+	for _, s := range All {
+		if s.Shapes == nil {
+			continue
+		}
+		c := &Config{Tiers: []string{machine.Generic}, Threads: []int{1}, Generic: true, Quick: true}
+		sum := 0
+		for _, label := range s.Shapes() {
+			name, _, _ := strings.Cut(label, " (")
+			c.Shapes = []string{strings.ToUpper(name)}
+			n := s.Steps(c)
+			if n == 0 && s.Name != "models" && name != raggedShape {
+				t.Errorf("%s measures nothing for %s", s.Name, name)
+			}
+			sum += n
+		}
+		c.Quick, c.Shapes = false, nil
+		if all := s.Steps(c); sum != all {
+			t.Errorf("%s: %d steps for each shape, %d for all", s.Name, sum, all)
+		}
+	}
+}
+
+// A suite that takes -benchfmt has a line for every row that was measured.
+func TestLines(t *testing.T) {
+	f := &results.File{Options: make([]results.Option, 2), Linear: make([]results.Linear, 2), MultiHead: make([]results.Module, 2), Additive: make([]results.Additive, 2), Norms: make([]results.Norm, 2),
+		Decode: make([]results.Decode, 2), Queries: make([]results.Queries, 2), Ragged: make([]results.Ragged, 2), Models: make([]results.Model, 2)}
+	f.Options[1].Option, f.Linear[1].Limit, f.Norms[1].Norm = "bool mask [B, 1, 1, Lk]", results.LimitRead, "RMS of a sum"
+	n := 0
+	for _, s := range All {
+		if (s.Lines == nil) != (s.Refuses["benchfmt"] != "") {
+			t.Errorf("%s refuses -benchfmt, or has no lines, but not both", s.Name)
+		}
+		if s.Lines == nil {
+			continue
+		}
+		n += len(s.Lines(f))
+		for _, l := range s.Lines(f) {
+			name, _, ok := strings.Cut(l, "\t")
+			if !ok || !strings.HasPrefix(name, "Benchmark") || strings.ContainsAny(name, " []") {
+				t.Errorf("not in Go's benchmark format: %q", l)
+			}
+		}
+	}
+	if n != 18 {
+		t.Errorf("%d lines, want 18", n)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/attn-go/attn/bench/internal/stats"
 )
 
-// minRounds is how often each call is measured at least.
-const minRounds = 5
+// minRounds is how often each call is measured at least, and quickRounds in a quick run.
+const minRounds, quickRounds = 5, 3
 
 // How long a measurement takes, unless minRounds takes longer.
 var (
@@ -17,11 +17,19 @@ var (
 	alternateTime = 400 * time.Millisecond // of alternate
 )
 
+// rounds returns how often each call is measured at least.
+func (c *Config) rounds() int {
+	if c.Quick {
+		return quickRounds
+	}
+	return minRounds
+}
+
 // measureWithLimit makes calls and measures, before each of them, the limit that they are
 // compared with. It returns the times of the calls, and the median limit.
 func (c *Config) measureWithLimit(ctx context.Context, call func() error, limit func() float64) (t results.Timing, limits float64, err error) {
 	var times, all []float64
-	for start := time.Now(); len(times) <= minRounds || time.Since(start) < c.time(limitTime); {
+	for start := time.Now(); len(times) <= c.rounds() || time.Since(start) < c.time(limitTime); {
 		if ctx.Err() != nil {
 			return t, 0, ctx.Err()
 		}
@@ -39,7 +47,7 @@ func (c *Config) measureWithLimit(ctx context.Context, call func() error, limit 
 // first call right before.
 func (c *Config) alternate(ctx context.Context, calls []func() error) (times []results.Timing, ratios []float64, err error) {
 	all, relative := make([][]float64, len(calls)), make([][]float64, len(calls))
-	for n, begin := 0, time.Now(); n <= minRounds || time.Since(begin) < c.time(alternateTime); n++ {
+	for n, begin := 0, time.Now(); n <= c.rounds() || time.Since(begin) < c.time(alternateTime); n++ {
 		if ctx.Err() != nil {
 			return nil, nil, ctx.Err()
 		}

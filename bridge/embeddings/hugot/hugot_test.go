@@ -65,7 +65,11 @@ func texts(t testing.TB, e *bert.Encoder, n int) []string {
 // TestSame: the vectors of both are the same within 1e-5, alone and in a batch.
 func TestSame(t *testing.T) {
 	e, m := models(t)
-	passages := texts(t, e, 12)
+	n := 12
+	if testing.Short() {
+		n = 4
+	}
+	passages := texts(t, e, n)
 	want, err := m.CreateEmbedding(t.Context(), passages)
 	if err != nil {
 		t.Fatal(err)

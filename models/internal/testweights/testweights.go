@@ -3,11 +3,9 @@ package testweights
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/attn-go/attn/models/internal/weights"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // The models, for Path.
@@ -23,13 +21,9 @@ var Refs = flag.String("refs", "", "a `folder` with further references for TestR
 // Path returns the path of a model. If it is missing, the test is skipped.
 func Path(t testing.TB, model string) string {
 	t.Helper()
-	folder, err := weights.Folder()
+	path, err := weights.Find(model)
 	if err != nil {
-		t.Skipf("NOT RUN: there is no folder for models: %v", err)
-	}
-	path := filepath.Join(folder, filepath.FromSlash(model))
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("NOT RUN: %s is missing, make models fetches it", path)
+		t.Skipf("NOT RUN: %v", err)
 	}
 	return path
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 	"github.com/born-ml/born/models/llama"
@@ -14,21 +15,8 @@ import (
 	"github.com/born-ml/born/tensor"
 )
 
-// config is the configuration in the metadata of the model's file.
-type config struct {
-	Layers   int     `json:"layers"`
-	Width    int     `json:"width"`
-	Heads    int     `json:"heads"`
-	KVHeads  int     `json:"kv_heads"`
-	HeadSize int     `json:"head_size"`
-	FFN      int     `json:"ffn"`
-	Context  int     `json:"context"`
-	Vocab    int     `json:"vocab"`
-	Theta    float64 `json:"rope_theta"`
-	Epsilon  float32 `json:"norm_eps"`
-}
-
-func (c config) born() llama.Config {
+// config returns the configuration of the model as Born has it.
+func config(c *gobytes.Config) llama.Config {
 	return llama.Config{
 		VocabSize: c.Vocab, HiddenSize: c.Width, NumLayers: c.Layers, NumHeads: c.Heads, NumKVHeads: c.KVHeads,
 		HeadDim: c.HeadSize, FFNSize: c.FFN, MaxSeqLen: c.Context, RopeTheta: c.Theta, NormEpsilon: c.Epsilon,
@@ -43,11 +31,11 @@ func Load[B tensor.Backend](path string, backend B, opts ...llama.Option[B]) (*l
 		return nil, err
 	}
 	defer f.Close()
-	var c config
+	var c gobytes.Config
 	if err := json.Unmarshal([]byte(f.Metadata("config")), &c); err != nil {
 		return nil, fmt.Errorf("%s: metadata: config: %w", path, err)
 	}
-	m := llama.NewModel(c.born(), backend, opts...)
+	m := llama.NewModel(config(&c), backend, opts...)
 	if err := fill(m, f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -77,6 +77,13 @@ func Run(ctx context.Context, name string, load Loader, args []string, out, repo
 	if err != nil {
 		return err
 	}
+	all, err := passages(os.DirFS(s.folder))
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 { // before a folder for the database is made
+		return fmt.Errorf("%s has no passages in files that end in %s", s.folder, strings.Join(extensions, ", "))
+	}
 	embed, err := load(ctx, s.model, s.threads)
 	if err != nil {
 		return err
@@ -95,22 +102,15 @@ func Run(ctx context.Context, name string, load Loader, args []string, out, repo
 	if err != nil {
 		return err
 	}
-	if err := index(ctx, collection, s.folder, embed, report); err != nil || s.query == "" {
+	if err := index(ctx, collection, all, embed, report); err != nil || s.query == "" {
 		return err
 	}
 	return search(ctx, collection, s, out)
 }
 
-// index brings the collection up to date: it adds passages that are new and deletes those
-// that are gone.
-func index(ctx context.Context, c *chromem.Collection, folder string, embed func(context.Context, []string) ([][]float32, error), report io.Writer) error {
-	all, err := passages(os.DirFS(folder))
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		return fmt.Errorf("%s has no passages in files that end in %s", folder, strings.Join(extensions, ", "))
-	}
+// index brings the collection up to date with all passages: it adds those that are new and
+// deletes those that are gone.
+func index(ctx context.Context, c *chromem.Collection, all []chromem.Document, embed func(context.Context, []string) ([][]float32, error), report io.Writer) error {
 	var fresh []chromem.Document
 	current := map[string]bool{}
 	for _, p := range all {

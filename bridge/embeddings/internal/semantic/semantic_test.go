@@ -72,10 +72,14 @@ func TestRun(t *testing.T) {
 
 // TestErrors: bad command lines, folders without passages, and errors of the model.
 func TestErrors(t *testing.T) {
-	for _, args := range [][]string{{}, {"-n", "0", "."}, {"-threads", "-1", "."}, {"-no"}, {t.TempDir()}, {"missing"}} {
+	empty := t.TempDir()
+	for _, args := range [][]string{{}, {"-n", "0", "."}, {"-threads", "-1", "."}, {"-no"}, {empty}, {filepath.Join(empty, "missing")}} {
 		if err := Run(t.Context(), "search", letters, append([]string{}, args...), io.Discard, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}
+	}
+	if made, err := os.ReadDir(empty); err != nil || len(made) > 0 {
+		t.Errorf("an error has left %v, %v", made, err)
 	}
 	if err := Run(t.Context(), "search", letters, []string{"-h"}, io.Discard, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("-h: %v", err)

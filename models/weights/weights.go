@@ -3,6 +3,7 @@
 package weights
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -21,4 +22,18 @@ func Folder() (string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	return filepath.Join(cache, "attn", "models"), err
+}
+
+// Find returns the path of a model, MiniLM or SmolLM2. If it is missing, the error says how to
+// get it and is an [os.ErrNotExist].
+func Find(model string) (string, error) {
+	folder, err := Folder()
+	if err != nil {
+		return "", fmt.Errorf("there is no folder for models: %w", err)
+	}
+	path := filepath.Join(folder, filepath.FromSlash(model))
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("missing, make models fetches it: %w", err)
+	}
+	return path, nil
 }

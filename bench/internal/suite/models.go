@@ -1,0 +1,233 @@
+package suite
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/llama"
+	"github.com/attn-go/attn/models/weights"
+)
+
+// A modelTask is what a model is timed with.
+type modelTask struct {
+	name          string // on the command line
+	model         *model
+	task          string
+	texts, tokens int
+	quick         bool // also in a quick run
+}
+
+func (t modelTask) shape() string { return t.name }
+func (t modelTask) isQuick() bool { return t.quick }
+
+var modelTasks = []modelTask{
+	{"minilm-1x16", miniLM, results.TaskEmbed, 1, 16, false},
+	{"minilm-8x64", miniLM, results.TaskEmbed, 8, 64, true},
+	{"minilm-32x128", miniLM, results.TaskEmbed, 32, 128, false},
+	{"smollm2-prompt-256", smolLM2, results.TaskPrompt, 1, 256, false},
+	{"smollm2-generate-128", smolLM2, results.TaskGenerate, 1, 128, false},
+	{"smollm2-generate-32", smolLM2, results.TaskGenerate, 1, 32, true},
+}
+
+// A model is one whose weights make models fetches.
+type model struct {
+	name    string
+	path    string // for weights.Find
+	weights string // the file of weights, if path is a folder
+	load    func(path string) (loaded, error)
+}
+
+var (
+	miniLM = &model{"all-MiniLM-L6-v2", weights.MiniLM, "model.safetensors", func(path string) (loaded, error) {
+		e, err := bert.Load(path)
+		return &encoder{e}, err
+	}}
+	smolLM2 = &model{"SmolLM2-135M-Instruct", weights.SmolLM2, "", func(path string) (loaded, error) {
+		m, err := llama.Load(path, llama.Options{})
+		return &generator{m}, err
+	}}
+)
+
+// A loaded model prepares a task. The call that it returns computes the task once, and its result
+// is [][]float32 or []int32.
+type loaded interface {
+	prepare(ctx context.Context, t modelTask, exec kernel.Exec) (call func() (any, error), err error)
+}
+
+// Models measures whole models on all tiers with vectors. Those whose weights are not there are
+// noted in f.NotRun.
+func Models(ctx context.Context, c *Config, f *results.File) error {
+	tasks := chosen(c, modelTasks)
+	if c.noVectors("models", f) {
+		return ctx.Err()
+	}
+	for _, m := range []*model{miniLM, smolLM2} {
+		if err := m.run(ctx, c, tasks, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run loads the model, if it has any of the tasks, and measures them.
+func (m *model) run(ctx context.Context, c *Config, tasks []modelTask, f *results.File) error {
+	var l loaded
+	var sum string
+	for _, t := range tasks {
+		if t.model != m {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if l == nil {
+			path, err := weights.Find(m.path)
+			if errors.Is(err, os.ErrNotExist) {
+				f.NotRun = append(f.NotRun, fmt.Sprintf("%s: %v", m.name, err))
+				return nil
+			}
+			if err == nil {
+				sum, err = fileSum(filepath.Join(path, m.weights))
+			}
+			if err == nil {
+				l, err = m.load(path)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if err := t.rows(ctx, c, l, sum, f); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// rows measures a task on all tiers and numbers of threads.
+func (t modelTask) rows(ctx context.Context, c *Config, l loaded, sum string, f *results.File) error {
+	for _, tier := range c.vectorTiers() {
+		for _, threads := range c.Threads {
+			if err := c.begin(ctx, fmt.Sprintf("%s %s threads=%d", t.name, tier, threads)); err != nil {
+				return err
+			}
+			call, err := l.prepare(ctx, t, kernel.Exec{Tier: tier, Threads: threads})
+			if err != nil {
+				return err
+			}
+			var last any
+			timing, _, err := c.measureWithLimit(ctx, func() (err error) {
+				last, err = call()
+				return err
+			}, func() float64 { return 0 })
+			if err != nil {
+				return err
+			}
+			r := results.Model{Model: t.model.name, Weights: sum, Shape: t.name, Task: t.task, Texts: t.texts, Tokens: t.tokens, Tier: tier, Threads: threads, Timing: timing, SHA256: digest(last)}
+			r.Rate = 1e9 * float64(t.tokens) / r.Ns
+			if t.task == results.TaskEmbed {
+				r.Rate = 1e9 * float64(t.texts) / r.Ns
+			}
+			f.Models = append(f.Models, r)
+		}
+	}
+	return nil
+}
+
+// An encoder turns texts into vectors.
+type encoder struct{ *bert.Encoder }
+
+func (e *encoder) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
+	with := e.With(bert.Options{Exec: exec})
+	rng := rand.New(rand.NewPCG(1, 2))
+	ids := make([][]int32, t.texts)
+	for i := range ids {
+		ids[i] = make([]int32, t.tokens)
+		for j := range ids[i] {
+			ids[i][j] = rng.Int32N(int32(e.Vocab))
+		}
+	}
+	return func() (any, error) { return with.EmbedTokens(ctx, ids) }, nil
+}
+
+// A generator reads prompts and continues texts.
+type generator struct{ *llama.Model }
+
+// promptTokens is the length of the prompt before what is generated.
+const promptTokens = 8
+
+func (g *generator) prepare(ctx context.Context, t modelTask, exec kernel.Exec) (func() (any, error), error) {
+	m, err := g.With(llama.Options{Exec: exec})
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.NewSession(2, promptTokens+t.tokens)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int32, max(promptTokens, t.tokens))
+	for i := range ids {
+		ids[i] = int32(20 + i*7919%(m.Config().Vocab-20))
+	}
+	if t.task == results.TaskPrompt {
+		return func() (any, error) {
+			text := s.NewText()
+			defer text.Free()
+			return s.Forward(ctx, llama.Step{Text: text, Tokens: ids})
+		}, nil
+	}
+	prompt := s.NewText()
+	if _, err := s.Forward(ctx, llama.Step{Text: prompt, Tokens: ids[:promptTokens-1], Logits: llama.None}); err != nil {
+		return nil, err
+	}
+	return func() (any, error) {
+		text, err := prompt.Fork(prompt.Len())
+		if err != nil {
+			return nil, err
+		}
+		defer text.Free()
+		var tokens []int32
+		for token, err := range s.Generate(ctx, llama.GenerateOptions{MaxTokens: t.tokens, Stop: []int32{}}, llama.Step{Text: text, Tokens: ids[promptTokens-1 : promptTokens]}) {
+			if err != nil {
+				return nil, err
+			}
+			tokens = append(tokens, token.ID)
+		}
+		return tokens, nil
+	}, nil
+}
+
+// digest returns the SHA-256 of the bits of a result, little endian.
+func digest(result any) string {
+	h := sha256.New()
+	rows, ok := result.([][]float32)
+	if !ok {
+		binary.Write(h, binary.LittleEndian, result)
+	}
+	for _, row := range rows {
+		binary.Write(h, binary.LittleEndian, row)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// fileSum returns the SHA-256 of a file.
+func fileSum(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
+}

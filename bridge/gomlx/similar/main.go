@@ -1,0 +1,64 @@
+// Command similar prints how similar texts are to the first one, by MiniLM on GoMLX's backend in
+// pure Go, with its attention computed by attn.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/attn-go/attn/bridge/gomlx"
+	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
+	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
+)
+
+func main() {
+	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "similar:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out, report io.Writer) error {
+	fs := flag.NewFlagSet("similar", flag.ContinueOnError)
+	fs.SetOutput(report)
+	fs.Usage = func() {
+		fmt.Fprintf(report, "usage: similar [flags] TEXT TEXT...\n\nPrints how similar texts are to the first one: 1 for the same meaning, near 0 for none in common.\n\n")
+		fs.PrintDefaults()
+	}
+	own := fs.Bool("own", false, "keep GoMLX's own attention")
+	folder := fs.String("model", minilm.Folder(), "`folder` of MiniLM")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	texts := fs.Args()
+	if len(texts) < 2 {
+		return fmt.Errorf("%d texts, want at least 2", len(texts))
+	}
+	if !*own {
+		hook.Set(gomlx.SDPA)
+	}
+	m, err := minilm.Load(*folder)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	vectors, err := m.Embed(texts)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(report, "%d texts in %v\n", len(texts), time.Since(start).Round(time.Millisecond))
+	for i, v := range vectors[1:] {
+		var similarity float32
+		for j, x := range v {
+			similarity += x * vectors[0][j]
+		}
+		fmt.Fprintf(out, "%6.3f  %s\n", similarity, texts[i+1])
+	}
+	return nil
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
+	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
+)
+
+// TestRun: the similarities are those that sentence-transformers gives, with either attention.
+func TestRun(t *testing.T) {
+	if _, err := os.Stat(minilm.Folder()); err != nil {
+		t.Skipf("NOT RUN: %s is missing, make models fetches it", minilm.Folder())
+	}
+	previous := hook.Get()
+	t.Cleanup(func() { hook.Set(previous) })
+	for _, flag := range []string{"-own=false", "-own"} {
+		hook.Set(previous)
+		var out, report bytes.Buffer
+		if err := run([]string{flag, "The cat sits on the mat.", "A cat is sitting on a rug.", "Shares dropped a lot two days ago."}, &out, &report); err != nil {
+			t.Fatal(err)
+		}
+		if want := regexp.MustCompile(`^ 0\.\d{3}  A cat .*\n *-?0\.\d{3}  Shares .*\n$`); !want.Match(out.Bytes()) {
+			t.Errorf("%s: the output is %q", flag, &out)
+		}
+		t.Logf("%s", &out)
+	}
+}
+
+// TestArguments: a command line that does not fit is an error.
+func TestArguments(t *testing.T) {
+	for _, args := range [][]string{nil, {"one"}, {"-unknown", "a", "b"}, {"-model", "missing", "a", "b"}} {
+		if err := run(args, &bytes.Buffer{}, &bytes.Buffer{}); err == nil {
+			t.Errorf("%q: no error", args)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package fallback
+
+// The element-wise kernels of the backward pass of attention. As in the forward pass rows
+// are keys and lanes are queries.
+
+// BackwardWeights turns n rows of len(lse) scores into weights that are not yet normalised, in
+// place, and adds them up, and their products with their gradients dp:
+//
+//	p         = exp2(min(s - lse[lane], 0)), +0 where s is -Inf
+//	sum[lane] = sum of p, j ascending, from +0
+//	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc), 0 for dp where p is ±0
+func BackwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+	clear(sum)
+	clear(dot)
+	for j := range n {
+		scores, grads := window(s, j*ld, len(lse)), window(dp, j*ld, len(lse))
+		for lane, x := range scores {
+			p, g := float32(0), float32(0)
+			if x != negInf {
+				p = Exp2(notAbove0(x - lse[lane]))
+			}
+			if p != 0 {
+				g = grads[lane]
+			}
+			scores[lane] = p
+			sum[lane] += p
+			dot[lane] = FMA(p, g, dot[lane])
+		}
+	}
+}
+
+// notAbove0 returns the smaller of x and 0. A NaN stays.
+func notAbove0(x float32) float32 {
+	if x > 0 {
+		return 0
+	}
+	return x
+}
+
+// BackwardScores normalises n rows of len(inv) weights, and turns their gradients into those of
+// the scores, both in place:
+//
+//	p  = p·inv[lane], +0 where it was ±0
+//	ds = p·(dp - mean[lane]), +0 there, too
+func BackwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
+	for j := range n {
+		weights, grads := window(p, j*ld, len(inv)), window(dp, j*ld, len(inv))
+		for lane, x := range weights {
+			if x == 0 {
+				weights[lane], grads[lane] = 0, 0
+				continue
+			}
+			y := float32(x * inv[lane])
+			weights[lane] = y
+			grads[lane] = float32(y * (grads[lane] - mean[lane]))
+		}
+	}
+}
+
+// BackwardSoftcap multiplies n rows of gradients, lanes wide, by the derivative of the
+// softcap, given the scores after it:
+//
+//	ds = ds·(1 - u²) with fma(-u, u, 1), u = s·inv; +0 where ds is ±0
+func BackwardSoftcap(ds, s []float32, ld, n, lanes int, inv float32) {
+	for j := range n {
+		grads, scores := window(ds, j*ld, lanes), window(s, j*ld, lanes)
+		for lane, g := range grads {
+			if g == 0 {
+				grads[lane] = 0
+				continue
+			}
+			u := float32(scores[lane] * inv)
+			grads[lane] = float32(g * FMA(-u, u, 1))
+		}
+	}
+}

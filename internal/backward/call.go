@@ -1,0 +1,132 @@
+package backward
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// The lengths of the contract's chains.
+const (
+	KeyBlock   = 128 // keys in a chain of dq
+	RowSegment = 64  // rows in a chain of dk and dv
+	SumKeys    = 32  // keys in a chain of the sums of a row
+)
+
+// A Call is what one call computes. The arguments fit each other.
+type Call struct {
+	Forward engine.Call // of which LSE is read and Out is not used
+
+	DOut       view.Tensor
+	DQ, DK, DV view.Tensor // float32; the zero Tensor for what is not wanted
+	DBias      view.Tensor // with the shape of the bias, or the zero Tensor
+	DSinks     []float32   // nil if not wanted
+}
+
+// A Job is the state of one call. Jobs are recycled with all memory that they need.
+type Job struct {
+	Call
+	tier   *ukernel.Tier
+	scores *engine.Job
+	plan
+
+	scale      float32     // natural units
+	dBias      view.Tensor // with strides of 0 where it broadcasts
+	goroutines parallel.Group[scratch, shape]
+	phase      func(s *scratch, i int)
+	phases     [3]func(s *scratch, i int) // made once: one per call would be an allocation per call
+
+	// norms has what a row's gradients are computed with. Those of KV head i begin at
+	// i·maxRows.
+	norms      []norm
+	normsUsage parallel.Usage
+
+	// done[kv·segments + x] is the number of blocks to whose dK and dV segment x and all before
+	// it have added.
+	done      []atomic.Int64
+	doneUsage parallel.Usage
+	stopped   atomic.Bool // a task has failed: nobody waits any more
+
+	memory parallel.Memory
+}
+
+// A norm holds 1 over the sum of a row's weights, and the mean of their gradients.
+type norm struct{ inv, mean float32 }
+
+var (
+	jobs = parallel.FreeList[Job]{
+		New:    newJob,
+		Memory: func(j *Job) *parallel.Memory { return &j.memory },
+		OnFree: (*Job).free,
+	}
+	scratches = parallel.FreeList[scratch]{
+		New:    func() *scratch { return new(scratch) },
+		Memory: func(s *scratch) *parallel.Memory { return s.Memory() },
+	}
+)
+
+func newJob() *Job {
+	j := new(Job)
+	j.phases = [...]func(s *scratch, i int){j.clearKeys, j.doTask, j.finishKeys}
+	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.phase(s, i) })
+	j.goroutines.OnStop = func() { j.stopped.Store(true) }
+	j.goroutines.OnDrop = func() {
+		j.memory.Forget()
+		j.free()
+	}
+	return j
+}
+
+func (j *Job) free() { j.norms, j.done = nil, nil }
+
+// New returns a Job whose Call is zero.
+func New() *Job { return jobs.Get() }
+
+// Run computes the call on at most threads goroutines, 0 for all, or by the caller's
+// parallel-for. If that panics or ends its goroutine, so does Run, after all goroutines have
+// left the call. The job must be dropped then.
+func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
+	j.tier = t
+	j.scores = engine.New()
+	j.scores.Call = j.Forward
+	j.scores.PrepareScores(t, RowSegment)
+	if j.scale = j.Forward.Scale; j.scale == 0 {
+		j.scale = float32(1 / math.Sqrt(float64(j.d())))
+	}
+	j.makePlan(threads)
+	j.begin()
+	keys := j.kvHeads() * j.keyTasks()
+	for x, tasks := range [len(j.phases)]int{keys, j.tasks(), keys} {
+		j.phase = j.phases[x]
+		reserve := parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}
+		j.goroutines.Run(tasks, min(j.threads, max(1, tasks)), reserve, parallelFor)
+	}
+	j.finishBias()
+	j.sinks()
+}
+
+// begin makes room for what all tasks share, and clears it.
+func (j *Job) begin() {
+	parallel.Fit(&j.memory, &j.normsUsage, &j.norms, j.kvHeads()*j.maxRows, parallel.Make[norm])
+	parallel.Fit(&j.memory, &j.doneUsage, &j.done, j.kvHeads()*j.segments, parallel.Make[atomic.Int64])
+	for i := range j.done[:j.kvHeads()*j.segments] {
+		j.done[i].Store(0)
+	}
+	j.stopped.Store(false)
+	j.clearBias()
+}
+
+// Release gives the job back. It forgets the caller's memory.
+func (j *Job) Release() {
+	j.scores.Release()
+	j.Call, j.scores, j.phase, j.dBias = Call{}, nil, nil, view.Tensor{}
+	jobs.Put(j)
+}
+
+func (j *Job) kvHeads() int { return j.Forward.K.Dim(0) * j.Forward.K.Dim(1) }
+func (j *Job) d() int       { return j.Forward.Q.Dim(3) }
+func (j *Job) dv() int      { return j.Forward.V.Dim(3) }

@@ -1,0 +1,126 @@
+package backward
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+)
+
+// Rows of gradients that hold a NaN are computed again, from visible pairs alone: the weight
+// of a hidden pair is 0, but 0 times a NaN or Inf would be NaN. Nothing is guarded in the
+// products themselves, so that costs nothing while all numbers are finite.
+
+// exactQuery computes row r of dQ of KV head kv again. Afterwards it is the current tile.
+func (j *Job) exactQuery(s *scratch, kv, r int) {
+	s.Begin(kv, r, 1)
+	s.loadAgain(j, kv)
+	lanes := s.Kernels().Lanes
+	at := s.Index(&j.DQ, 0)
+	row := j.DQ.F32()[at : at+j.d()]
+	clear(row)
+	for lo, hi := s.blocks(); lo < hi && !allNaN(row); lo += KeyBlock {
+		keys := s.Enter(lo, KeyBlock)
+		n := keys.Len()
+		if n == 0 {
+			continue
+		}
+		s.weigh(j, 0)
+		var seen [KeyBlock]bool
+		for x := range n {
+			seen[x] = s.weights[x*lanes] != 0
+		}
+		s.normalised(j, 0, n)
+		s.differentiate(j, 0, n)
+		block := s.dq[:j.d()]
+		clear(block)
+		for x := range n {
+			if seen[x] {
+				k, _ := s.Keys(s.Key(keys.Lo)+x, 1)
+				addProduct(block, s.grads[x*lanes], k)
+			}
+		}
+		add(row, block)
+	}
+	scale(row, j.scale)
+}
+
+// exactKey computes the row of key i of KV head kv again: of dV, or of dK.
+func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
+	heads, out, factor := j.Forward.K.Dim(1), &j.DK, j.scale
+	from, weights := &j.Forward.Q, s.grads
+	if isV {
+		out, factor, from, weights = &j.DV, 1, &j.DOut, s.weights
+	}
+	row := out.Row(kv/heads, kv%heads, i)
+	clear(row)
+	for x := 0; x < j.segments && !allNaN(row); x++ {
+		if !s.beginSegment(j, kv, x) || s.Enter(i-s.Key(0), 1).Len() == 0 {
+			continue
+		}
+		s.loadAgain(j, kv)
+		s.weigh(j, 0)
+		var seen uint64
+		for lane, p := range s.weights[:s.Rows()] {
+			if p != 0 {
+				seen |= 1 << lane
+			}
+		}
+		s.normalised(j, 0, 1)
+		s.differentiate(j, 0, 1)
+		segment := s.dq[:len(row)]
+		clear(segment)
+		data, off := s.Floats(from)
+		for lane := range s.Rows() {
+			if seen>>lane&1 == 1 {
+				addProduct(segment, weights[lane], data[off[lane]:])
+			}
+		}
+		add(row, segment)
+	}
+	scale(row, factor)
+}
+
+// loadAgain is load, with the norms that the first pass has found.
+func (s *scratch) loadAgain(j *Job, kv int) {
+	s.load(j)
+	for lane := range s.Kernels().Lanes {
+		x := &j.norms[kv*j.maxRows+s.Row()+min(lane, s.Rows()-1)]
+		s.inv[lane], s.mean[lane] = x.inv, x.mean
+	}
+}
+
+// addProduct continues the chains of a row: acc = fma(w, x, acc).
+func addProduct(acc []float32, w float32, x []float32) {
+	for e := range acc {
+		acc[e] = fallback.FMA(w, x[e], acc[e])
+	}
+}
+
+func add(row, x []float32) {
+	for e := range row {
+		row[e] += x[e]
+	}
+}
+
+// scale multiplies a row, adds +0 and replaces each NaN by the canonical one.
+func scale(row []float32, factor float32) {
+	for e, x := range row {
+		row[e] = canonical(float32(x*factor) + 0)
+	}
+}
+
+func canonical(x float32) float32 {
+	if x != x {
+		return math.Float32frombits(0x7FC00000)
+	}
+	return x
+}
+
+func allNaN(row []float32) bool {
+	for _, x := range row {
+		if x == x {
+			return false
+		}
+	}
+	return len(row) > 0
+}

@@ -1,0 +1,98 @@
+package backward
+
+import (
+	"math/bits"
+
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// clearKeys is the first phase: dK and dV of some keys are zeros.
+func (j *Job) clearKeys(_ *scratch, i int) {
+	j.eachKeyRow(i, func(x *view.Tensor, b, h, key int) { clear(x.Row(b, h, key)) })
+}
+
+// eachKeyRow calls f for the rows of dK and dV that belong to a task.
+func (j *Job) eachKeyRow(i int, f func(x *view.Tensor, b, h, key int)) {
+	kv, first := i/j.keyTasks(), i%j.keyTasks()*keysPerTask
+	heads := j.Forward.K.Dim(1)
+	b, h := kv/heads, kv%heads
+	for _, x := range [...]*view.Tensor{&j.DK, &j.DV} {
+		if x.IsSet() {
+			for key := first; key < min(first+keysPerTask, j.Forward.K.Length(b)); key++ {
+				f(x, b, h, key)
+			}
+		}
+	}
+}
+
+// finishKeys is the third phase: dK and dV of some keys are scaled.
+func (j *Job) finishKeys(s *scratch, i int) {
+	kv, first := i/j.keyTasks(), i%j.keyTasks()*keysPerTask
+	heads := j.Forward.K.Dim(1)
+	b, h := kv/heads, kv%heads
+	last := min(first+keysPerTask, j.Forward.K.Length(b))
+	for lo := first; lo < last; lo += RowSegment {
+		n := min(last-lo, RowSegment)
+		if j.DK.IsSet() {
+			nan := s.scaleRows(j, &j.DK, j.DK.Index(b, h, lo), n, j.scale)
+			j.exactKeys(s, kv, lo, nan, false)
+		}
+		if j.DV.IsSet() {
+			nan := s.scaleRows(j, &j.DV, j.DV.Index(b, h, lo), n, 1)
+			j.exactKeys(s, kv, lo, nan, true)
+		}
+	}
+}
+
+// exactKeys computes rows of dK or dV again: those of the set nan, from key lo on.
+func (j *Job) exactKeys(s *scratch, kv, lo int, nan uint64, isV bool) {
+	for ; nan != 0; nan &= nan - 1 {
+		j.exactKey(s, kv, lo+bits.TrailingZeros64(nan), isV)
+	}
+}
+
+// finishQueries writes dQ of the current segment, head by head, as the rows of a head lie at
+// equal distances.
+func (j *Job) finishQueries(s *scratch, kv int) {
+	dq, group, row, rows, d := &j.DQ, j.scores.Group(), s.Row(), s.Rows(), j.d()
+	ld := rowLength(d)
+	var nan uint64
+	for first := range min(group, rows) {
+		n := ints.CeilDiv(rows-first, group)
+		at := s.Index(dq, first)
+		s.moveRows(j, dq, at, s.dq[first*ld:], group*ld, n, j.scale)
+		for set := s.nan; set != 0; set &= set - 1 {
+			nan |= 1 << (first + bits.TrailingZeros64(set)*group)
+		}
+	}
+	for ; nan != 0; nan &= nan - 1 {
+		j.exactQuery(s, kv, row+bits.TrailingZeros64(nan))
+	}
+}
+
+// scaleRows multiplies n rows of x, from index at on, by scale, and adds +0. It returns the set
+// of those that hold a NaN.
+func (s *scratch) scaleRows(j *Job, x *view.Tensor, at, n int, scale float32) (nan uint64) {
+	s.moveRows(j, x, at, x.F32()[at:], x.Stride(2), n, scale)
+	return s.nan
+}
+
+// moveRows multiplies n rows of src, ld apart, by scale, adds +0 and writes them to the rows of
+// x from index at on. It sets s.nan to the set of those that hold a NaN. It overwrites src.
+func (s *scratch) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) {
+	skinny, d := &j.tier.Skinny, x.Dim(3)
+	s.nan = 0
+	for i := range n {
+		s.factors[i], s.off[i] = scale, at+i*x.Stride(2)
+	}
+	for e, m := 0, 0; e < d; e += m {
+		m = ukernel.ColumnsPerCall(d-e, n)
+		skinny.Merge(src[e:], ld, s.zeros, 0, n, m, s.factors[:n], zeros[:n])
+		s.nan |= skinny.Unpack(x.F32()[e:], s.off[:n], src[e:], ld, n, m, ones[:n])
+	}
+	s.nan &= 1<<n - 1
+}
+
+var zeros [ukernel.MaxLanes]float32

@@ -1,0 +1,107 @@
+package backward
+
+import (
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A plan cuts a call into tasks. It decides about speed alone: no cut changes a bit.
+type plan struct {
+	maxRows  int // rows of a KV head of the longest batch row
+	segments int // row segments of a KV head, at most
+
+	headsPerTask    int // KV heads in a task; more than 1 only if they add to the same biases
+	segmentsPerTask int // 1, or all: if these add to the same biases, too
+
+	threads, mostThreads int
+	shape                shape
+}
+
+const (
+	// keptKeys is the most keys whose weights and gradients are kept from the first pass of
+	// a segment to the second: 4 MiB for a goroutine. With more keys they are computed again,
+	// which takes 2 of 7 products more.
+	keptKeys = 8192
+
+	// keysPerTask is the number of keys in a task of the phases before and after the products.
+	keysPerTask = 4 * RowSegment
+
+	// All products together take productsD times the columns of Q, and productsDv times those
+	// of V, for each pair of a query and a key.
+	productsD, productsDv = 3, 2
+)
+
+func (j *Job) makePlan(threads int) {
+	f := &j.Forward
+	j.plan = plan{maxRows: j.scores.Group() * f.Q.Dim(2)}
+	j.segments = ints.CeilDiv(j.maxRows, RowSegment)
+	for _, start := range f.QueryStart {
+		if start*j.scores.Group()%RowSegment != 0 && j.maxRows > 0 {
+			j.segments = ints.CeilDiv(j.maxRows, RowSegment) + 1 // the first one is shorter
+		}
+	}
+	j.headsPerTask, j.segmentsPerTask = j.shared()
+	fmas := float64(j.kvHeads()) * float64(j.maxRows) * float64(f.K.Dim(2)) * float64(productsD*j.d()+productsDv*j.dv())
+	work := fmas / float64(j.tier.ThreadFMAs)
+	limit := parallel.LimitFor(threads, 1+parallel.WarmGain*work)
+	j.threads, j.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
+	j.shape = j.findShape()
+}
+
+// shared returns how many neighbouring KV heads add to the same biases, and how many
+// segments then share a task, so that the sums have their order. Segments of one KV head keep
+// their order anyway.
+func (j *Job) shared() (heads, segments int) {
+	if !j.DBias.IsSet() {
+		return 1, 1
+	}
+	f := &j.Forward
+	heads, segments = 1, 1
+	switch {
+	case j.DBias.Dim(0) < f.K.Dim(0):
+		heads = max(1, j.kvHeads())
+	case j.DBias.Dim(1) < f.Q.Dim(1):
+		heads = max(1, f.K.Dim(1))
+	}
+	if heads > 1 && j.DBias.Dim(2) < f.Q.Dim(2) {
+		segments = max(1, j.segments)
+	}
+	return heads, segments
+}
+
+// headGroups returns the number of tasks for the same segments.
+func (j *Job) headGroups() int { return ints.CeilDiv(j.kvHeads(), j.headsPerTask) }
+
+// tasks returns the number of tasks of the products.
+func (j *Job) tasks() int { return ints.CeilDiv(j.segments, j.segmentsPerTask) * j.headGroups() }
+
+// keyTasks returns the number of tasks of a KV head that go through its keys.
+func (j *Job) keyTasks() int { return ints.CeilDiv(j.Forward.K.Dim(2), keysPerTask) }
+
+// segment returns the rows of segment x of a KV head of batch row b. Segments begin where
+// the number of a row, counted by positions, is a multiple of RowSegment.
+func (j *Job) segment(b, x int) (row, n int) {
+	start := position.Of(j.Forward.QueryStart, b) * j.scores.Group()
+	phase := start & (RowSegment - 1)
+	row = max(0, x*RowSegment-phase)
+	return row, min(j.scores.Rows(b), (x+1)*RowSegment-phase) - row
+}
+
+// A shape is all that the size of scratch memory depends on.
+type shape struct {
+	lanes, d, dv, keys    int
+	qType, kType, vType   view.DType
+	dOutType              view.DType
+	kPaged, vPaged, isCap bool
+}
+
+func (j *Job) findShape() shape {
+	f := &j.Forward
+	return shape{
+		lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
+		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.DOut.DType(),
+		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), isCap: f.Softcap != 0,
+	}
+}

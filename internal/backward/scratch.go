@@ -1,0 +1,76 @@
+package backward
+
+import (
+	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A scratch is the memory of one goroutine of a call. It grows to what calls need and is
+// recycled.
+type scratch struct {
+	engine.Scorer
+
+	// Of a segment and the keys that it sees, or of a block of them: [keys][lanes].
+	weights []float32 // S, then P
+	grads   []float32 // dP, then dS
+	capped  []float32 // scores after the softcap
+
+	dOutT    []float32 // panel dOᵀ of a segment: [Dv][lanes]
+	qRows    []float32 // rows of Q of a segment: [lanes][ldq]
+	dOutRows []float32 // rows of dO: [lanes][ldv]
+	dq       []float32 // dQ of a segment: [lanes][ldq]
+
+	kRows []float32 // rows of K of a block, if they cannot be used in place: [KeyBlock][ldq]
+	part  []float32 // what a block gives to dK or dV: [KeyBlock][ldq or ldv]
+	zeros []float32 // max(D, Dv)
+
+	shape  shape
+	usages [10]parallel.Usage
+
+	// One element per lane, or per row of a move.
+	lse, sum, dot, chainSum, chainDot, inv, mean, factors [ukernel.MaxLanes]float32
+	off                                                   [ukernel.MaxLanes]int
+
+	nan uint64 // rows that moveRows has moved with a NaN
+}
+
+// fit makes the scratch large enough for the tasks of j.
+func (s *scratch) fit(j *Job) {
+	s.Fit(j.scores, j.Forward.Q.DType() != view.Float32 || j.DOut.DType() != view.Float32)
+	lanes, ldq, ldv := j.scores.Lanes(), rowLength(j.d()), rowLength(j.dv())
+	if s.shape != j.shape {
+		s.shape = j.shape
+		clear(s.qRows) // of another call: the columns after the last one must be finite
+		clear(s.dOutRows)
+		clear(s.kRows)
+	}
+	capped := 0
+	if j.shape.isCap {
+		capped = j.shape.keys * lanes
+	}
+	m := s.Memory()
+	for i, x := range [len(s.usages)]struct {
+		s *[]float32
+		n int
+	}{
+		{&s.weights, j.shape.keys * lanes}, {&s.grads, j.shape.keys * lanes}, {&s.capped, capped},
+		{&s.dOutT, j.dv() * lanes}, {&s.qRows, lanes * ldq}, {&s.dOutRows, lanes * ldv}, {&s.dq, lanes * max(ldq, ldv)},
+		{&s.kRows, KeyBlock * ldq}, {&s.part, KeyBlock * max(ldq, ldv)}, {&s.zeros, max(j.d(), j.dv())},
+	} {
+		parallel.Fit(m, &s.usages[i], x.s, x.n, rows.Aligned)
+	}
+}
+
+// rowLength returns the distance of rows of d numbers that are columns of a product: a whole
+// number of pieces of 16, and of them an odd number, so that the rows of a piece lie in
+// different sets of a cache.
+func rowLength(d int) int { return pieces(d) | piece }
+
+// pieces returns d rounded up to whole pieces.
+func pieces(d int) int { return (d + piece - 1) &^ (piece - 1) }
+
+// piece is a number of columns that all tiers have tiles for.
+const piece = 16

@@ -1,0 +1,288 @@
+package backward
+
+import (
+	"math"
+	"runtime"
+
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+var log2E = math.Float32frombits(0x3FB8AA3B)
+
+// doTask is the second phase: neighbouring numbers are different heads.
+func (j *Job) doTask(s *scratch, i int) {
+	x, group := i/j.headGroups()*j.segmentsPerTask, i%j.headGroups()
+	first := group * j.headsPerTask
+	for kv := first; kv < min(first+j.headsPerTask, j.kvHeads()); kv++ {
+		for seg := x; seg < min(x+j.segmentsPerTask, j.segments); seg++ {
+			if !j.doSegment(s, kv, seg) {
+				return
+			}
+		}
+	}
+}
+
+// doSegment computes dQ of segment x of KV head kv, and adds what it gives to dK and dV. It
+// reports whether the call goes on.
+func (j *Job) doSegment(s *scratch, kv, x int) bool {
+	if s.beginSegment(j, kv, x) {
+		s.load(j)
+		kept := s.sumUp(j)
+		s.normalise(j, kv)
+		clear(s.dq[:s.Rows()*rowLength(j.d())])
+		at := 0
+		for lo, hi := s.blocks(); lo < hi; lo += KeyBlock {
+			if !s.addBlock(j, kv, x, lo, at, kept) {
+				return false
+			}
+			if kept {
+				at += s.Current().Len() * s.Kernels().Lanes
+			}
+		}
+		if j.DQ.IsSet() {
+			j.finishQueries(s, kv)
+		}
+	}
+	return j.publish(kv, x, math.MaxInt)
+}
+
+// beginSegment makes segment x of KV head kv the current tile and reports whether it has
+// rows.
+func (s *scratch) beginSegment(j *Job, kv, x int) bool {
+	row, n := j.segment(kv/j.Forward.K.Dim(1), x)
+	if n <= 0 {
+		return false
+	}
+	s.Begin(kv, row, n)
+	return true
+}
+
+// blocks returns the blocks of keys that the segment sees: from lo to below hi.
+func (s *scratch) blocks() (lo, hi int) {
+	v := s.Visible()
+	if v.Len() == 0 {
+		return 0, 0
+	}
+	return v.Lo &^ (KeyBlock - 1), v.Hi
+}
+
+// load fills in what all blocks need of the segment: dOᵀ, the rows of Q and dO, and LSE in the
+// unit of exp2.
+func (s *scratch) load(j *Job) {
+	s.Pack(s.dOutT, &j.DOut)
+	if j.DV.IsSet() {
+		s.copyRows(s.dOutRows, &j.DOut)
+	}
+	if j.DK.IsSet() {
+		s.copyRows(s.qRows, &j.Forward.Q)
+	}
+	lse := &j.Forward.LSE
+	for lane := range s.Kernels().Lanes {
+		s.lse[lane] = float32(lse.F32()[s.Index(lse, min(lane, s.Rows()-1))] * log2E)
+	}
+}
+
+// copyRows copies the segment's rows of x, one after the other.
+func (s *scratch) copyRows(dst []float32, x *view.Tensor) {
+	d := x.Dim(3)
+	data, off := s.Floats(x)
+	for lane, at := range off[:s.Rows()] {
+		copy(dst[lane*rowLength(d):][:d], data[at:])
+	}
+}
+
+// sumUp is the first pass: the sums of weights, and of their products with their gradients. It
+// reports whether both are kept for the second pass.
+func (s *scratch) sumUp(j *Job) (kept bool) {
+	lanes := s.Kernels().Lanes
+	clear(s.sum[:lanes])
+	clear(s.dot[:lanes])
+	lo, hi := s.blocks()
+	kept = hi-lo <= keptKeys
+	for at := 0; lo < hi; lo += KeyBlock {
+		n := s.Enter(lo, KeyBlock).Len()
+		if n == 0 {
+			continue
+		}
+		s.weigh(j, at)
+		if kept {
+			at += n * lanes
+		}
+	}
+	return kept
+}
+
+// weigh computes the weights of the current keys, not yet normalised, and their gradients, from
+// index at on. It adds to sum and dot.
+func (s *scratch) weigh(j *Job, at int) {
+	kern, keys := s.Kernels(), s.Current()
+	lanes, n := kern.Lanes, keys.Len()
+	p, dp := s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
+	var capped []float32
+	if j.shape.isCap {
+		capped = s.capped[at : at+n*lanes]
+	}
+	s.Score(p, capped)
+	v, ldv := s.Values(s.Key(keys.Lo), n)
+	kern.Gemm(dp, lanes, v, ldv, 1, s.dOutT, lanes, n, j.dv(), ukernel.ColumnSegment, false)
+	if j.Forward.Dropout.Rate != 0 {
+		s.Drop(dp)
+	}
+	sum, dot := s.sum[:lanes], s.dot[:lanes]
+	for x, m := 0, 0; x < n; x += m {
+		m = min(n-x, SumKeys-(keys.Lo+x)%SumKeys)
+		lo, hi := x*lanes, (x+m)*lanes
+		j.tier.Backward.Weights(p[lo:hi], dp[lo:hi], lanes, m, s.lse[:lanes], s.chainSum[:lanes], s.chainDot[:lanes])
+		for lane := range sum {
+			sum[lane] += s.chainSum[lane]
+			dot[lane] += s.chainDot[lane]
+		}
+	}
+}
+
+// normalise sets inv and mean, and keeps them for the job.
+func (s *scratch) normalise(j *Job, kv int) {
+	norms := j.norms[kv*j.maxRows+s.Row():]
+	sinks := j.Forward.Sinks
+	s.EachLane(func(lane, head, _ int) {
+		sum := s.sum[lane]
+		if sinks != nil {
+			sum += sinkWeight(sinks[head], s.lse[lane])
+		}
+		inv := float32(0)
+		if sum != 0 {
+			inv = 1 / sum
+		}
+		s.inv[lane], s.mean[lane] = inv, s.dot[lane]*inv
+		if lane < s.Rows() {
+			norms[lane] = norm{s.inv[lane], s.mean[lane]}
+		}
+	})
+}
+
+// addBlock is the second pass of one block: it adds to all gradients. at is where weights and
+// their gradients are kept, or 0 if they are not.
+func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
+	keys := s.Enter(lo, KeyBlock)
+	n, d, block := keys.Len(), j.d(), lo/KeyBlock
+	if n == 0 {
+		return true
+	}
+	if !kept {
+		s.weigh(j, at)
+	}
+	key, lanes := s.Key(keys.Lo), s.Kernels().Lanes
+	p, ds := s.normalised(j, at, n)
+	if j.DBias.IsSet() {
+		if !j.await(kv, x, block) {
+			return false
+		}
+		s.addBias(j, key, n, ds)
+	}
+	s.differentiate(j, at, n)
+	if j.DQ.IsSet() {
+		k, ldk := s.keyRows(j, key, n)
+		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, true)
+	}
+	if !j.await(kv, x, block) {
+		return false
+	}
+	if j.DV.IsSet() {
+		s.addProduct(j, &j.DV, key, n, p, s.dOutRows)
+	}
+	if j.DK.IsSet() {
+		s.addProduct(j, &j.DK, key, n, ds, s.qRows)
+	}
+	return j.publish(kv, x, block+1)
+}
+
+// normalised normalises the weights of n keys from index at on, and turns their gradients into
+// those of the scores.
+func (s *scratch) normalised(j *Job, at, n int) (p, ds []float32) {
+	lanes := s.Kernels().Lanes
+	p, ds = s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
+	j.tier.Backward.Scores(p, ds, lanes, n, s.inv[:lanes], s.mean[:lanes])
+	return p, ds
+}
+
+// differentiate goes on to the gradients of the products of queries and keys, and to the
+// weights that multiply values.
+func (s *scratch) differentiate(j *Job, at, n int) {
+	lanes := s.Kernels().Lanes
+	end := at + n*lanes
+	if j.shape.isCap {
+		j.tier.Backward.Softcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
+	}
+	if j.Forward.Dropout.Rate != 0 {
+		s.Drop(s.weights[at:end])
+	}
+}
+
+// keyRows returns n keys from number lo on as rows of whole pieces of columns.
+func (s *scratch) keyRows(j *Job, lo, n int) (data []float32, ld int) {
+	data, ld = s.Keys(lo, n)
+	d := j.d()
+	if d%piece == 0 {
+		return data, ld
+	}
+	for r := range n {
+		copy(s.kRows[r*rowLength(d):][:d], data[r*ld:])
+	}
+	return s.kRows, rowLength(d)
+}
+
+// addProduct adds the product of weights [n][lanes] with the segment's rows to n rows of out, dK
+// or dV, from row key on.
+func (s *scratch) addProduct(j *Job, out *view.Tensor, key, n int, weights, rows []float32) {
+	batch, head := s.KVHead()
+	d, lanes := out.Dim(3), s.Kernels().Lanes
+	ld, dst, stride := rowLength(d), out.F32()[out.Index(batch, head, key):], out.Stride(2)
+	if d%piece == 0 {
+		j.tier.Product(dst, stride, weights, lanes, 1, rows, ld, n, d, s.Rows(), RowSegment, true)
+		return
+	}
+	j.tier.Product(s.part, ld, weights, lanes, 1, rows, ld, n, pieces(d), s.Rows(), RowSegment, false)
+	for r, m := 0, 0; r < n; r += m {
+		m = min(n-r, len(ones))
+		for e, c := 0, 0; e < d; e += c {
+			c = ukernel.ColumnsPerCall(d-e, m)
+			j.tier.Skinny.Merge(dst[r*stride+e:], stride, s.part[r*ld+e:], ld, m, c, ones[:m], ones[:m])
+		}
+	}
+}
+
+var ones = func() (s [ukernel.MaxLanes]float32) {
+	for i := range s {
+		s[i] = 1
+	}
+	return s
+}()
+
+// await waits until all segments before x have added to a block. It reports false if the call
+// has failed.
+func (j *Job) await(kv, x, block int) bool {
+	if j.threads == 1 || x == 0 {
+		return true
+	}
+	before := &j.done[kv*j.segments+x-1]
+	for before.Load() <= int64(block) {
+		if j.stopped.Load() {
+			return false
+		}
+		runtime.Gosched()
+	}
+	return true
+}
+
+// publish reports that segment x, and with it all before, have added to so many blocks.
+func (j *Job) publish(kv, x, blocks int) bool {
+	if j.threads == 1 {
+		return true
+	}
+	if !j.await(kv, x, blocks-1) {
+		return false
+	}
+	j.done[kv*j.segments+x].Store(int64(blocks))
+	return true
+}

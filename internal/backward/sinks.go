@@ -1,0 +1,43 @@
+package backward
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+)
+
+var negInf = float32(math.Inf(-1))
+
+// sinkWeight returns the weight of a sink in a row, not yet normalised. lse is in the unit of
+// exp2.
+func sinkWeight(sink, lse float32) float32 {
+	s := float32(float64(sink) * math.Log2E)
+	if s == negInf {
+		return 0
+	}
+	x := s - lse
+	if x > 0 {
+		x = 0
+	}
+	return fallback.Exp2(x)
+}
+
+// sinks computes the gradients of the sinks. A sink is like a key without a value: its gradient
+// is -p·mean, summed up over batch rows and queries. The products are exact in float64, in which
+// they are added up, so that the sum is the same whether or not the compiler fuses.
+func (j *Job) sinks() {
+	f, group := &j.Forward, j.scores.Group()
+	for h := range j.DSinks {
+		sum := 0.0
+		for b := range f.Q.Dim(0) {
+			norms := j.norms[(b*f.K.Dim(1)+h/group)*j.maxRows:]
+			for i := range f.Q.Length(b) {
+				x := &norms[i*group+h%group]
+				lse := float32(f.LSE.F32()[f.LSE.Index(b, h, i)] * log2E)
+				p := float32(sinkWeight(f.Sinks[h], lse) * x.inv)
+				sum -= float64(p) * float64(x.mean)
+			}
+		}
+		j.DSinks[h] = canonical(float32(sum) + 0)
+	}
+}

@@ -1,0 +1,112 @@
+package kernel
+
+import (
+	"github.com/attn-go/attn/internal/backward"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// Gradients are the outputs of [AttentionBackward]: the derivatives of a number by the
+// inputs of a call of [Attention]. Those that are not wanted are left zero.
+type Gradients struct {
+	// Q, K and V have the shapes of q, k and v, ragged if these are, with the same lengths,
+	// in float32. Rows of keys that no query sees are zeros.
+	Q, K, V Tensor
+
+	// Bias has the shape of Options.Bias, in float32. Where a dimension of the bias is 1, the
+	// gradients of all that it stands for are added up.
+	Bias Tensor
+
+	// Sinks has a number for each of q's heads, if Options.Sinks has.
+	Sinks []float32
+}
+
+// AttentionBackward computes the gradients of a call of [Attention]. dout is the derivative
+// of a number by out. opts.LSE is a result of that call, and q, k, v and the other options are
+// those that it had:
+//
+//	P  = exp(S - LSE), S the scores after all options; 0 for hidden pairs
+//	dP = dout·vᵀ
+//	dS = P∘(dP - D), D = the sum of P∘dP over the keys of a row
+//
+//	dv = Pᵀ·dout    dq = dS·k·scale    dk = dSᵀ·q·scale    dbias = dS
+//
+// Softcap multiplies dS by its derivative after the gradient of the bias is taken. Dropout
+// drops the same weights again, by its counters. Query heads that share a key head add to its
+// gradients. Section "backward" of the package documentation fixes the order of all sums:
+// like results, gradients have the same bits on every CPU, tier and thread count.
+//
+// q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape.
+// opts.LSE is an input here: [B, H, Lq, 1]. opts.Score must be nil, as nothing is known of its
+// derivative. opts.Weights, Scores and ScoreStage are not used.
+//
+// Scores are computed again, for 64 rows at a time (after Dao: "FlashAttention-2", 2023), so that
+// the workspace is O(threads): up to 4 MiB for each, 6 with Softcap, and two numbers for each row
+// of q. In the steady state a call allocates nothing.
+//
+// out itself is not needed: D is also the sum of dout∘out, but the rounding of out would double
+// the error of dq. Against float64, gradients on real activations have 0.8 to 1.3 times the error
+// of PyTorch's.
+//
+// Rows of hidden keys and values never matter, nor those of q and dout that see no key, even
+// if they are NaN. A NaN in a visible pair makes all gradients NaN that depend on it; a NaN in
+// a result is 7fc00000.
+//
+// Bad input gets an [*ArgumentError] or [*TierError], and the gradients stay untouched.
+func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) error {
+	t, err := selectTier(&opts.Exec)
+	if err != nil {
+		return err
+	}
+	c := backwardViews{
+		views: views{dout.view(), q.view(), k.view(), v.view()},
+		lse:   opts.LSE.view(), grads: &grads,
+	}
+	if f := c.check(&opts); f != nil {
+		return argumentError(f)
+	}
+	if q.view().Dim(0) == 0 || q.view().Dim(1) == 0 {
+		return nil
+	}
+	if view.Races {
+		c.announce(&opts)
+	}
+	j := backward.New()
+	c.resolve(&j.Call.Forward, &opts)
+	j.DOut, j.DQ, j.DK, j.DV, j.DBias = *c.out, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
+	j.DSinks = grads.Sinks
+	j.Run(t, opts.Threads, opts.ParallelFor)
+	j.Release()
+	return nil
+}
+
+// backwardViews are the tensors of a call of AttentionBackward. out is dout, which has its shape.
+type backwardViews struct {
+	views
+	lse   *view.Tensor
+	grads *Gradients
+}
+
+// announce tells the race detector what the call reads and writes.
+func (c *backwardViews) announce(o *Options) {
+	settings := *o
+	settings.LSE, settings.Weights, settings.Scores = Tensor{}, Tensor{}, Tensor{}
+	inputs := c.views
+	inputs.out = nil
+	inputs.announce(&settings)
+	for b := range c.q.Dim(0) {
+		for _, t := range [...]*view.Tensor{c.out, c.lse} {
+			t.AnnounceRows(view.Read, b, 0, c.q.Length(b))
+		}
+		for _, t := range [...]*view.Tensor{c.grads.Q.view(), c.grads.K.view(), c.grads.V.view()} {
+			if t.IsSet() {
+				t.AnnounceRows(view.Write, b, 0, t.Length(b))
+			}
+		}
+	}
+	if t := c.grads.Bias.view(); t.IsSet() {
+		for b := range t.Dim(0) {
+			t.AnnounceRows(view.Write, b, 0, t.Dim(2))
+		}
+	}
+	view.Announce(view.Write, c.grads.Sinks)
+}

@@ -1,0 +1,364 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A backwardCall is a call of AttentionBackward with the results of the forward pass.
+type backwardCall struct {
+	optionCase
+	q, k, v, out, dout kernel.Tensor
+	o                  kernel.Options
+	lengths            raggedLengths
+}
+
+// newBackwardCall makes the call of an option case without what the backward pass refuses:
+// a score modification, int8.
+func newBackwardCall(t *testing.T, c *optionCase) *backwardCall {
+	t.Helper()
+	c.levels[factor("score")] = 0
+	for _, x := range []*kernel.DType{&c.Types.K, &c.Types.V} {
+		if *x == kernel.Int8 {
+			*x = kernel.BFloat16
+		}
+	}
+	return makeBackwardCall(t, c, c.options())
+}
+
+func makeBackwardCall(t *testing.T, from *optionCase, o kernel.Options) *backwardCall {
+	t.Helper()
+	w := &backwardCall{optionCase: *from, o: o}
+	c := &w.optionCase
+	w.lengths = c.raggedLengths()
+	if w.lengths.keys != nil {
+		c.Mask = c.Mask.And(contracttest.KeyLengths(w.lengths.keys))
+		w.o.Mask = c.Mask.Kernel()
+	}
+	w.q, w.k, w.v = c.Inputs()
+	c.poison(w.q, w.k, w.v, &w.o)
+	w.dout = c.Tensor(c.B, c.H, c.Lq, c.Dv, testutil.NaN)
+	contracttest.EachRow(&w.dout, func(_, _, _ int, row []float32) { c.r.Fill(row) })
+	if c.level("poison") == 3 {
+		sprinkle(&c.r, &w.dout)
+	}
+	w.q, w.k, w.v = c.Typed(w.q, w.k, w.v)
+	w.dout = contracttest.As(w.dout, c.Types.Out)
+	if contracttest.IsSet(w.o.Bias) {
+		w.o.Bias = contracttest.As(w.o.Bias, c.Types.Q)
+	}
+	w.o.LSE = c.Output(1)
+	w.q, w.k, w.v = w.lengths.pack(w.q, w.k, w.v)
+	w.dout = contracttest.Ragged(w.dout, w.lengths.queries, w.lengths.start)
+	w.out = w.lengths.packOutputs(c.Out(), &w.o)
+	if err := kernel.Attention(w.out, w.q, w.k, w.v, w.o); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// gradients makes outputs full of canaries.
+func (w *backwardCall) gradients() kernel.Gradients {
+	var g kernel.Gradients
+	g.Q, g.K, g.V = w.lengths.pack(w.Output(w.D), w.Tensor(w.B, w.HKV, w.Lk, w.D, contracttest.Canary), w.Tensor(w.B, w.HKV, w.Lk, w.Dv, contracttest.Canary))
+	if contracttest.IsSet(w.o.Bias) {
+		s := w.o.Bias.Shape()
+		g.Bias = kernel.BHLD(testutil.Filled(s[0]*s[1]*s[2]*s[3], contracttest.Canary), s[0], s[1], s[2], s[3])
+	}
+	if w.o.Sinks != nil {
+		g.Sinks = testutil.Filled(w.H, contracttest.Canary)
+	}
+	return g
+}
+
+// want returns the gradients of the contract.
+func (w *backwardCall) want() kernel.Gradients {
+	g := w.gradients()
+	m := w.Model(w.q, w.k, w.v, &w.o).Backward(w.dout, w.o.LSE)
+	contracttest.EachRow(&g.Q, func(b, h, i int, row []float32) { copy(row, m.Query(b, h, i)) })
+	contracttest.EachRow(&g.K, func(b, kv, j int, row []float32) {
+		dk, dv := m.Key(b, kv, j)
+		copy(row, dk)
+		copy(contracttest.Row(&g.V, b, kv, j), dv)
+	})
+	if contracttest.IsSet(g.Bias) {
+		contracttest.Fill(contracttest.Floats(g.Bias), 0)
+		m.Bias(g.Bias)
+	}
+	for h := range g.Sinks {
+		g.Sinks[h] = m.Sink(h)
+	}
+	return g
+}
+
+func (w *backwardCall) run(t *testing.T, g kernel.Gradients, o kernel.Options) {
+	t.Helper()
+	if err := kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []*kernel.Tensor{&g.Q, &g.K, &g.V} {
+		if contracttest.IsSet(*x) {
+			contracttest.CheckGaps(t, x)
+		}
+	}
+}
+
+func sameGradients(t *testing.T, what string, got, want kernel.Gradients) {
+	t.Helper()
+	for _, x := range []struct {
+		name string
+		got  *kernel.Tensor
+		want *kernel.Tensor
+	}{{"dq", &got.Q, &want.Q}, {"dk", &got.K, &want.K}, {"dv", &got.V, &want.V}, {"dbias", &got.Bias, &want.Bias}} {
+		if contracttest.IsSet(*x.got) {
+			contracttest.Same(t, what+": "+x.name, x.got, x.want)
+		}
+	}
+	if got.Sinks != nil {
+		contracttest.SameRow(t, what+": dsinks", got.Sinks, want.Sinks)
+	}
+}
+
+// TestBackward compares gradients with the contract, on all tiers. Any two levels of any two
+// options meet in one of the calls.
+func TestBackward(t *testing.T) {
+	contracttest.ForceThreads(t)
+	eachOptionCase(func(n int, c *optionCase) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w := newBackwardCall(t, c)
+			want := w.want()
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				o, g := w.o, w.gradients()
+				o.Tier = tier
+				w.run(t, g, o)
+				sameGradients(t, fmt.Sprintf("levels %v", c.levels), g, want)
+			})
+		})
+	})
+}
+
+// TestBackwardShapes does the same for awkward shapes, on one thread, on three, and on the
+// program's own.
+func TestBackwardShapes(t *testing.T) {
+	contracttest.ForceThreads(t)
+	contracttest.AllowThreads(t)
+	for n, c := range cases() {
+		if c.D > 1000 || testing.Short() && n%5 != 0 {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+			w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
+			want := w.want()
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				o := w.o
+				for _, threads := range []int{1, 3} {
+					g := w.gradients()
+					o.Exec = kernel.Exec{Tier: tier, Threads: threads}
+					w.run(t, g, o)
+					sameGradients(t, fmt.Sprintf("threads=%d", threads), g, want)
+				}
+				g := w.gradients()
+				var own parallelFor
+				o.Exec = kernel.Exec{Tier: tier, Threads: 3, ParallelFor: own.run}
+				w.run(t, g, o)
+				sameGradients(t, "own parallel-for", g, want)
+			})
+		})
+	}
+}
+
+// TestBackwardManyKeys has so many keys that weights are computed again for the second pass.
+func TestBackwardManyKeys(t *testing.T) {
+	const keys = 8600
+	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 3, Lk: keys, D: 5, Dv: 3, Seed: 7, Mask: contracttest.Causal(keys - 9)}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{Softcap: 3, Dropout: kernel.Dropout{Rate: 0.2, Seed: 3}}))
+	want := w.want()
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o, g := w.o, w.gradients()
+		o.Tier = tier
+		w.run(t, g, o)
+		sameGradients(t, "8600 keys", g, want)
+	})
+}
+
+// TestBackwardWanted asks for some of the gradients: they have the bits that they have beside
+// the others.
+func TestBackwardWanted(t *testing.T) {
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 70, Lk: 140, D: 24, Dv: 16, Seed: 5, Layout: contracttest.Gaps}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	o := c.Options(kernel.Options{Sinks: []float32{1, -1, 0.5, 2}, Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)})
+	w := makeBackwardCall(t, from, o)
+	all := w.gradients()
+	w.run(t, all, w.o)
+	for wanted := range 1 << 5 {
+		g := w.gradients()
+		for x, drop := range []func(){
+			func() { g.Q = kernel.Tensor{} }, func() { g.K = kernel.Tensor{} }, func() { g.V = kernel.Tensor{} },
+			func() { g.Bias = kernel.Tensor{} }, func() { g.Sinks = nil },
+		} {
+			if wanted>>x&1 == 0 {
+				drop()
+			}
+		}
+		w.run(t, g, w.o)
+		sameGradients(t, fmt.Sprintf("wanted %05b", wanted), g, all)
+	}
+}
+
+// TestBackwardBatch: gradients of a batch row do not depend on the others.
+func TestBackwardBatch(t *testing.T) {
+	c := contracttest.Case{B: 3, H: 2, HKV: 1, Lq: 90, Lk: 200, D: 16, Dv: 16, Seed: 11, Mask: contracttest.Causal(110)}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
+	all := w.gradients()
+	w.run(t, all, w.o)
+	row := func(x kernel.Tensor) kernel.Tensor {
+		s := x.Shape()
+		return kernel.BHLD(contracttest.Floats(x)[s[1]*s[2]*s[3]:2*s[1]*s[2]*s[3]], 1, s[1], s[2], s[3])
+	}
+	one := *w
+	one.B = 1
+	one.q, one.k, one.v, one.dout, one.o.LSE = row(w.q), row(w.k), row(w.v), row(w.dout), row(w.o.LSE)
+	g := one.gradients()
+	one.run(t, g, one.o)
+	sameGradients(t, "one batch row", g, kernel.Gradients{Q: row(all.Q), K: row(all.K), V: row(all.V)})
+}
+
+// TestBackwardDifferences compares gradients with finite differences of a forward pass in
+// float64.
+func TestBackwardDifferences(t *testing.T) {
+	c := contracttest.Case{B: 1, H: 2, HKV: 1, Lq: 4, Lk: 6, D: 3, Dv: 2, Seed: 3, Mask: contracttest.Causal(2)}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	for name, o := range map[string]kernel.Options{
+		"plain":   {},
+		"softcap": {Softcap: 1.5},
+		"alibi":   {ALiBi: []float32{0.5, 0.25}},
+		"sinks":   {Sinks: []float32{0.5, -1}},
+		"bias":    {Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)},
+		"dropout": {Dropout: kernel.Dropout{Rate: 0.3, Seed: 9}},
+		"all": {
+			Softcap: 2, ALiBi: []float32{0.5, 0.25}, Sinks: []float32{0.5, -1}, Dropout: kernel.Dropout{Rate: 0.3, Seed: 9},
+			Bias: kernel.BHLD(testutil.Floats(c.H*c.Lq*c.Lk), 1, c.H, c.Lq, c.Lk),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := makeBackwardCall(t, from, c.Options(o))
+			g := w.gradients()
+			w.run(t, g, w.o)
+			w.checkDifferences(t, "dq", contracttest.Floats(w.q), contracttest.Floats(g.Q))
+			w.checkDifferences(t, "dk", contracttest.Floats(w.k), contracttest.Floats(g.K))
+			w.checkDifferences(t, "dv", contracttest.Floats(w.v), contracttest.Floats(g.V))
+			if g.Sinks != nil {
+				w.checkDifferences(t, "dsinks", w.o.Sinks, g.Sinks)
+			}
+			if contracttest.IsSet(g.Bias) {
+				w.checkDifferences(t, "dbias", contracttest.Floats(w.o.Bias), contracttest.Floats(g.Bias))
+			}
+		})
+	}
+}
+
+// checkDifferences changes each input by a power of 2, which is exact, and compares the change
+// of the loss, the sum of dout∘out, with the gradient. The error of a symmetric difference is of
+// the order of the square of the step, which is 1e-6; the gradients are some tenths.
+func (w *backwardCall) checkDifferences(t *testing.T, name string, input, gradient []float32) {
+	t.Helper()
+	const step = 0x1p-10
+	for x := range input {
+		before := input[x]
+		input[x] = before + step
+		up, plus := w.loss(), input[x]
+		input[x] = before - step
+		down, minus := w.loss(), input[x]
+		input[x] = before
+		want := (up - down) / (float64(plus) - float64(minus))
+		if d := math.Abs(float64(gradient[x]) - want); !(d < 3e-5) {
+			t.Errorf("%s[%d] is %v, the difference says %v", name, x, gradient[x], want)
+		}
+	}
+}
+
+// loss returns the sum of dout∘out in float64.
+func (w *backwardCall) loss() (sum float64) {
+	m := w.Model(w.q, w.k, w.v, &w.o)
+	contracttest.EachRow(&w.dout, func(b, h, i int, row []float32) {
+		for e, x := range m.ExactRow(b, h, i).Out {
+			sum += float64(row[e]) * x
+		}
+	})
+	return sum
+}
+
+// TestBackwardNoAllocations: a warm call allocates nothing, on any tier, alone or on threads.
+func TestBackwardNoAllocations(t *testing.T) {
+	contracttest.ForceThreads(t)
+	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 80, Lk: 330, D: 20, Dv: 16, Seed: 2}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{
+		Softcap: 5, Sinks: make([]float32, c.H), Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk), Dropout: kernel.Dropout{Rate: 0.5},
+	}))
+	g := w.gradients()
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		for _, threads := range []int{1, 2} {
+			o := w.o
+			o.Exec = kernel.Exec{Tier: tier, Threads: threads}
+			checkNoAllocs(t, fmt.Sprintf("threads=%d", threads), func() error {
+				return kernel.AttentionBackward(g, w.dout, w.q, w.k, w.v, o)
+			})
+		}
+	})
+}
+
+// TestBackwardErrors: bad arguments get an error that names them, and the gradients stay as
+// they are.
+func TestBackwardErrors(t *testing.T) {
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 5, Lk: 7, D: 4, Dv: 3, Seed: 2}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	bias := kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)
+	type call struct {
+		*backwardCall
+		g kernel.Gradients
+	}
+	for _, x := range []struct {
+		arg, want string
+		change    func(w *call)
+	}{
+		{"dout", "q's with v's head size", func(w *call) { w.dout = w.q }},
+		{"k", "a number of heads that divides", func(w *call) { w.k = kernel.BHLD(make([]float32, 2*3*7*4), 2, 3, 7, 4) }},
+		{"k", "float32, float16 or bfloat16", func(w *call) { w.k = contracttest.As(w.k, kernel.Int8) }},
+		{"Options.Score", "nil", func(w *call) { w.o.Score = tiltScores }},
+		{"Options.LSE", "that Attention has written", func(w *call) { w.o.LSE = kernel.Tensor{} }},
+		{"Options.LSE", "that Attention has written", func(w *call) { w.o.LSE = w.q }},
+		{"Options.Scale", "finite", func(w *call) { w.o.Scale = testutil.NaN }},
+		{"Gradients.Q", "in the shape of q", func(w *call) { w.g.Q = w.g.K }},
+		{"Gradients.K", "float32", func(w *call) { w.g.K = contracttest.As(w.g.K, kernel.Float16) }},
+		{"Gradients.V", "in the shape of v", func(w *call) { w.g.V = w.g.K }},
+		{"Gradients.V", "a range of memory of its own", func(w *call) { w.g.V = w.v }},
+		{"Gradients.K", "a range of memory of its own", func(w *call) { w.g.K = w.k }},
+		{"Gradients.Q", "a range of memory of its own", func(w *call) { w.g.Q = w.q }},
+		{"Gradients.Bias", "as there is no Options.Bias", func(w *call) { w.g.Bias = bias }},
+		{"Gradients.Sinks", "as many as Options.Sinks has: 0", func(w *call) { w.g.Sinks = make([]float32, 4) }},
+		{"Gradients.Sinks", "a range of memory of its own", func(w *call) { w.o.Sinks = make([]float32, 4); w.g.Sinks = w.o.Sinks }},
+	} {
+		w := &call{backwardCall: makeBackwardCall(t, from, c.Options(kernel.Options{}))}
+		w.g = w.gradients()
+		before := w.g
+		x.change(w)
+		err := kernel.AttentionBackward(w.g, w.dout, w.q, w.k, w.v, w.o)
+		contracttest.CheckArgument(t, x.arg, err, x.arg, x.want)
+		for _, out := range []kernel.Tensor{before.Q, before.K, before.V} {
+			for _, y := range contracttest.Floats(out) {
+				if y != contracttest.Canary {
+					t.Fatalf("%s: a gradient has changed", x.arg)
+				}
+			}
+		}
+	}
+}

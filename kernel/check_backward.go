@@ -1,0 +1,112 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// check reports the first argument of AttentionBackward that does not fit. It reads no
+// element of a tensor (but lengths and ids) and writes nothing.
+func (c *backwardViews) check(o *Options) *check.Failure {
+	names := [...]string{"q", "k", "v", "dout"}
+	for i, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out} {
+		if f := t.Check(names[i]); f != nil {
+			return f
+		}
+		if !t.IsFloat() {
+			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: view.WantFloat}
+		}
+	}
+	if f := c.checkShapes("dout"); f != nil {
+		return f
+	}
+	s := c.scores()
+	if f := c.checkSettings(o, &s); f != nil {
+		return f
+	}
+	if o.Score != nil {
+		return &check.Failure{Arg: "Options.Score", Got: "a function", Want: "nil: its derivative is unknown"}
+	}
+	if f := c.checkLSE(&s); f != nil {
+		return f
+	}
+	return c.checkGradients(o)
+}
+
+func (c *backwardViews) checkLSE(s *view.Scores) *check.Failure {
+	const arg = "Options.LSE"
+	if want := [4]int{s.Batch, s.Heads, s.Queries, 1}; !c.lse.IsSet() || c.lse.Shape() != want || c.lse.DType() != view.Float32 {
+		got := "none"
+		if c.lse.IsSet() {
+			got = c.lse.Describe()
+		}
+		return &check.Failure{Arg: arg, Got: got, Want: fmt.Sprintf("the float32 %v that Attention has written", want)}
+	}
+	if f := c.lse.Check(arg); f != nil {
+		return f
+	}
+	return c.lse.CheckLengths(arg, c.q, "q")
+}
+
+// checkGradients reports an output that does not fit the call or that shares memory with
+// anything else.
+func (c *backwardViews) checkGradients(o *Options) *check.Failure {
+	// Names and tensors in one struct would make the tensors escape.
+	names := [...]string{"Gradients.Q", "Gradients.K", "Gradients.V", "Gradients.Bias"}
+	inputs := [...]string{"q", "k", "v", biasArg}
+	like := [...]*view.Tensor{c.q, c.k, c.v, o.Bias.view()}
+	g := c.grads
+	var written [len(names) + 1]view.Memory
+	for i, t := range [...]*view.Tensor{g.Q.view(), g.K.view(), g.V.view(), g.Bias.view()} {
+		if !t.IsSet() {
+			continue
+		}
+		if !like[i].IsSet() {
+			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: "none, as there is no " + inputs[i]}
+		}
+		if t.Shape() != like[i].Shape() || t.DType() != view.Float32 || !t.IsFloat() || like[i].IsPlain() && !t.IsPlain() {
+			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: fmt.Sprintf("float32, in the shape of %s, %v", inputs[i], like[i].Shape())}
+		}
+		if f := t.Check(names[i]); f != nil {
+			return f
+		}
+		if f := t.CheckWritable(names[i]); f != nil {
+			return f
+		}
+		if f := t.CheckLengths(names[i], like[i], inputs[i]); f != nil {
+			return f
+		}
+		written[i] = t.Memory()
+		if f := c.checkShared(names[i], written[i], o, written[:i]); f != nil {
+			return f
+		}
+	}
+	return c.checkSinks(o, written[:len(names)])
+}
+
+func (c *backwardViews) checkSinks(o *Options, others []view.Memory) *check.Failure {
+	const arg = "Gradients.Sinks"
+	if c.grads.Sinks == nil {
+		return nil
+	}
+	if len(c.grads.Sinks) != len(o.Sinks) {
+		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d numbers", len(c.grads.Sinks)), Want: fmt.Sprintf("as many as Options.Sinks has: %d", len(o.Sinks))}
+	}
+	return c.checkShared(arg, view.MemoryOf(c.grads.Sinks), o, others)
+}
+
+// checkShared reports a gradient whose memory an input or another gradient shares.
+func (c *backwardViews) checkShared(arg string, written view.Memory, o *Options, others []view.Memory) *check.Failure {
+	if f := c.checkOverlap(arg, written, o, others); f != nil {
+		return f
+	}
+	names := [...]string{"dout", "Options.LSE"}
+	for i, in := range [...]*view.Tensor{c.out, c.lse} {
+		if written.Overlaps(in.Memory()) {
+			return &check.Failure{Arg: arg, Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
+		}
+	}
+	return nil
+}
