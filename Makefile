@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test bridges models bench report mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -42,6 +42,9 @@ CHARTS = bench/results/amd-epyc-milan.json
 report: ## draw report.html from all files in bench/results, and the README's charts
 	go run ./bench report -o report.html bench/results/*.json
 	go run ./bench report -o /dev/null -svg docs $(CHARTS)
+
+peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into the user's cache folder, 1 GB (needs python3); ARGS='-h' lists the flags
+	python3 bench/peers/run.py $(ARGS)
 
 mca: ## the speed of the hottest loops on seven CPUs, as llvm-mca predicts it (needs llvm)
 	tools/mca.sh

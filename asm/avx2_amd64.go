@@ -164,15 +164,15 @@ func PackAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, sca
 //go:noescape
 func UnpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// SkinnyQKAVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// SkinnyQK16x1L1AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyPVAVX2 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on.
+// SkinnyPVL1AVX2 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on. The near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyPVAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func SkinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
 // SkinnyQKF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
@@ -243,6 +243,16 @@ func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 //
 //go:noescape
 func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+
+// QuantizeInt8AVX2 makes integers and scales of n rows of d numbers. In a row, group neighbours share a scale. It stops at a number that is not finite and returns false.
+//
+//go:noescape
+func QuantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// FiniteAVX2 tells whether all of src is finite.
+//
+//go:noescape
+func FiniteAVX2(src []float32) bool
 
 // RMSNormAVX2 normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
 //

@@ -17432,9 +17432,9 @@ finite:
 	JL   lane
 	JMP  done
 
-// func SkinnyQKAVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyQKAVX2(SB), NOSPLIT, $256-160
+TEXT ·SkinnyQK16x1L1AVX2(SB), NOSPLIT, $256-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -17513,9 +17513,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -17697,11 +17697,11 @@ group1skip2:
 group1skip3:
 group1sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group1first
+	JE     group1added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -17815,11 +17815,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -18022,13 +18022,13 @@ group2skip2:
 group2skip3:
 group2sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group2first
+	JE     group2added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
 	VADDPS 96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -18144,13 +18144,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -18374,7 +18374,7 @@ group3skip2:
 group3skip3:
 group3sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group3first
+	JE     group3added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -18382,7 +18382,7 @@ group3sum:
 	VADDPS 128(SP), Y4, Y4
 	VADDPS 160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -18500,6 +18500,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -18508,7 +18509,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -18753,7 +18753,7 @@ group4skip2:
 group4skip3:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group4first
+	JE     group4added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -18763,7 +18763,7 @@ group4sum:
 	VADDPS 192(SP), Y6, Y6
 	VADDPS 224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
@@ -18897,9 +18897,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVAVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func SkinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyPVAVX2(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVL1AVX2(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -20148,9 +20148,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -20315,11 +20315,11 @@ group1ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group1step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group1first
+	JE             group1added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -20433,11 +20433,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -20626,13 +20626,13 @@ group2ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group2step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group2first
+	JE             group2added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
 	VADDPS         96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -20748,13 +20748,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -20967,7 +20967,7 @@ group3ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group3step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group3first
+	JE             group3added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -20975,7 +20975,7 @@ group3ahead2:
 	VADDPS         128(SP), Y4, Y4
 	VADDPS         160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -21093,6 +21093,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -21101,7 +21102,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -21338,7 +21338,7 @@ group4ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group4step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group4first
+	JE             group4added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -21348,7 +21348,7 @@ group4ahead2:
 	VADDPS         192(SP), Y6, Y6
 	VADDPS         224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
@@ -22163,9 +22163,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -22298,11 +22298,11 @@ group1ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group1step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group1first
+	JE             group1added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -22416,11 +22416,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -22577,13 +22577,13 @@ group2ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group2step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group2first
+	JE             group2added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
 	VADDPS         96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -22699,13 +22699,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -22886,7 +22886,7 @@ group3ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group3step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group3first
+	JE             group3added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -22894,7 +22894,7 @@ group3ahead2:
 	VADDPS         128(SP), Y4, Y4
 	VADDPS         160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -23012,6 +23012,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -23020,7 +23021,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -23225,7 +23225,7 @@ group4ahead2:
 	CMPQ           DI, k_len+32(FP)
 	JNE            group4step
 	CMPQ           s_cap+16(FP), $0x00
-	JE             group4first
+	JE             group4added
 	VADDPS         (SP), Y0, Y0
 	VADDPS         32(SP), Y1, Y1
 	VADDPS         64(SP), Y2, Y2
@@ -23235,7 +23235,7 @@ group4ahead2:
 	VADDPS         192(SP), Y6, Y6
 	VADDPS         224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
@@ -24104,9 +24104,9 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -24413,11 +24413,11 @@ group1scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group1step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group1first
+	JE     group1added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Y0, (SP)
@@ -24535,11 +24535,11 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -24894,13 +24894,13 @@ group2scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group2step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group2first
+	JE     group2added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
 	VADDPS 96(SP), Y3, Y3
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Y0, (SP)
@@ -25020,13 +25020,13 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -25429,7 +25429,7 @@ group3scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group3step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group3first
+	JE     group3added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -25437,7 +25437,7 @@ group3scale:
 	VADDPS 128(SP), Y4, Y4
 	VADDPS 160(SP), Y5, Y5
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Y0, (SP)
@@ -25559,6 +25559,7 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -25567,7 +25568,6 @@ group4segment:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -26018,7 +26018,7 @@ group4scale:
 	CMPQ   DI, k_len+32(FP)
 	JNE    group4step
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group4first
+	JE     group4added
 	VADDPS (SP), Y0, Y0
 	VADDPS 32(SP), Y1, Y1
 	VADDPS 64(SP), Y2, Y2
@@ -26028,7 +26028,7 @@ group4scale:
 	VADDPS 192(SP), Y6, Y6
 	VADDPS 224(SP), Y7, Y7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Y0, (SP)
@@ -27457,6 +27457,231 @@ DATA const00007fffAVX2<>+20(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+24(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+28(SB)/4, $0x00007fff
 GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
+
+// func QuantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+// Requires: AVX, AVX2
+TEXT ·QuantizeInt8AVX2(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    src_base+64(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+32(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
+	VMOVUPS const42fe0000AVX2<>+0(SB), Y1
+	VMOVUPS constc2fe0000AVX2<>+0(SB), Y2
+	TESTQ   SI, SI
+	JZ      finite
+
+row:
+	MOVQ  d+112(FP), R10
+	TESTQ R10, R10
+	JZ    finite
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+group:
+	VXORPS Y3, Y3, Y3
+	XORQ   R11, R11
+	MOVQ   BX, R12
+	SUBQ   $0x00000008, R12
+	JL     magnitudesingle
+
+magnitudevector:
+	VANDPS  (DI)(R11*4), Y0, Y4
+	VPMAXSD Y4, Y3, Y3
+	ADDQ    $0x00000008, R11
+	CMPQ    R11, R12
+	JLE     magnitudevector
+	CMPQ    R11, BX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (DI)(R11*4), X4
+	VANDPS  X0, X4, X4
+	VPMAXSD X4, X3, X3
+	INCQ    R11
+	CMPQ    R11, BX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF128 $0x01, Y3, X4
+	VPMAXSD      X4, X3, X3
+	VPSHUFD      $0x4e, X3, X4
+	VPMAXSD      X4, X3, X3
+	VPSHUFD      $0xb1, X3, X4
+	VPMAXSD      X4, X3, X3
+	VMOVD        X3, R11
+	CMPL         R11, $0x7f800000
+	JGE          infinite
+	VMOVD        R11, X3
+	VDIVSS       const42fe0000AVX2<>+0(SB), X3, X3
+	VMOVSS       X3, (R9)
+
+	// Divided by 1, numbers whose scale is 0 become 0.
+	VXORPS   X4, X4, X4
+	VUCOMISS X4, X3
+	JNE      positive
+	VMOVSS   const3f800000AVX2<>+0(SB), X3
+
+positive:
+	VBROADCASTSS X3, Y3
+	XORQ         R11, R11
+	MOVQ         BX, R12
+	SUBQ         $0x00000008, R12
+	JL           quotientsingle
+
+quotientvector:
+	VMOVUPS      (DI)(R11*4), Y4
+	VDIVPS       Y3, Y4, Y4
+	VMINPS       Y1, Y4, Y4
+	VMAXPS       Y2, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X5
+	VPACKSSDW    X5, X4, X5
+	VPACKSSWB    X5, X5, X5
+	VMOVQ        X5, (R8)(R11*1)
+	ADDQ         $0x00000008, R11
+	CMPQ         R11, R12
+	JLE          quotientvector
+	CMPQ         R11, BX
+	JE           quotientdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  quotientvector
+
+quotientsingle:
+	VMOVSS    (DI)(R11*4), X4
+	VDIVSS    X3, X4, X4
+	VMINSS    X1, X4, X4
+	VMAXSS    X2, X4, X4
+	VCVTSS2SI X4, R12
+	MOVB      R12, (R8)(R11*1)
+	INCQ      R11
+	CMPQ      R11, BX
+	JL        quotientsingle
+
+quotientdone:
+	LEAQ (DI)(BX*4), DI
+	ADDQ BX, R8
+	ADDQ $0x04, R9
+	SUBQ BX, R10
+	JNZ  group
+	MOVQ lds+88(FP), DI
+	LEAQ (AX)(DI*4), AX
+	MOVQ ldd+24(FP), DI
+	ADDQ DI, CX
+	MOVQ lsc+56(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+DATA const7fffffffAVX2<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+28(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const42fe0000AVX2<>+0(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+4(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+8(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+12(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+16(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+20(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+24(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+28(SB)/4, $0x42fe0000
+GLOBL const42fe0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc2fe0000AVX2<>+0(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+4(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+8(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+12(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+16(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+20(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+24(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX2<>+28(SB)/4, $0xc2fe0000
+GLOBL constc2fe0000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func FiniteAVX2(src []float32) bool
+// Requires: AVX, AVX2
+TEXT ·FiniteAVX2(SB), NOSPLIT, $0-25
+	PCALIGN $0x40
+	MOVQ    src_base+0(FP), AX
+	MOVQ    src_len+8(FP), CX
+	TESTQ   CX, CX
+	JZ      finite
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
+	VXORPS  Y1, Y1, Y1
+	XORQ    DX, DX
+	MOVQ    CX, BX
+	SUBQ    $0x00000008, BX
+	JL      magnitudesingle
+
+magnitudevector:
+	VANDPS  (AX)(DX*4), Y0, Y2
+	VPMAXSD Y2, Y1, Y1
+	ADDQ    $0x00000008, DX
+	CMPQ    DX, BX
+	JLE     magnitudevector
+	CMPQ    DX, CX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ BX, DX
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (AX)(DX*4), X2
+	VANDPS  X0, X2, X2
+	VPMAXSD X2, X1, X1
+	INCQ    DX
+	CMPQ    DX, CX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF128 $0x01, Y1, X0
+	VPMAXSD      X0, X1, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXSD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXSD      X1, X0, X0
+	VMOVD        X0, AX
+	CMPL         AX, $0x7f800000
+	JGE          infinite
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
 
 // func RMSNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 // Requires: AVX, AVX2, FMA3

@@ -32206,9 +32206,9 @@ finite:
 	JL   lane
 	JMP  done
 
-// func SkinnyQKAVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func SkinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKAVX512(SB), NOSPLIT, $512-160
+TEXT ·SkinnyQK16x1L2AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -32295,8 +32295,8 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
-	VXORPS Z0, Z0, Z0
 	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
 	CMPQ   R13, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R13
@@ -32501,10 +32501,10 @@ group1skip6:
 group1skip7:
 group1sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group1first
+	JE     group1added
 	VADDPS (SP), Z0, Z0
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Z0, (SP)
@@ -32611,9 +32611,9 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R13
@@ -32833,11 +32833,11 @@ group2skip6:
 group2skip7:
 group2sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group2first
+	JE     group2added
 	VADDPS (SP), Z0, Z0
 	VADDPS 64(SP), Z1, Z1
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Z0, (SP)
@@ -32945,10 +32945,10 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R13
@@ -33183,12 +33183,12 @@ group3skip6:
 group3skip7:
 group3sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group3first
+	JE     group3added
 	VADDPS (SP), Z0, Z0
 	VADDPS 64(SP), Z1, Z1
 	VADDPS 128(SP), Z2, Z2
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Z0, (SP)
@@ -33297,11 +33297,11 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R13
@@ -33551,13 +33551,13 @@ group4skip6:
 group4skip7:
 group4sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group4first
+	JE     group4added
 	VADDPS (SP), Z0, Z0
 	VADDPS 64(SP), Z1, Z1
 	VADDPS 128(SP), Z2, Z2
 	VADDPS 192(SP), Z3, Z3
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Z0, (SP)
@@ -33667,12 +33667,12 @@ group5:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group5segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group5columns
 	MOVQ   $0x00000040, R13
@@ -33937,14 +33937,14 @@ group5skip6:
 group5skip7:
 group5sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group5first
+	JE     group5added
 	VADDPS (SP), Z0, Z0
 	VADDPS 64(SP), Z1, Z1
 	VADDPS 128(SP), Z2, Z2
 	VADDPS 192(SP), Z3, Z3
 	VADDPS 256(SP), Z4, Z4
 
-group5first:
+group5added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group5store
 	VMOVUPS Z0, (SP)
@@ -34133,13 +34133,13 @@ group6:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group6segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group6columns
 	MOVQ   $0x00000040, R13
@@ -34419,7 +34419,7 @@ group6skip6:
 group6skip7:
 group6sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group6first
+	JE     group6added
 	VADDPS (SP), Z0, Z0
 	VADDPS 64(SP), Z1, Z1
 	VADDPS 128(SP), Z2, Z2
@@ -34427,7 +34427,7 @@ group6sum:
 	VADDPS 256(SP), Z4, Z4
 	VADDPS 320(SP), Z5, Z5
 
-group6first:
+group6added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group6store
 	VMOVUPS Z0, (SP)
@@ -34617,6 +34617,7 @@ group7:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group7segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -34624,7 +34625,6 @@ group7segment:
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group7columns
 	MOVQ   $0x00000040, R13
@@ -34919,7 +34919,7 @@ group7skip6:
 group7skip7:
 group7sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group7first
+	JE     group7added
 	VADDPS (SP), Z0, Z0
 	VADDPS 64(SP), Z1, Z1
 	VADDPS 128(SP), Z2, Z2
@@ -34928,7 +34928,7 @@ group7sum:
 	VADDPS 320(SP), Z5, Z5
 	VADDPS 384(SP), Z6, Z6
 
-group7first:
+group7added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group7store
 	VMOVUPS Z0, (SP)
@@ -35119,6 +35119,7 @@ group8:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group8segment:
+	MOVQ   k_cap+40(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -35127,7 +35128,6 @@ group8segment:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k_cap+40(FP), R13
 	CMPQ   R13, $0x40
 	JLE    group8columns
 	MOVQ   $0x00000040, R13
@@ -35437,7 +35437,7 @@ group8skip6:
 group8skip7:
 group8sum:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group8first
+	JE     group8added
 	VADDPS (SP), Z0, Z0
 	VADDPS 64(SP), Z1, Z1
 	VADDPS 128(SP), Z2, Z2
@@ -35447,7 +35447,7 @@ group8sum:
 	VADDPS 384(SP), Z6, Z6
 	VADDPS 448(SP), Z7, Z7
 
-group8first:
+group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
 	VMOVUPS Z0, (SP)
@@ -35653,9 +35653,18175 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVAVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func SkinnyQK16x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·SkinnyQK16x1L1AVX512(SB), NOSPLIT, $512-160
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x000000ff, CX
+	ANDQ $-256, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ max_len+112(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R11
+
+	// Tiles of 16 keys. The last one reaches back if less are left.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+	// The largest group of queries that there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ s_len+8(FP), CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group1rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead4:
+	VMOVUPS      (DI), Y1
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
+	VMOVUPS      (R8), Y2
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
+	VMOVUPS      (R9), Y3
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS      (R10), Y4
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      (DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z2, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z1, Z0
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group1step
+
+group1rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group1sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group1sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y1
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z1, Z1
+	VMOVUPS      -32(R8), Y2
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z2, Z2
+	VMOVUPS      -32(R9), Y3
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS      -32(R10), Y4
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      -32(DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z3, Z3
+	VMOVUPS      -32(R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z6, Z6
+	VMOVUPS      -32(R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z7, Z7
+	VMOVUPS      -32(R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z7
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	CMPQ             R13, $0x07
+	JL               group1skip1
+	VFMADD231PS.BCST (R12), Z4, Z0
+	ADDQ             SI, R12
+
+group1skip1:
+	CMPQ             R13, $0x06
+	JL               group1skip2
+	VFMADD231PS.BCST (R12), Z2, Z0
+	ADDQ             SI, R12
+
+group1skip2:
+	CMPQ             R13, $0x05
+	JL               group1skip3
+	VFMADD231PS.BCST (R12), Z5, Z0
+	ADDQ             SI, R12
+
+group1skip3:
+	CMPQ             R13, $0x04
+	JL               group1skip4
+	VFMADD231PS.BCST (R12), Z7, Z0
+	ADDQ             SI, R12
+
+group1skip4:
+	CMPQ             R13, $0x03
+	JL               group1skip5
+	VFMADD231PS.BCST (R12), Z6, Z0
+	ADDQ             SI, R12
+
+group1skip5:
+	CMPQ             R13, $0x02
+	JL               group1skip6
+	VFMADD231PS.BCST (R12), Z8, Z0
+	ADDQ             SI, R12
+
+group1skip6:
+	CMPQ             R13, $0x01
+	JL               group1skip7
+	VFMADD231PS.BCST (R12), Z1, Z0
+	ADDQ             SI, R12
+
+group1skip7:
+group1sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1added
+	VADDPS (SP), Z0, Z0
+
+group1added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z0, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z1
+	VUNPCKHPS Z0, Z0, Z2
+	VUNPCKLPS Z0, Z0, Z3
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z0, Z2, Z3
+	VUNPCKHPD Z0, Z2, Z0
+
+group1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group2rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead4:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z2, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z2, Z1
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group2step
+
+group2rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group2sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group2sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y2
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS      -32(R8), Y3
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS      -32(R9), Y4
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS      -32(R10), Y5
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	CMPQ             R13, $0x07
+	JL               group2skip1
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	ADDQ             SI, R12
+
+group2skip1:
+	CMPQ             R13, $0x06
+	JL               group2skip2
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	ADDQ             SI, R12
+
+group2skip2:
+	CMPQ             R13, $0x05
+	JL               group2skip3
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	ADDQ             SI, R12
+
+group2skip3:
+	CMPQ             R13, $0x04
+	JL               group2skip4
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	ADDQ             SI, R12
+
+group2skip4:
+	CMPQ             R13, $0x03
+	JL               group2skip5
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	ADDQ             SI, R12
+
+group2skip5:
+	CMPQ             R13, $0x02
+	JL               group2skip6
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	ADDQ             SI, R12
+
+group2skip6:
+	CMPQ             R13, $0x01
+	JL               group2skip7
+	VFMADD231PS.BCST (R12), Z2, Z0
+	VFMADD231PS.BCST 4(R12), Z2, Z1
+	ADDQ             SI, R12
+
+group2skip7:
+group2sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+
+group2added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z2
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z3, Z2, Z4
+	VUNPCKHPD Z3, Z2, Z2
+	VUNPCKLPD Z1, Z0, Z3
+	VUNPCKHPD Z1, Z0, Z0
+
+group2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X1
+	VMOVUPS       X4, (CX)
+	VMAXPS        X1, X4, X1
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X1, X2, X1
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X1, X3, X1
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X1, X0, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group3rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead4:
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z3, Z2
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group3step
+
+group3rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group3sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group3sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y3
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z3, Z3
+	VMOVUPS      -32(R8), Y4
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z4, Z4
+	VMOVUPS      -32(R9), Y5
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS      -32(R10), Y6
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      -32(DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z5, Z5
+	VMOVUPS      -32(R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z8, Z8
+	VMOVUPS      -32(R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z9, Z9
+	VMOVUPS      -32(R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	CMPQ             R13, $0x07
+	JL               group3skip1
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	ADDQ             SI, R12
+
+group3skip1:
+	CMPQ             R13, $0x06
+	JL               group3skip2
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	ADDQ             SI, R12
+
+group3skip2:
+	CMPQ             R13, $0x05
+	JL               group3skip3
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	ADDQ             SI, R12
+
+group3skip3:
+	CMPQ             R13, $0x04
+	JL               group3skip4
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	ADDQ             SI, R12
+
+group3skip4:
+	CMPQ             R13, $0x03
+	JL               group3skip5
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	ADDQ             SI, R12
+
+group3skip5:
+	CMPQ             R13, $0x02
+	JL               group3skip6
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	ADDQ             SI, R12
+
+group3skip6:
+	CMPQ             R13, $0x01
+	JL               group3skip7
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	VFMADD231PS.BCST 8(R12), Z3, Z2
+	ADDQ             SI, R12
+
+group3skip7:
+group3sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+
+group3added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z3
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z1
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+	VUNPCKLPD Z2, Z0, Z3
+	VUNPCKHPD Z2, Z0, Z0
+
+group3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group4rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead4:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z4, Z3
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group4step
+
+group4rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group4sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group4sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y4
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS      -32(R8), Y5
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS      -32(R9), Y6
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS      -32(R10), Y7
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	CMPQ             R13, $0x07
+	JL               group4skip1
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	ADDQ             SI, R12
+
+group4skip1:
+	CMPQ             R13, $0x06
+	JL               group4skip2
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	ADDQ             SI, R12
+
+group4skip2:
+	CMPQ             R13, $0x05
+	JL               group4skip3
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	ADDQ             SI, R12
+
+group4skip3:
+	CMPQ             R13, $0x04
+	JL               group4skip4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	ADDQ             SI, R12
+
+group4skip4:
+	CMPQ             R13, $0x03
+	JL               group4skip5
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	ADDQ             SI, R12
+
+group4skip5:
+	CMPQ             R13, $0x02
+	JL               group4skip6
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	ADDQ             SI, R12
+
+group4skip6:
+	CMPQ             R13, $0x01
+	JL               group4skip7
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	VFMADD231PS.BCST 12(R12), Z4, Z3
+	ADDQ             SI, R12
+
+group4skip7:
+group4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+
+group4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+
+group4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	CMPQ   R13, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R13
+
+group5columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group5rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead4:
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z9, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z5, Z4
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group5step
+
+group5rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group5sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group5sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y5
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z5, Z5
+	VMOVUPS      -32(R8), Y6
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z6, Z6
+	VMOVUPS      -32(R9), Y7
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS      -32(R10), Y8
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      -32(DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z7, Z7
+	VMOVUPS      -32(R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	CMPQ             R13, $0x07
+	JL               group5skip1
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	ADDQ             SI, R12
+
+group5skip1:
+	CMPQ             R13, $0x06
+	JL               group5skip2
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	ADDQ             SI, R12
+
+group5skip2:
+	CMPQ             R13, $0x05
+	JL               group5skip3
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	ADDQ             SI, R12
+
+group5skip3:
+	CMPQ             R13, $0x04
+	JL               group5skip4
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	ADDQ             SI, R12
+
+group5skip4:
+	CMPQ             R13, $0x03
+	JL               group5skip5
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	ADDQ             SI, R12
+
+group5skip5:
+	CMPQ             R13, $0x02
+	JL               group5skip6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	ADDQ             SI, R12
+
+group5skip6:
+	CMPQ             R13, $0x01
+	JL               group5skip7
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	VFMADD231PS.BCST 16(R12), Z5, Z4
+	ADDQ             SI, R12
+
+group5skip7:
+group5sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group5added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+
+group5added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
+group5store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z5
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z5, Z3
+	VUNPCKHPD     Z1, Z5, Z1
+	VUNPCKLPD     Z2, Z0, Z5
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z4, Z0
+	VUNPCKHPS Z4, Z4, Z1
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group5lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	CMPQ   R13, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R13
+
+group6columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group6rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead4:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z9, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z10, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z6, Z5
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group6step
+
+group6rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group6sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group6sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y6
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS      -32(R8), Y7
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS      -32(R9), Y8
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS      -32(R10), Y9
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z11, Z11
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	CMPQ             R13, $0x07
+	JL               group6skip1
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	ADDQ             SI, R12
+
+group6skip1:
+	CMPQ             R13, $0x06
+	JL               group6skip2
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	ADDQ             SI, R12
+
+group6skip2:
+	CMPQ             R13, $0x05
+	JL               group6skip3
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	VFMADD231PS.BCST 20(R12), Z10, Z5
+	ADDQ             SI, R12
+
+group6skip3:
+	CMPQ             R13, $0x04
+	JL               group6skip4
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	ADDQ             SI, R12
+
+group6skip4:
+	CMPQ             R13, $0x03
+	JL               group6skip5
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	ADDQ             SI, R12
+
+group6skip5:
+	CMPQ             R13, $0x02
+	JL               group6skip6
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	ADDQ             SI, R12
+
+group6skip6:
+	CMPQ             R13, $0x01
+	JL               group6skip7
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	VFMADD231PS.BCST 20(R12), Z6, Z5
+	ADDQ             SI, R12
+
+group6skip7:
+group6sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group6added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+
+group6added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
+group6store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z6
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z6, Z3
+	VUNPCKHPD     Z1, Z6, Z1
+	VUNPCKLPD     Z2, Z0, Z6
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z5, Z5, Z2
+	VUNPCKHPS Z5, Z5, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group6lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	CMPQ   R13, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R13
+
+group7columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group7rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead4:
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z10, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z11, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z12, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z7, Z6
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group7step
+
+group7rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group7sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group7sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y7
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z7, Z7
+	VMOVUPS      -32(R8), Y8
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z8, Z8
+	VMOVUPS      -32(R9), Y9
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z9, Z9
+	VMOVUPS      -32(R10), Y10
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      -32(DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z9, Z9
+	VMOVUPS      -32(R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z12, Z12
+	VMOVUPS      -32(R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	CMPQ             R13, $0x07
+	JL               group7skip1
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	VFMADD231PS.BCST 20(R12), Z10, Z5
+	VFMADD231PS.BCST 24(R12), Z10, Z6
+	ADDQ             SI, R12
+
+group7skip1:
+	CMPQ             R13, $0x06
+	JL               group7skip2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	ADDQ             SI, R12
+
+group7skip2:
+	CMPQ             R13, $0x05
+	JL               group7skip3
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	VFMADD231PS.BCST 24(R12), Z11, Z6
+	ADDQ             SI, R12
+
+group7skip3:
+	CMPQ             R13, $0x04
+	JL               group7skip4
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	ADDQ             SI, R12
+
+group7skip4:
+	CMPQ             R13, $0x03
+	JL               group7skip5
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST 24(R12), Z12, Z6
+	ADDQ             SI, R12
+
+group7skip5:
+	CMPQ             R13, $0x02
+	JL               group7skip6
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	ADDQ             SI, R12
+
+group7skip6:
+	CMPQ             R13, $0x01
+	JL               group7skip7
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	VFMADD231PS.BCST 24(R12), Z7, Z6
+	ADDQ             SI, R12
+
+group7skip7:
+group7sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group7added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+
+group7added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
+group7store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z7
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z7, Z3
+	VUNPCKHPD     Z1, Z7, Z1
+	VUNPCKLPD     Z2, Z0, Z7
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z6, Z6, Z2
+	VUNPCKHPS Z6, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group7lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	CMPQ   R13, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R13
+
+group8columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group8rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead4:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST 28(R12), Z14, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z11, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	VFMADD231PS.BCST 24(R12), Z9, Z6
+	VFMADD231PS.BCST 28(R12), Z9, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z12, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST 28(R12), Z15, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z13, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z16, Z0
+	VFMADD231PS.BCST 4(R12), Z16, Z1
+	VFMADD231PS.BCST 8(R12), Z16, Z2
+	VFMADD231PS.BCST 12(R12), Z16, Z3
+	VFMADD231PS.BCST 16(R12), Z16, Z4
+	VFMADD231PS.BCST 20(R12), Z16, Z5
+	VFMADD231PS.BCST 24(R12), Z16, Z6
+	VFMADD231PS.BCST 28(R12), Z16, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z8, Z7
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group8step
+
+group8rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group8sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group8sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y8
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS      -32(R8), Y9
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS      -32(R9), Y10
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS      -32(R10), Y11
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z13, Z13
+	VMOVUPS      -32(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z14, Z14
+	VMOVUPS      -32(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z15
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	CMPQ             R13, $0x07
+	JL               group8skip1
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	VFMADD231PS.BCST 24(R12), Z11, Z6
+	VFMADD231PS.BCST 28(R12), Z11, Z7
+	ADDQ             SI, R12
+
+group8skip1:
+	CMPQ             R13, $0x06
+	JL               group8skip2
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	VFMADD231PS.BCST 24(R12), Z9, Z6
+	VFMADD231PS.BCST 28(R12), Z9, Z7
+	ADDQ             SI, R12
+
+group8skip2:
+	CMPQ             R13, $0x05
+	JL               group8skip3
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST 24(R12), Z12, Z6
+	VFMADD231PS.BCST 28(R12), Z12, Z7
+	ADDQ             SI, R12
+
+group8skip3:
+	CMPQ             R13, $0x04
+	JL               group8skip4
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST 28(R12), Z14, Z7
+	ADDQ             SI, R12
+
+group8skip4:
+	CMPQ             R13, $0x03
+	JL               group8skip5
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	VFMADD231PS.BCST 28(R12), Z13, Z7
+	ADDQ             SI, R12
+
+group8skip5:
+	CMPQ             R13, $0x02
+	JL               group8skip6
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST 28(R12), Z15, Z7
+	ADDQ             SI, R12
+
+group8skip6:
+	CMPQ             R13, $0x01
+	JL               group8skip7
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	VFMADD231PS.BCST 28(R12), Z8, Z7
+	ADDQ             SI, R12
+
+group8skip7:
+group8sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group8added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+	VADDPS 448(SP), Z7, Z7
+
+group8added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	VMOVUPS Z7, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
+group8store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z8
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z8, Z3
+	VUNPCKHPD     Z1, Z8, Z1
+	VUNPCKLPD     Z2, Z0, Z8
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z7, Z6, Z2
+	VUNPCKHPS Z7, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group8lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group8lanes4
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+80(FP)
+	JL   group
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+// func SkinnyQK16x2L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·SkinnyQK16x2L2AVX512(SB), NOSPLIT, $512-160
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x000000ff, CX
+	ANDQ $-256, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ max_len+112(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R11
+
+	// Tiles of 16 keys. The last one reaches back if less are left.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+	// The largest group of queries that there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ s_len+8(FP), CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group1single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group1pairstep:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead4:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead8:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead12:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z2, Z0
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y2
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z2, Z2
+	VMOVUPS          256(R8), Y3
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z3, Z3
+	VMOVUPS          256(R9), Y4
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z4, Z4
+	VMOVUPS          256(R10), Y5
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      256(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z4, Z4
+	VMOVUPS      256(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z7, Z7
+	VMOVUPS      256(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z8, Z8
+	VMOVUPS      256(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z3, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z2, Z1
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group1pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group1pairsum
+	VADDPS           (SP), Z0, Z0
+
+group1pairsum:
+	VADDPS Z1, Z0, Z0
+	JMP    group1added
+
+group1single:
+	VXORPS Z0, Z0, Z0
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group1rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead4:
+	VMOVUPS      (DI), Y1
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
+	VMOVUPS      (R8), Y2
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
+	VMOVUPS      (R9), Y3
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS      (R10), Y4
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      (DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z2, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z1, Z0
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group1step
+
+group1rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group1sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group1sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y1
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z1, Z1
+	VMOVUPS      -32(R8), Y2
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z2, Z2
+	VMOVUPS      -32(R9), Y3
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS      -32(R10), Y4
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      -32(DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z3, Z3
+	VMOVUPS      -32(R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z6, Z6
+	VMOVUPS      -32(R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z7, Z7
+	VMOVUPS      -32(R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z7
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	CMPQ             R13, $0x07
+	JL               group1skip1
+	VFMADD231PS.BCST (R12), Z4, Z0
+	ADDQ             SI, R12
+
+group1skip1:
+	CMPQ             R13, $0x06
+	JL               group1skip2
+	VFMADD231PS.BCST (R12), Z2, Z0
+	ADDQ             SI, R12
+
+group1skip2:
+	CMPQ             R13, $0x05
+	JL               group1skip3
+	VFMADD231PS.BCST (R12), Z5, Z0
+	ADDQ             SI, R12
+
+group1skip3:
+	CMPQ             R13, $0x04
+	JL               group1skip4
+	VFMADD231PS.BCST (R12), Z7, Z0
+	ADDQ             SI, R12
+
+group1skip4:
+	CMPQ             R13, $0x03
+	JL               group1skip5
+	VFMADD231PS.BCST (R12), Z6, Z0
+	ADDQ             SI, R12
+
+group1skip5:
+	CMPQ             R13, $0x02
+	JL               group1skip6
+	VFMADD231PS.BCST (R12), Z8, Z0
+	ADDQ             SI, R12
+
+group1skip6:
+	CMPQ             R13, $0x01
+	JL               group1skip7
+	VFMADD231PS.BCST (R12), Z1, Z0
+	ADDQ             SI, R12
+
+group1skip7:
+group1sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1added
+	VADDPS (SP), Z0, Z0
+
+group1added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z0, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z1
+	VUNPCKHPS Z0, Z0, Z2
+	VUNPCKLPS Z0, Z0, Z3
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z0, Z2, Z3
+	VUNPCKHPD Z0, Z2, Z0
+
+group1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group2single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group2pairstep:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead4:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead8:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead12:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z1
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y4
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z4, Z4
+	VMOVUPS          256(R8), Y5
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z5, Z5
+	VMOVUPS          256(R9), Y6
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z6, Z6
+	VMOVUPS          256(R10), Y7
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      256(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z6, Z6
+	VMOVUPS      256(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z9, Z9
+	VMOVUPS      256(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z10, Z10
+	VMOVUPS      256(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R13), Z10, Z2
+	VFMADD231PS.BCST 4(R13), Z10, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z5, Z2
+	VFMADD231PS.BCST 4(R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z11, Z2
+	VFMADD231PS.BCST 4(R13), Z11, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z12, Z2
+	VFMADD231PS.BCST 4(R13), Z12, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z3
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group2pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group2pairsum
+	VADDPS           (SP), Z0, Z0
+	VADDPS           64(SP), Z1, Z1
+
+group2pairsum:
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	JMP    group2added
+
+group2single:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group2rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead4:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z2, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z2, Z1
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group2step
+
+group2rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group2sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group2sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y2
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS      -32(R8), Y3
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS      -32(R9), Y4
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS      -32(R10), Y5
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	CMPQ             R13, $0x07
+	JL               group2skip1
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	ADDQ             SI, R12
+
+group2skip1:
+	CMPQ             R13, $0x06
+	JL               group2skip2
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	ADDQ             SI, R12
+
+group2skip2:
+	CMPQ             R13, $0x05
+	JL               group2skip3
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	ADDQ             SI, R12
+
+group2skip3:
+	CMPQ             R13, $0x04
+	JL               group2skip4
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	ADDQ             SI, R12
+
+group2skip4:
+	CMPQ             R13, $0x03
+	JL               group2skip5
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	ADDQ             SI, R12
+
+group2skip5:
+	CMPQ             R13, $0x02
+	JL               group2skip6
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	ADDQ             SI, R12
+
+group2skip6:
+	CMPQ             R13, $0x01
+	JL               group2skip7
+	VFMADD231PS.BCST (R12), Z2, Z0
+	VFMADD231PS.BCST 4(R12), Z2, Z1
+	ADDQ             SI, R12
+
+group2skip7:
+group2sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+
+group2added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z2
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z3, Z2, Z4
+	VUNPCKHPD Z3, Z2, Z2
+	VUNPCKLPD Z1, Z0, Z3
+	VUNPCKHPD Z1, Z0, Z0
+
+group2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X1
+	VMOVUPS       X4, (CX)
+	VMAXPS        X1, X4, X1
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X1, X2, X1
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X1, X3, X1
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X1, X0, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group3single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group3pairstep:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead4:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead8:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead12:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y6
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z6, Z6
+	VMOVUPS          256(R8), Y7
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z7, Z7
+	VMOVUPS          256(R9), Y8
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z8, Z8
+	VMOVUPS          256(R10), Y9
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      256(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z8, Z8
+	VMOVUPS      256(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z11, Z11
+	VMOVUPS      256(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z12, Z12
+	VMOVUPS      256(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R13), Z12, Z3
+	VFMADD231PS.BCST 4(R13), Z12, Z4
+	VFMADD231PS.BCST 8(R13), Z12, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z7, Z3
+	VFMADD231PS.BCST 4(R13), Z7, Z4
+	VFMADD231PS.BCST 8(R13), Z7, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z13, Z3
+	VFMADD231PS.BCST 4(R13), Z13, Z4
+	VFMADD231PS.BCST 8(R13), Z13, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z14, Z3
+	VFMADD231PS.BCST 4(R13), Z14, Z4
+	VFMADD231PS.BCST 8(R13), Z14, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z5
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group3pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group3pairsum
+	VADDPS           (SP), Z0, Z0
+	VADDPS           64(SP), Z1, Z1
+	VADDPS           128(SP), Z2, Z2
+
+group3pairsum:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	JMP    group3added
+
+group3single:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group3rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead4:
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z3, Z2
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group3step
+
+group3rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group3sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group3sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y3
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z3, Z3
+	VMOVUPS      -32(R8), Y4
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z4, Z4
+	VMOVUPS      -32(R9), Y5
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS      -32(R10), Y6
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      -32(DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z5, Z5
+	VMOVUPS      -32(R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z8, Z8
+	VMOVUPS      -32(R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z9, Z9
+	VMOVUPS      -32(R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	CMPQ             R13, $0x07
+	JL               group3skip1
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	ADDQ             SI, R12
+
+group3skip1:
+	CMPQ             R13, $0x06
+	JL               group3skip2
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	ADDQ             SI, R12
+
+group3skip2:
+	CMPQ             R13, $0x05
+	JL               group3skip3
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	ADDQ             SI, R12
+
+group3skip3:
+	CMPQ             R13, $0x04
+	JL               group3skip4
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	ADDQ             SI, R12
+
+group3skip4:
+	CMPQ             R13, $0x03
+	JL               group3skip5
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	ADDQ             SI, R12
+
+group3skip5:
+	CMPQ             R13, $0x02
+	JL               group3skip6
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	ADDQ             SI, R12
+
+group3skip6:
+	CMPQ             R13, $0x01
+	JL               group3skip7
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	VFMADD231PS.BCST 8(R12), Z3, Z2
+	ADDQ             SI, R12
+
+group3skip7:
+group3sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+
+group3added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z3
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z1
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+	VUNPCKLPD Z2, Z0, Z3
+	VUNPCKHPD Z2, Z0, Z0
+
+group3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group4single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group4pairstep:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead4:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead8:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead12:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z13, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z16, Z0
+	VFMADD231PS.BCST 4(R12), Z16, Z1
+	VFMADD231PS.BCST 8(R12), Z16, Z2
+	VFMADD231PS.BCST 12(R12), Z16, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y8
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z8, Z8
+	VMOVUPS          256(R8), Y9
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z9, Z9
+	VMOVUPS          256(R9), Y10
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z10, Z10
+	VMOVUPS          256(R10), Y11
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      256(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z10, Z10
+	VMOVUPS      256(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z13, Z13
+	VMOVUPS      256(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z14, Z14
+	VMOVUPS      256(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R13), Z14, Z4
+	VFMADD231PS.BCST 4(R13), Z14, Z5
+	VFMADD231PS.BCST 8(R13), Z14, Z6
+	VFMADD231PS.BCST 12(R13), Z14, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z9, Z4
+	VFMADD231PS.BCST 4(R13), Z9, Z5
+	VFMADD231PS.BCST 8(R13), Z9, Z6
+	VFMADD231PS.BCST 12(R13), Z9, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z15, Z4
+	VFMADD231PS.BCST 4(R13), Z15, Z5
+	VFMADD231PS.BCST 8(R13), Z15, Z6
+	VFMADD231PS.BCST 12(R13), Z15, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z13, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z16, Z4
+	VFMADD231PS.BCST 4(R13), Z16, Z5
+	VFMADD231PS.BCST 8(R13), Z16, Z6
+	VFMADD231PS.BCST 12(R13), Z16, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z7
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group4pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group4pairsum
+	VADDPS           (SP), Z0, Z0
+	VADDPS           64(SP), Z1, Z1
+	VADDPS           128(SP), Z2, Z2
+	VADDPS           192(SP), Z3, Z3
+
+group4pairsum:
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	JMP    group4added
+
+group4single:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group4rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead4:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z4, Z3
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group4step
+
+group4rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group4sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group4sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y4
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS      -32(R8), Y5
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS      -32(R9), Y6
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS      -32(R10), Y7
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	CMPQ             R13, $0x07
+	JL               group4skip1
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	ADDQ             SI, R12
+
+group4skip1:
+	CMPQ             R13, $0x06
+	JL               group4skip2
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	ADDQ             SI, R12
+
+group4skip2:
+	CMPQ             R13, $0x05
+	JL               group4skip3
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	ADDQ             SI, R12
+
+group4skip3:
+	CMPQ             R13, $0x04
+	JL               group4skip4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	ADDQ             SI, R12
+
+group4skip4:
+	CMPQ             R13, $0x03
+	JL               group4skip5
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	ADDQ             SI, R12
+
+group4skip5:
+	CMPQ             R13, $0x02
+	JL               group4skip6
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	ADDQ             SI, R12
+
+group4skip6:
+	CMPQ             R13, $0x01
+	JL               group4skip7
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	VFMADD231PS.BCST 12(R12), Z4, Z3
+	ADDQ             SI, R12
+
+group4skip7:
+group4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+
+group4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+
+group4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	CMPQ   R13, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R13
+
+group5columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group5rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead4:
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z9, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z5, Z4
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group5step
+
+group5rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group5sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group5sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y5
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z5, Z5
+	VMOVUPS      -32(R8), Y6
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z6, Z6
+	VMOVUPS      -32(R9), Y7
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS      -32(R10), Y8
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      -32(DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z7, Z7
+	VMOVUPS      -32(R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	CMPQ             R13, $0x07
+	JL               group5skip1
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	ADDQ             SI, R12
+
+group5skip1:
+	CMPQ             R13, $0x06
+	JL               group5skip2
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	ADDQ             SI, R12
+
+group5skip2:
+	CMPQ             R13, $0x05
+	JL               group5skip3
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	ADDQ             SI, R12
+
+group5skip3:
+	CMPQ             R13, $0x04
+	JL               group5skip4
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	ADDQ             SI, R12
+
+group5skip4:
+	CMPQ             R13, $0x03
+	JL               group5skip5
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	ADDQ             SI, R12
+
+group5skip5:
+	CMPQ             R13, $0x02
+	JL               group5skip6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	ADDQ             SI, R12
+
+group5skip6:
+	CMPQ             R13, $0x01
+	JL               group5skip7
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	VFMADD231PS.BCST 16(R12), Z5, Z4
+	ADDQ             SI, R12
+
+group5skip7:
+group5sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group5added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+
+group5added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
+group5store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z5
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z5, Z3
+	VUNPCKHPD     Z1, Z5, Z1
+	VUNPCKLPD     Z2, Z0, Z5
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z4, Z0
+	VUNPCKHPS Z4, Z4, Z1
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group5lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	CMPQ   R13, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R13
+
+group6columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group6rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead4:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z9, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z10, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z6, Z5
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group6step
+
+group6rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group6sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group6sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y6
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS      -32(R8), Y7
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS      -32(R9), Y8
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS      -32(R10), Y9
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z11, Z11
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	CMPQ             R13, $0x07
+	JL               group6skip1
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	ADDQ             SI, R12
+
+group6skip1:
+	CMPQ             R13, $0x06
+	JL               group6skip2
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	ADDQ             SI, R12
+
+group6skip2:
+	CMPQ             R13, $0x05
+	JL               group6skip3
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	VFMADD231PS.BCST 20(R12), Z10, Z5
+	ADDQ             SI, R12
+
+group6skip3:
+	CMPQ             R13, $0x04
+	JL               group6skip4
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	ADDQ             SI, R12
+
+group6skip4:
+	CMPQ             R13, $0x03
+	JL               group6skip5
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	ADDQ             SI, R12
+
+group6skip5:
+	CMPQ             R13, $0x02
+	JL               group6skip6
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	ADDQ             SI, R12
+
+group6skip6:
+	CMPQ             R13, $0x01
+	JL               group6skip7
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	VFMADD231PS.BCST 20(R12), Z6, Z5
+	ADDQ             SI, R12
+
+group6skip7:
+group6sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group6added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+
+group6added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
+group6store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z6
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z6, Z3
+	VUNPCKHPD     Z1, Z6, Z1
+	VUNPCKLPD     Z2, Z0, Z6
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z5, Z5, Z2
+	VUNPCKHPS Z5, Z5, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group6lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	CMPQ   R13, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R13
+
+group7columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group7rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead4:
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z10, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z11, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z12, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z7, Z6
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group7step
+
+group7rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group7sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group7sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y7
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z7, Z7
+	VMOVUPS      -32(R8), Y8
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z8, Z8
+	VMOVUPS      -32(R9), Y9
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z9, Z9
+	VMOVUPS      -32(R10), Y10
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      -32(DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z9, Z9
+	VMOVUPS      -32(R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z12, Z12
+	VMOVUPS      -32(R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	CMPQ             R13, $0x07
+	JL               group7skip1
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	VFMADD231PS.BCST 20(R12), Z10, Z5
+	VFMADD231PS.BCST 24(R12), Z10, Z6
+	ADDQ             SI, R12
+
+group7skip1:
+	CMPQ             R13, $0x06
+	JL               group7skip2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	ADDQ             SI, R12
+
+group7skip2:
+	CMPQ             R13, $0x05
+	JL               group7skip3
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	VFMADD231PS.BCST 24(R12), Z11, Z6
+	ADDQ             SI, R12
+
+group7skip3:
+	CMPQ             R13, $0x04
+	JL               group7skip4
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	ADDQ             SI, R12
+
+group7skip4:
+	CMPQ             R13, $0x03
+	JL               group7skip5
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST 24(R12), Z12, Z6
+	ADDQ             SI, R12
+
+group7skip5:
+	CMPQ             R13, $0x02
+	JL               group7skip6
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	ADDQ             SI, R12
+
+group7skip6:
+	CMPQ             R13, $0x01
+	JL               group7skip7
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	VFMADD231PS.BCST 24(R12), Z7, Z6
+	ADDQ             SI, R12
+
+group7skip7:
+group7sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group7added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+
+group7added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
+group7store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z7
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z7, Z3
+	VUNPCKHPD     Z1, Z7, Z1
+	VUNPCKLPD     Z2, Z0, Z7
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z6, Z6, Z2
+	VUNPCKHPS Z6, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group7lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	CMPQ   R13, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R13
+
+group8columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group8rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead0:
+	PREFETCHT1 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT1 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT1 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT1 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead4:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST 28(R12), Z14, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z11, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	VFMADD231PS.BCST 24(R12), Z9, Z6
+	VFMADD231PS.BCST 28(R12), Z9, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z12, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST 28(R12), Z15, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z13, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z16, Z0
+	VFMADD231PS.BCST 4(R12), Z16, Z1
+	VFMADD231PS.BCST 8(R12), Z16, Z2
+	VFMADD231PS.BCST 12(R12), Z16, Z3
+	VFMADD231PS.BCST 16(R12), Z16, Z4
+	VFMADD231PS.BCST 20(R12), Z16, Z5
+	VFMADD231PS.BCST 24(R12), Z16, Z6
+	VFMADD231PS.BCST 28(R12), Z16, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z8, Z7
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group8step
+
+group8rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group8sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group8sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y8
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS      -32(R8), Y9
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS      -32(R9), Y10
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS      -32(R10), Y11
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z13, Z13
+	VMOVUPS      -32(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z14, Z14
+	VMOVUPS      -32(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z15
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	CMPQ             R13, $0x07
+	JL               group8skip1
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	VFMADD231PS.BCST 24(R12), Z11, Z6
+	VFMADD231PS.BCST 28(R12), Z11, Z7
+	ADDQ             SI, R12
+
+group8skip1:
+	CMPQ             R13, $0x06
+	JL               group8skip2
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	VFMADD231PS.BCST 24(R12), Z9, Z6
+	VFMADD231PS.BCST 28(R12), Z9, Z7
+	ADDQ             SI, R12
+
+group8skip2:
+	CMPQ             R13, $0x05
+	JL               group8skip3
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST 24(R12), Z12, Z6
+	VFMADD231PS.BCST 28(R12), Z12, Z7
+	ADDQ             SI, R12
+
+group8skip3:
+	CMPQ             R13, $0x04
+	JL               group8skip4
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST 28(R12), Z14, Z7
+	ADDQ             SI, R12
+
+group8skip4:
+	CMPQ             R13, $0x03
+	JL               group8skip5
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	VFMADD231PS.BCST 28(R12), Z13, Z7
+	ADDQ             SI, R12
+
+group8skip5:
+	CMPQ             R13, $0x02
+	JL               group8skip6
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST 28(R12), Z15, Z7
+	ADDQ             SI, R12
+
+group8skip6:
+	CMPQ             R13, $0x01
+	JL               group8skip7
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	VFMADD231PS.BCST 28(R12), Z8, Z7
+	ADDQ             SI, R12
+
+group8skip7:
+group8sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group8added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+	VADDPS 448(SP), Z7, Z7
+
+group8added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	VMOVUPS Z7, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
+group8store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z8
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z8, Z3
+	VUNPCKHPD     Z1, Z8, Z1
+	VUNPCKLPD     Z2, Z0, Z8
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z7, Z6, Z2
+	VUNPCKHPS Z7, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group8lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group8lanes4
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+80(FP)
+	JL   group
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+// func SkinnyQK16x2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·SkinnyQK16x2L1AVX512(SB), NOSPLIT, $512-160
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x000000ff, CX
+	ANDQ $-256, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ max_len+112(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R11
+
+	// Tiles of 16 keys. The last one reaches back if less are left.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+	// The largest group of queries that there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ s_len+8(FP), CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group1single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group1pairstep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1pairahead12:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z2, Z0
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y2
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z2, Z2
+	VMOVUPS          256(R8), Y3
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z3, Z3
+	VMOVUPS          256(R9), Y4
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z4, Z4
+	VMOVUPS          256(R10), Y5
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      256(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z4, Z4
+	VMOVUPS      256(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z7, Z7
+	VMOVUPS      256(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z8, Z8
+	VMOVUPS      256(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R13), Z8, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z5, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z3, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z9, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z1
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z10, Z1
+	VFMADD231PS.BCST (R13)(SI*1), Z2, Z1
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group1pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group1pairsum
+	VADDPS           (SP), Z0, Z0
+
+group1pairsum:
+	VADDPS Z1, Z0, Z0
+	JMP    group1added
+
+group1single:
+	VXORPS Z0, Z0, Z0
+	CMPQ   R13, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R13
+
+group1columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group1rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead4:
+	VMOVUPS      (DI), Y1
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
+	VMOVUPS      (R8), Y2
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
+	VMOVUPS      (R9), Y3
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS      (R10), Y4
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      (DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z2, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST (R12)(SI*1), Z1, Z0
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group1step
+
+group1rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group1sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group1sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y1
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z1, Z1
+	VMOVUPS      -32(R8), Y2
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z2, Z2
+	VMOVUPS      -32(R9), Y3
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS      -32(R10), Y4
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      -32(DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z3, Z3
+	VMOVUPS      -32(R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z6, Z6
+	VMOVUPS      -32(R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z7, Z7
+	VMOVUPS      -32(R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z7
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	CMPQ             R13, $0x07
+	JL               group1skip1
+	VFMADD231PS.BCST (R12), Z4, Z0
+	ADDQ             SI, R12
+
+group1skip1:
+	CMPQ             R13, $0x06
+	JL               group1skip2
+	VFMADD231PS.BCST (R12), Z2, Z0
+	ADDQ             SI, R12
+
+group1skip2:
+	CMPQ             R13, $0x05
+	JL               group1skip3
+	VFMADD231PS.BCST (R12), Z5, Z0
+	ADDQ             SI, R12
+
+group1skip3:
+	CMPQ             R13, $0x04
+	JL               group1skip4
+	VFMADD231PS.BCST (R12), Z7, Z0
+	ADDQ             SI, R12
+
+group1skip4:
+	CMPQ             R13, $0x03
+	JL               group1skip5
+	VFMADD231PS.BCST (R12), Z6, Z0
+	ADDQ             SI, R12
+
+group1skip5:
+	CMPQ             R13, $0x02
+	JL               group1skip6
+	VFMADD231PS.BCST (R12), Z8, Z0
+	ADDQ             SI, R12
+
+group1skip6:
+	CMPQ             R13, $0x01
+	JL               group1skip7
+	VFMADD231PS.BCST (R12), Z1, Z0
+	ADDQ             SI, R12
+
+group1skip7:
+group1sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1added
+	VADDPS (SP), Z0, Z0
+
+group1added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z0, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z1
+	VUNPCKHPS Z0, Z0, Z2
+	VUNPCKLPS Z0, Z0, Z3
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z0, Z2, Z3
+	VUNPCKHPD Z0, Z2, Z0
+
+group1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group2single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group2pairstep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2pairahead12:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z1
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y4
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z4, Z4
+	VMOVUPS          256(R8), Y5
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z5, Z5
+	VMOVUPS          256(R9), Y6
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z6, Z6
+	VMOVUPS          256(R10), Y7
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      256(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z6, Z6
+	VMOVUPS      256(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z9, Z9
+	VMOVUPS      256(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z10, Z10
+	VMOVUPS      256(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R13), Z10, Z2
+	VFMADD231PS.BCST 4(R13), Z10, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z7, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z5, Z2
+	VFMADD231PS.BCST 4(R13), Z5, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z11, Z2
+	VFMADD231PS.BCST 4(R13), Z11, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z3
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z12, Z2
+	VFMADD231PS.BCST 4(R13), Z12, Z3
+	VFMADD231PS.BCST (R13)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 4(R13)(SI*1), Z4, Z3
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group2pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group2pairsum
+	VADDPS           (SP), Z0, Z0
+	VADDPS           64(SP), Z1, Z1
+
+group2pairsum:
+	VADDPS Z2, Z0, Z0
+	VADDPS Z3, Z1, Z1
+	JMP    group2added
+
+group2single:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   R13, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R13
+
+group2columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group2rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead4:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST (R12)(SI*1), Z2, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z2, Z1
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group2step
+
+group2rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group2sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group2sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y2
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS      -32(R8), Y3
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS      -32(R9), Y4
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS      -32(R10), Y5
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	CMPQ             R13, $0x07
+	JL               group2skip1
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	ADDQ             SI, R12
+
+group2skip1:
+	CMPQ             R13, $0x06
+	JL               group2skip2
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	ADDQ             SI, R12
+
+group2skip2:
+	CMPQ             R13, $0x05
+	JL               group2skip3
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	ADDQ             SI, R12
+
+group2skip3:
+	CMPQ             R13, $0x04
+	JL               group2skip4
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	ADDQ             SI, R12
+
+group2skip4:
+	CMPQ             R13, $0x03
+	JL               group2skip5
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	ADDQ             SI, R12
+
+group2skip5:
+	CMPQ             R13, $0x02
+	JL               group2skip6
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	ADDQ             SI, R12
+
+group2skip6:
+	CMPQ             R13, $0x01
+	JL               group2skip7
+	VFMADD231PS.BCST (R12), Z2, Z0
+	VFMADD231PS.BCST 4(R12), Z2, Z1
+	ADDQ             SI, R12
+
+group2skip7:
+group2sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+
+group2added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z2
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z3, Z2, Z4
+	VUNPCKHPD Z3, Z2, Z2
+	VUNPCKLPD Z1, Z0, Z3
+	VUNPCKHPD Z1, Z0, Z0
+
+group2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X1
+	VMOVUPS       X4, (CX)
+	VMAXPS        X1, X4, X1
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X1, X2, X1
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X1, X3, X1
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X1, X0, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group3single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group3pairstep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3pairahead12:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y6
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z6, Z6
+	VMOVUPS          256(R8), Y7
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z7, Z7
+	VMOVUPS          256(R9), Y8
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z8, Z8
+	VMOVUPS          256(R10), Y9
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      256(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z8, Z8
+	VMOVUPS      256(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z11, Z11
+	VMOVUPS      256(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z12, Z12
+	VMOVUPS      256(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R13), Z12, Z3
+	VFMADD231PS.BCST 4(R13), Z12, Z4
+	VFMADD231PS.BCST 8(R13), Z12, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z9, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z7, Z3
+	VFMADD231PS.BCST 4(R13), Z7, Z4
+	VFMADD231PS.BCST 8(R13), Z7, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z10, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z13, Z3
+	VFMADD231PS.BCST 4(R13), Z13, Z4
+	VFMADD231PS.BCST 8(R13), Z13, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z5
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z14, Z3
+	VFMADD231PS.BCST 4(R13), Z14, Z4
+	VFMADD231PS.BCST 8(R13), Z14, Z5
+	VFMADD231PS.BCST (R13)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 4(R13)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 8(R13)(SI*1), Z6, Z5
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group3pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group3pairsum
+	VADDPS           (SP), Z0, Z0
+	VADDPS           64(SP), Z1, Z1
+	VADDPS           128(SP), Z2, Z2
+
+group3pairsum:
+	VADDPS Z3, Z0, Z0
+	VADDPS Z4, Z1, Z1
+	VADDPS Z5, Z2, Z2
+	JMP    group3added
+
+group3single:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	CMPQ   R13, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R13
+
+group3columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group3rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead4:
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST (R12)(SI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z3, Z2
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group3step
+
+group3rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group3sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group3sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y3
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z3, Z3
+	VMOVUPS      -32(R8), Y4
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z4, Z4
+	VMOVUPS      -32(R9), Y5
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS      -32(R10), Y6
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      -32(DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z5, Z5
+	VMOVUPS      -32(R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z8, Z8
+	VMOVUPS      -32(R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z9, Z9
+	VMOVUPS      -32(R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	CMPQ             R13, $0x07
+	JL               group3skip1
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	ADDQ             SI, R12
+
+group3skip1:
+	CMPQ             R13, $0x06
+	JL               group3skip2
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	ADDQ             SI, R12
+
+group3skip2:
+	CMPQ             R13, $0x05
+	JL               group3skip3
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	ADDQ             SI, R12
+
+group3skip3:
+	CMPQ             R13, $0x04
+	JL               group3skip4
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	ADDQ             SI, R12
+
+group3skip4:
+	CMPQ             R13, $0x03
+	JL               group3skip5
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	ADDQ             SI, R12
+
+group3skip5:
+	CMPQ             R13, $0x02
+	JL               group3skip6
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	ADDQ             SI, R12
+
+group3skip6:
+	CMPQ             R13, $0x01
+	JL               group3skip7
+	VFMADD231PS.BCST (R12), Z3, Z0
+	VFMADD231PS.BCST 4(R12), Z3, Z1
+	VFMADD231PS.BCST 8(R12), Z3, Z2
+	ADDQ             SI, R12
+
+group3skip7:
+group3sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+
+group3added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z3
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z1
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+	VUNPCKLPD Z2, Z0, Z3
+	VUNPCKHPD Z2, Z0, Z0
+
+group3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	MOVQ k_cap+40(FP), R13
+	CMPQ R13, $+128
+	JL   group4single
+
+	// Two segments side by side.
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	SUBQ    $+128, k_cap+40(FP)
+	LEAQ    256(DI), R13
+	MOVQ    R13, k_len+32(FP)
+	MOVQ    SI, R13
+	IMUL3Q  $+64, R13, R13
+	ADDQ    R12, R13
+	PCALIGN $0x40
+
+group4pairstep:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4pairahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4pairahead12:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z13, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z16, Z0
+	VFMADD231PS.BCST 4(R12), Z16, Z1
+	VFMADD231PS.BCST 8(R12), Z16, Z2
+	VFMADD231PS.BCST 12(R12), Z16, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	LEAQ             (R12)(SI*2), R12
+	VMOVUPS          256(DI), Y8
+	VINSERTF64X4     $0x01, 256(DI)(AX*1), Z8, Z8
+	VMOVUPS          256(R8), Y9
+	VINSERTF64X4     $0x01, 256(R8)(AX*1), Z9, Z9
+	VMOVUPS          256(R9), Y10
+	VINSERTF64X4     $0x01, 256(R9)(AX*1), Z10, Z10
+	VMOVUPS          256(R10), Y11
+	VINSERTF64X4     $0x01, 256(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      256(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, 256(DI)(R11*1), Z10, Z10
+	VMOVUPS      256(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, 256(R8)(R11*1), Z13, Z13
+	VMOVUPS      256(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, 256(R9)(R11*1), Z14, Z14
+	VMOVUPS      256(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, 256(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R13), Z14, Z4
+	VFMADD231PS.BCST 4(R13), Z14, Z5
+	VFMADD231PS.BCST 8(R13), Z14, Z6
+	VFMADD231PS.BCST 12(R13), Z14, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z11, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z9, Z4
+	VFMADD231PS.BCST 4(R13), Z9, Z5
+	VFMADD231PS.BCST 8(R13), Z9, Z6
+	VFMADD231PS.BCST 12(R13), Z9, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z12, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z15, Z4
+	VFMADD231PS.BCST 4(R13), Z15, Z5
+	VFMADD231PS.BCST 8(R13), Z15, Z6
+	VFMADD231PS.BCST 12(R13), Z15, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z13, Z7
+	LEAQ             (R13)(SI*2), R13
+	VFMADD231PS.BCST (R13), Z16, Z4
+	VFMADD231PS.BCST 4(R13), Z16, Z5
+	VFMADD231PS.BCST 8(R13), Z16, Z6
+	VFMADD231PS.BCST 12(R13), Z16, Z7
+	VFMADD231PS.BCST (R13)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 4(R13)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 8(R13)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 12(R13)(SI*1), Z8, Z7
+	LEAQ             (R13)(SI*2), R13
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group4pairstep
+	ADDQ             $+256, DI
+	ADDQ             $+256, R8
+	ADDQ             $+256, R9
+	ADDQ             $+256, R10
+	MOVQ             R13, R12
+	CMPQ             s_cap+16(FP), $0x00
+	JE               group4pairsum
+	VADDPS           (SP), Z0, Z0
+	VADDPS           64(SP), Z1, Z1
+	VADDPS           128(SP), Z2, Z2
+	VADDPS           192(SP), Z3, Z3
+
+group4pairsum:
+	VADDPS Z4, Z0, Z0
+	VADDPS Z5, Z1, Z1
+	VADDPS Z6, Z2, Z2
+	VADDPS Z7, Z3, Z3
+	JMP    group4added
+
+group4single:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   R13, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R13
+
+group4columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group4rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead4:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST (R12)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z4, Z3
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group4step
+
+group4rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group4sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group4sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y4
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS      -32(R8), Y5
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS      -32(R9), Y6
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS      -32(R10), Y7
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	CMPQ             R13, $0x07
+	JL               group4skip1
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	ADDQ             SI, R12
+
+group4skip1:
+	CMPQ             R13, $0x06
+	JL               group4skip2
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	ADDQ             SI, R12
+
+group4skip2:
+	CMPQ             R13, $0x05
+	JL               group4skip3
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	ADDQ             SI, R12
+
+group4skip3:
+	CMPQ             R13, $0x04
+	JL               group4skip4
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	ADDQ             SI, R12
+
+group4skip4:
+	CMPQ             R13, $0x03
+	JL               group4skip5
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	ADDQ             SI, R12
+
+group4skip5:
+	CMPQ             R13, $0x02
+	JL               group4skip6
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	ADDQ             SI, R12
+
+group4skip6:
+	CMPQ             R13, $0x01
+	JL               group4skip7
+	VFMADD231PS.BCST (R12), Z4, Z0
+	VFMADD231PS.BCST 4(R12), Z4, Z1
+	VFMADD231PS.BCST 8(R12), Z4, Z2
+	VFMADD231PS.BCST 12(R12), Z4, Z3
+	ADDQ             SI, R12
+
+group4skip7:
+group4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+
+group4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+
+group4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	CMPQ   R13, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R13
+
+group5columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group5rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead4:
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z9, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST (R12)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z5, Z4
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group5step
+
+group5rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group5sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group5sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y5
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z5, Z5
+	VMOVUPS      -32(R8), Y6
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z6, Z6
+	VMOVUPS      -32(R9), Y7
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS      -32(R10), Y8
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      -32(DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z7, Z7
+	VMOVUPS      -32(R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	CMPQ             R13, $0x07
+	JL               group5skip1
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	ADDQ             SI, R12
+
+group5skip1:
+	CMPQ             R13, $0x06
+	JL               group5skip2
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	ADDQ             SI, R12
+
+group5skip2:
+	CMPQ             R13, $0x05
+	JL               group5skip3
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	ADDQ             SI, R12
+
+group5skip3:
+	CMPQ             R13, $0x04
+	JL               group5skip4
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	ADDQ             SI, R12
+
+group5skip4:
+	CMPQ             R13, $0x03
+	JL               group5skip5
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	ADDQ             SI, R12
+
+group5skip5:
+	CMPQ             R13, $0x02
+	JL               group5skip6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	ADDQ             SI, R12
+
+group5skip6:
+	CMPQ             R13, $0x01
+	JL               group5skip7
+	VFMADD231PS.BCST (R12), Z5, Z0
+	VFMADD231PS.BCST 4(R12), Z5, Z1
+	VFMADD231PS.BCST 8(R12), Z5, Z2
+	VFMADD231PS.BCST 12(R12), Z5, Z3
+	VFMADD231PS.BCST 16(R12), Z5, Z4
+	ADDQ             SI, R12
+
+group5skip7:
+group5sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group5added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+
+group5added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
+group5store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z5
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z5, Z3
+	VUNPCKHPD     Z1, Z5, Z1
+	VUNPCKLPD     Z2, Z0, Z5
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z4, Z0
+	VUNPCKHPS Z4, Z4, Z1
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group5lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	CMPQ   R13, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R13
+
+group6columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group6rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead4:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z9, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z10, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST (R12)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z6, Z5
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group6step
+
+group6rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group6sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group6sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y6
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS      -32(R8), Y7
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS      -32(R9), Y8
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS      -32(R10), Y9
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z11, Z11
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	CMPQ             R13, $0x07
+	JL               group6skip1
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	ADDQ             SI, R12
+
+group6skip1:
+	CMPQ             R13, $0x06
+	JL               group6skip2
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	ADDQ             SI, R12
+
+group6skip2:
+	CMPQ             R13, $0x05
+	JL               group6skip3
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	VFMADD231PS.BCST 20(R12), Z10, Z5
+	ADDQ             SI, R12
+
+group6skip3:
+	CMPQ             R13, $0x04
+	JL               group6skip4
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	ADDQ             SI, R12
+
+group6skip4:
+	CMPQ             R13, $0x03
+	JL               group6skip5
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	ADDQ             SI, R12
+
+group6skip5:
+	CMPQ             R13, $0x02
+	JL               group6skip6
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	ADDQ             SI, R12
+
+group6skip6:
+	CMPQ             R13, $0x01
+	JL               group6skip7
+	VFMADD231PS.BCST (R12), Z6, Z0
+	VFMADD231PS.BCST 4(R12), Z6, Z1
+	VFMADD231PS.BCST 8(R12), Z6, Z2
+	VFMADD231PS.BCST 12(R12), Z6, Z3
+	VFMADD231PS.BCST 16(R12), Z6, Z4
+	VFMADD231PS.BCST 20(R12), Z6, Z5
+	ADDQ             SI, R12
+
+group6skip7:
+group6sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group6added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+
+group6added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
+group6store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z6
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z6, Z3
+	VUNPCKHPD     Z1, Z6, Z1
+	VUNPCKLPD     Z2, Z0, Z6
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z5, Z5, Z2
+	VUNPCKHPS Z5, Z5, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group6lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	CMPQ   R13, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R13
+
+group7columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group7rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead4:
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z10, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z11, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z12, Z6
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST (R12)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z7, Z6
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group7step
+
+group7rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group7sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group7sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y7
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z7, Z7
+	VMOVUPS      -32(R8), Y8
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z8, Z8
+	VMOVUPS      -32(R9), Y9
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z9, Z9
+	VMOVUPS      -32(R10), Y10
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      -32(DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z9, Z9
+	VMOVUPS      -32(R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z12, Z12
+	VMOVUPS      -32(R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	CMPQ             R13, $0x07
+	JL               group7skip1
+	VFMADD231PS.BCST (R12), Z10, Z0
+	VFMADD231PS.BCST 4(R12), Z10, Z1
+	VFMADD231PS.BCST 8(R12), Z10, Z2
+	VFMADD231PS.BCST 12(R12), Z10, Z3
+	VFMADD231PS.BCST 16(R12), Z10, Z4
+	VFMADD231PS.BCST 20(R12), Z10, Z5
+	VFMADD231PS.BCST 24(R12), Z10, Z6
+	ADDQ             SI, R12
+
+group7skip1:
+	CMPQ             R13, $0x06
+	JL               group7skip2
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	ADDQ             SI, R12
+
+group7skip2:
+	CMPQ             R13, $0x05
+	JL               group7skip3
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	VFMADD231PS.BCST 24(R12), Z11, Z6
+	ADDQ             SI, R12
+
+group7skip3:
+	CMPQ             R13, $0x04
+	JL               group7skip4
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	ADDQ             SI, R12
+
+group7skip4:
+	CMPQ             R13, $0x03
+	JL               group7skip5
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST 24(R12), Z12, Z6
+	ADDQ             SI, R12
+
+group7skip5:
+	CMPQ             R13, $0x02
+	JL               group7skip6
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	ADDQ             SI, R12
+
+group7skip6:
+	CMPQ             R13, $0x01
+	JL               group7skip7
+	VFMADD231PS.BCST (R12), Z7, Z0
+	VFMADD231PS.BCST 4(R12), Z7, Z1
+	VFMADD231PS.BCST 8(R12), Z7, Z2
+	VFMADD231PS.BCST 12(R12), Z7, Z3
+	VFMADD231PS.BCST 16(R12), Z7, Z4
+	VFMADD231PS.BCST 20(R12), Z7, Z5
+	VFMADD231PS.BCST 24(R12), Z7, Z6
+	ADDQ             SI, R12
+
+group7skip7:
+group7sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group7added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+
+group7added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
+group7store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z7
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z7, Z3
+	VUNPCKHPD     Z1, Z7, Z1
+	VUNPCKLPD     Z2, Z0, Z7
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z6, Z6, Z2
+	VUNPCKHPS Z6, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group7lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	MOVQ s_len+8(FP), R12
+	SHLQ $0x02, R12
+	ADDQ q_base+56(FP), R12
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R13
+	MOVQ R13, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	MOVQ   k_cap+40(FP), R13
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	CMPQ   R13, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R13
+
+group8columns:
+	SUBQ    R13, k_cap+40(FP)
+	ANDQ    $-8, R13
+	JZ      group8rest
+	LEAQ    (DI)(R13*4), R13
+	MOVQ    R13, k_len+32(FP)
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead4:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST 28(R12), Z14, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z11, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	VFMADD231PS.BCST 24(R12), Z9, Z6
+	VFMADD231PS.BCST 28(R12), Z9, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z12, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST 28(R12), Z15, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z13, Z7
+	LEAQ             (R12)(SI*2), R12
+	VFMADD231PS.BCST (R12), Z16, Z0
+	VFMADD231PS.BCST 4(R12), Z16, Z1
+	VFMADD231PS.BCST 8(R12), Z16, Z2
+	VFMADD231PS.BCST 12(R12), Z16, Z3
+	VFMADD231PS.BCST 16(R12), Z16, Z4
+	VFMADD231PS.BCST 20(R12), Z16, Z5
+	VFMADD231PS.BCST 24(R12), Z16, Z6
+	VFMADD231PS.BCST 28(R12), Z16, Z7
+	VFMADD231PS.BCST (R12)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R12)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R12)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R12)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R12)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R12)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R12)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 28(R12)(SI*1), Z8, Z7
+	LEAQ             (R12)(SI*2), R12
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group8step
+
+group8rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group8sum
+	MOVQ         d+96(FP), R13
+	ANDQ         $0x07, R13
+	JZ           group8sum
+	LEAQ         (DI)(R13*4), DI
+	LEAQ         (R8)(R13*4), R8
+	LEAQ         (R9)(R13*4), R9
+	LEAQ         (R10)(R13*4), R10
+	VMOVUPS      -32(DI), Y8
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS      -32(R8), Y9
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS      -32(R9), Y10
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS      -32(R10), Y11
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z13, Z13
+	VMOVUPS      -32(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z14, Z14
+	VMOVUPS      -32(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z15
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	CMPQ             R13, $0x07
+	JL               group8skip1
+	VFMADD231PS.BCST (R12), Z11, Z0
+	VFMADD231PS.BCST 4(R12), Z11, Z1
+	VFMADD231PS.BCST 8(R12), Z11, Z2
+	VFMADD231PS.BCST 12(R12), Z11, Z3
+	VFMADD231PS.BCST 16(R12), Z11, Z4
+	VFMADD231PS.BCST 20(R12), Z11, Z5
+	VFMADD231PS.BCST 24(R12), Z11, Z6
+	VFMADD231PS.BCST 28(R12), Z11, Z7
+	ADDQ             SI, R12
+
+group8skip1:
+	CMPQ             R13, $0x06
+	JL               group8skip2
+	VFMADD231PS.BCST (R12), Z9, Z0
+	VFMADD231PS.BCST 4(R12), Z9, Z1
+	VFMADD231PS.BCST 8(R12), Z9, Z2
+	VFMADD231PS.BCST 12(R12), Z9, Z3
+	VFMADD231PS.BCST 16(R12), Z9, Z4
+	VFMADD231PS.BCST 20(R12), Z9, Z5
+	VFMADD231PS.BCST 24(R12), Z9, Z6
+	VFMADD231PS.BCST 28(R12), Z9, Z7
+	ADDQ             SI, R12
+
+group8skip2:
+	CMPQ             R13, $0x05
+	JL               group8skip3
+	VFMADD231PS.BCST (R12), Z12, Z0
+	VFMADD231PS.BCST 4(R12), Z12, Z1
+	VFMADD231PS.BCST 8(R12), Z12, Z2
+	VFMADD231PS.BCST 12(R12), Z12, Z3
+	VFMADD231PS.BCST 16(R12), Z12, Z4
+	VFMADD231PS.BCST 20(R12), Z12, Z5
+	VFMADD231PS.BCST 24(R12), Z12, Z6
+	VFMADD231PS.BCST 28(R12), Z12, Z7
+	ADDQ             SI, R12
+
+group8skip3:
+	CMPQ             R13, $0x04
+	JL               group8skip4
+	VFMADD231PS.BCST (R12), Z14, Z0
+	VFMADD231PS.BCST 4(R12), Z14, Z1
+	VFMADD231PS.BCST 8(R12), Z14, Z2
+	VFMADD231PS.BCST 12(R12), Z14, Z3
+	VFMADD231PS.BCST 16(R12), Z14, Z4
+	VFMADD231PS.BCST 20(R12), Z14, Z5
+	VFMADD231PS.BCST 24(R12), Z14, Z6
+	VFMADD231PS.BCST 28(R12), Z14, Z7
+	ADDQ             SI, R12
+
+group8skip4:
+	CMPQ             R13, $0x03
+	JL               group8skip5
+	VFMADD231PS.BCST (R12), Z13, Z0
+	VFMADD231PS.BCST 4(R12), Z13, Z1
+	VFMADD231PS.BCST 8(R12), Z13, Z2
+	VFMADD231PS.BCST 12(R12), Z13, Z3
+	VFMADD231PS.BCST 16(R12), Z13, Z4
+	VFMADD231PS.BCST 20(R12), Z13, Z5
+	VFMADD231PS.BCST 24(R12), Z13, Z6
+	VFMADD231PS.BCST 28(R12), Z13, Z7
+	ADDQ             SI, R12
+
+group8skip5:
+	CMPQ             R13, $0x02
+	JL               group8skip6
+	VFMADD231PS.BCST (R12), Z15, Z0
+	VFMADD231PS.BCST 4(R12), Z15, Z1
+	VFMADD231PS.BCST 8(R12), Z15, Z2
+	VFMADD231PS.BCST 12(R12), Z15, Z3
+	VFMADD231PS.BCST 16(R12), Z15, Z4
+	VFMADD231PS.BCST 20(R12), Z15, Z5
+	VFMADD231PS.BCST 24(R12), Z15, Z6
+	VFMADD231PS.BCST 28(R12), Z15, Z7
+	ADDQ             SI, R12
+
+group8skip6:
+	CMPQ             R13, $0x01
+	JL               group8skip7
+	VFMADD231PS.BCST (R12), Z8, Z0
+	VFMADD231PS.BCST 4(R12), Z8, Z1
+	VFMADD231PS.BCST 8(R12), Z8, Z2
+	VFMADD231PS.BCST 12(R12), Z8, Z3
+	VFMADD231PS.BCST 16(R12), Z8, Z4
+	VFMADD231PS.BCST 20(R12), Z8, Z5
+	VFMADD231PS.BCST 24(R12), Z8, Z6
+	VFMADD231PS.BCST 28(R12), Z8, Z7
+	ADDQ             SI, R12
+
+group8skip7:
+group8sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group8added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+	VADDPS 448(SP), Z7, Z7
+
+group8added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	VMOVUPS Z7, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
+group8store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z8
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z8, Z3
+	VUNPCKHPD     Z1, Z8, Z1
+	VUNPCKLPD     Z2, Z0, Z8
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z7, Z6, Z2
+	VUNPCKHPS Z7, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group8lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R12
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R12*4), CX
+	LEAQ          (BX)(R12*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group8lanes4
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+80(FP)
+	JL   group
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+// func SkinnyQK32x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// Requires: AVX, AVX512DQ, AVX512F, MMX+
+TEXT ·SkinnyQK32x1L1AVX512(SB), NOSPLIT, $512-160
+	PCALIGN $0x40
+	MOVQ    ldk+48(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    d+96(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x000000ff, CX
+	ANDQ $-256, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ max_len+112(FP), SI
+	SHLQ $0x02, SI
+	MOVQ k_base+24(FP), DI
+	LEAQ (DI)(AX*1), R8
+	LEAQ (R8)(AX*1), R9
+	LEAQ (R9)(AX*1), R10
+	SHLQ $0x02, AX
+	LEAQ (AX)(AX*2), R11
+	LEAQ (R11)(AX*2), R12
+	LEAQ (R12)(AX*2), R13
+
+	// Tiles of 16 keys. The last one reaches back if less are left.
+tile:
+	CMPQ  m+88(FP), $0x10
+	JGE   whole
+	CMPQ  m+88(FP), $0x00
+	JE    done
+	MOVQ  m+88(FP), CX
+	SUBQ  $0x10, CX
+	MOVQ  SI, BX
+	IMULQ CX, BX
+	ADDQ  BX, s_base+0(FP)
+	MOVQ  AX, BX
+	SARQ  $0x02, BX
+	IMULQ CX, BX
+	ADDQ  BX, DI
+	ADDQ  BX, R8
+	ADDQ  BX, R9
+	ADDQ  BX, R10
+	MOVQ  $+16, m+88(FP)
+
+whole:
+	MOVQ $+0, s_len+8(FP)
+
+	// Twice 16 keys, if all queries are one small group.
+	CMPQ m+88(FP), $0x20
+	JL   group
+	MOVQ n+80(FP), CX
+	CMPQ CX, $0x01
+	JE   double1
+	CMPQ CX, $0x02
+	JE   double2
+	CMPQ CX, $0x03
+	JE   double3
+	CMPQ CX, $0x04
+	JE   double4
+
+	// The largest group of queries that there is code for.
+group:
+	MOVQ n+80(FP), CX
+	SUBQ s_len+8(FP), CX
+	CMPQ CX, $0x08
+	JGE  group8
+	CMPQ CX, $0x07
+	JGE  group7
+	CMPQ CX, $0x06
+	JGE  group6
+	CMPQ CX, $0x05
+	JGE  group5
+	CMPQ CX, $0x04
+	JGE  group4
+	CMPQ CX, $0x03
+	JGE  group3
+	CMPQ CX, $0x02
+	JGE  group2
+
+	// 16 keys by 1 queries.
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group1segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	CMPQ   R15, $0x40
+	JLE    group1columns
+	MOVQ   $0x00000040, R15
+
+group1columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group1rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group1ahead4:
+	VMOVUPS      (DI), Y1
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z1, Z1
+	VMOVUPS      (R8), Y2
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z2, Z2
+	VMOVUPS      (R9), Y3
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z3, Z3
+	VMOVUPS      (R10), Y4
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      (DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z3, Z3
+	VMOVUPS      (R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z6, Z6
+	VMOVUPS      (R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z7, Z7
+	VMOVUPS      (R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST (R14)(SI*1), Z1, Z0
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group1step
+
+group1rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group1sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group1sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y1
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z1, Z1
+	VMOVUPS      -32(R8), Y2
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z2, Z2
+	VMOVUPS      -32(R9), Y3
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z3, Z3
+	VMOVUPS      -32(R10), Y4
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z4, Z4
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z2, Z1, Z5
+	VUNPCKHPS    Z2, Z1, Z1
+	VUNPCKLPS    Z4, Z3, Z2
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPD    Z2, Z5, Z4
+	VUNPCKHPD    Z2, Z5, Z2
+	VUNPCKLPD    Z3, Z1, Z5
+	VUNPCKHPD    Z3, Z1, Z1
+	VMOVUPS      -32(DI)(AX*2), Y3
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z3, Z3
+	VMOVUPS      -32(R8)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z6, Z6
+	VMOVUPS      -32(R9)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z7, Z7
+	VMOVUPS      -32(R10)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z6, Z3, Z9
+	VUNPCKHPS        Z6, Z3, Z3
+	VUNPCKLPS        Z8, Z7, Z6
+	VUNPCKHPS        Z8, Z7, Z7
+	VUNPCKLPD        Z6, Z9, Z8
+	VUNPCKHPD        Z6, Z9, Z6
+	VUNPCKLPD        Z7, Z3, Z9
+	VUNPCKHPD        Z7, Z3, Z3
+	VSHUFF32X4       $0x88, Z8, Z4, Z7
+	VSHUFF32X4       $0xdd, Z8, Z4, Z7
+	VSHUFF32X4       $0x88, Z6, Z2, Z4
+	VSHUFF32X4       $0xdd, Z6, Z2, Z6
+	VSHUFF32X4       $0x88, Z9, Z5, Z2
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z3, Z1, Z5
+	VSHUFF32X4       $0xdd, Z3, Z1, Z1
+	CMPQ             R15, $0x07
+	JL               group1skip1
+	VFMADD231PS.BCST (R14), Z4, Z0
+	ADDQ             SI, R14
+
+group1skip1:
+	CMPQ             R15, $0x06
+	JL               group1skip2
+	VFMADD231PS.BCST (R14), Z2, Z0
+	ADDQ             SI, R14
+
+group1skip2:
+	CMPQ             R15, $0x05
+	JL               group1skip3
+	VFMADD231PS.BCST (R14), Z5, Z0
+	ADDQ             SI, R14
+
+group1skip3:
+	CMPQ             R15, $0x04
+	JL               group1skip4
+	VFMADD231PS.BCST (R14), Z7, Z0
+	ADDQ             SI, R14
+
+group1skip4:
+	CMPQ             R15, $0x03
+	JL               group1skip5
+	VFMADD231PS.BCST (R14), Z6, Z0
+	ADDQ             SI, R14
+
+group1skip5:
+	CMPQ             R15, $0x02
+	JL               group1skip6
+	VFMADD231PS.BCST (R14), Z8, Z0
+	ADDQ             SI, R14
+
+group1skip6:
+	CMPQ             R15, $0x01
+	JL               group1skip7
+	VFMADD231PS.BCST (R14), Z1, Z0
+	ADDQ             SI, R14
+
+group1skip7:
+group1sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group1added
+	VADDPS (SP), Z0, Z0
+
+group1added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group1store
+	VMOVUPS Z0, (SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group1segment
+
+group1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z1
+	VUNPCKHPS Z0, Z0, Z2
+	VUNPCKLPS Z0, Z0, Z3
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z4
+	VUNPCKHPD Z3, Z1, Z1
+	VUNPCKLPD Z0, Z2, Z3
+	VUNPCKHPD Z0, Z2, Z0
+
+group1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group1lanes0
+	JMP           next
+
+	// 16 keys by 2 queries.
+group2:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group2segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   R15, $0x40
+	JLE    group2columns
+	MOVQ   $0x00000040, R15
+
+group2columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group2rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group2ahead4:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST (R14)(SI*1), Z2, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z2, Z1
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group2step
+
+group2rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group2sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group2sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y2
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS      -32(R8), Y3
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS      -32(R9), Y4
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS      -32(R10), Y5
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z7, Z4, Z10
+	VUNPCKHPS        Z7, Z4, Z4
+	VUNPCKLPS        Z9, Z8, Z7
+	VUNPCKHPS        Z9, Z8, Z8
+	VUNPCKLPD        Z7, Z10, Z9
+	VUNPCKHPD        Z7, Z10, Z7
+	VUNPCKLPD        Z8, Z4, Z10
+	VUNPCKHPD        Z8, Z4, Z4
+	VSHUFF32X4       $0x88, Z9, Z5, Z8
+	VSHUFF32X4       $0xdd, Z9, Z5, Z8
+	VSHUFF32X4       $0x88, Z7, Z3, Z5
+	VSHUFF32X4       $0xdd, Z7, Z3, Z7
+	VSHUFF32X4       $0x88, Z10, Z6, Z3
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z4, Z2, Z6
+	VSHUFF32X4       $0xdd, Z4, Z2, Z2
+	CMPQ             R15, $0x07
+	JL               group2skip1
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	ADDQ             SI, R14
+
+group2skip1:
+	CMPQ             R15, $0x06
+	JL               group2skip2
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	ADDQ             SI, R14
+
+group2skip2:
+	CMPQ             R15, $0x05
+	JL               group2skip3
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	ADDQ             SI, R14
+
+group2skip3:
+	CMPQ             R15, $0x04
+	JL               group2skip4
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	ADDQ             SI, R14
+
+group2skip4:
+	CMPQ             R15, $0x03
+	JL               group2skip5
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	ADDQ             SI, R14
+
+group2skip5:
+	CMPQ             R15, $0x02
+	JL               group2skip6
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	ADDQ             SI, R14
+
+group2skip6:
+	CMPQ             R15, $0x01
+	JL               group2skip7
+	VFMADD231PS.BCST (R14), Z2, Z0
+	VFMADD231PS.BCST 4(R14), Z2, Z1
+	ADDQ             SI, R14
+
+group2skip7:
+group2sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group2added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+
+group2added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group2store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group2segment
+
+group2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z2
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z3, Z2, Z4
+	VUNPCKHPD Z3, Z2, Z2
+	VUNPCKLPD Z1, Z0, Z3
+	VUNPCKHPD Z1, Z0, Z0
+
+group2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X1
+	VMOVUPS       X4, (CX)
+	VMAXPS        X1, X4, X1
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X1, X2, X1
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X1, X3, X1
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X1, X0, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X1, X5, X1
+	ADDQ          SI, CX
+	VMOVUPS       X1, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group2lanes0
+	JMP           next
+
+	// 16 keys by 3 queries.
+group3:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group3segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	CMPQ   R15, $0x40
+	JLE    group3columns
+	MOVQ   $0x00000040, R15
+
+group3columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group3rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group3ahead4:
+	VMOVUPS      (DI), Y3
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z3, Z3
+	VMOVUPS      (R8), Y4
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z4, Z4
+	VMOVUPS      (R9), Y5
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z5, Z5
+	VMOVUPS      (R10), Y6
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      (DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z5, Z5
+	VMOVUPS      (R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z8, Z8
+	VMOVUPS      (R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z9, Z9
+	VMOVUPS      (R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST (R14)(SI*1), Z3, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z3, Z2
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group3step
+
+group3rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group3sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group3sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y3
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z3, Z3
+	VMOVUPS      -32(R8), Y4
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z4, Z4
+	VMOVUPS      -32(R9), Y5
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z5, Z5
+	VMOVUPS      -32(R10), Y6
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z6, Z6
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z4, Z3, Z7
+	VUNPCKHPS    Z4, Z3, Z3
+	VUNPCKLPS    Z6, Z5, Z4
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPD    Z4, Z7, Z6
+	VUNPCKHPD    Z4, Z7, Z4
+	VUNPCKLPD    Z5, Z3, Z7
+	VUNPCKHPD    Z5, Z3, Z3
+	VMOVUPS      -32(DI)(AX*2), Y5
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z5, Z5
+	VMOVUPS      -32(R8)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z8, Z8
+	VMOVUPS      -32(R9)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z9, Z9
+	VMOVUPS      -32(R10)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z8, Z5, Z11
+	VUNPCKHPS        Z8, Z5, Z5
+	VUNPCKLPS        Z10, Z9, Z8
+	VUNPCKHPS        Z10, Z9, Z9
+	VUNPCKLPD        Z8, Z11, Z10
+	VUNPCKHPD        Z8, Z11, Z8
+	VUNPCKLPD        Z9, Z5, Z11
+	VUNPCKHPD        Z9, Z5, Z5
+	VSHUFF32X4       $0x88, Z10, Z6, Z9
+	VSHUFF32X4       $0xdd, Z10, Z6, Z9
+	VSHUFF32X4       $0x88, Z8, Z4, Z6
+	VSHUFF32X4       $0xdd, Z8, Z4, Z8
+	VSHUFF32X4       $0x88, Z11, Z7, Z4
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z5, Z3, Z7
+	VSHUFF32X4       $0xdd, Z5, Z3, Z3
+	CMPQ             R15, $0x07
+	JL               group3skip1
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	ADDQ             SI, R14
+
+group3skip1:
+	CMPQ             R15, $0x06
+	JL               group3skip2
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	ADDQ             SI, R14
+
+group3skip2:
+	CMPQ             R15, $0x05
+	JL               group3skip3
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	ADDQ             SI, R14
+
+group3skip3:
+	CMPQ             R15, $0x04
+	JL               group3skip4
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	ADDQ             SI, R14
+
+group3skip4:
+	CMPQ             R15, $0x03
+	JL               group3skip5
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	ADDQ             SI, R14
+
+group3skip5:
+	CMPQ             R15, $0x02
+	JL               group3skip6
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	ADDQ             SI, R14
+
+group3skip6:
+	CMPQ             R15, $0x01
+	JL               group3skip7
+	VFMADD231PS.BCST (R14), Z3, Z0
+	VFMADD231PS.BCST 4(R14), Z3, Z1
+	VFMADD231PS.BCST 8(R14), Z3, Z2
+	ADDQ             SI, R14
+
+group3skip7:
+group3sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group3added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+
+group3added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group3store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group3segment
+
+group3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z3
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z1
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z1, Z3, Z4
+	VUNPCKHPD Z1, Z3, Z1
+	VUNPCKLPD Z2, Z0, Z3
+	VUNPCKHPD Z2, Z0, Z0
+
+group3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group3lanes0
+	JMP           next
+
+	// 16 keys by 4 queries.
+group4:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group4segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   R15, $0x40
+	JLE    group4columns
+	MOVQ   $0x00000040, R15
+
+group4columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group4rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group4ahead4:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST (R14)(SI*1), Z4, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z4, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z4, Z3
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group4step
+
+group4rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group4sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group4sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y4
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS      -32(R8), Y5
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS      -32(R9), Y6
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS      -32(R10), Y7
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z9, Z6, Z12
+	VUNPCKHPS        Z9, Z6, Z6
+	VUNPCKLPS        Z11, Z10, Z9
+	VUNPCKHPS        Z11, Z10, Z10
+	VUNPCKLPD        Z9, Z12, Z11
+	VUNPCKHPD        Z9, Z12, Z9
+	VUNPCKLPD        Z10, Z6, Z12
+	VUNPCKHPD        Z10, Z6, Z6
+	VSHUFF32X4       $0x88, Z11, Z7, Z10
+	VSHUFF32X4       $0xdd, Z11, Z7, Z10
+	VSHUFF32X4       $0x88, Z9, Z5, Z7
+	VSHUFF32X4       $0xdd, Z9, Z5, Z9
+	VSHUFF32X4       $0x88, Z12, Z8, Z5
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z6, Z4, Z8
+	VSHUFF32X4       $0xdd, Z6, Z4, Z4
+	CMPQ             R15, $0x07
+	JL               group4skip1
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	ADDQ             SI, R14
+
+group4skip1:
+	CMPQ             R15, $0x06
+	JL               group4skip2
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	ADDQ             SI, R14
+
+group4skip2:
+	CMPQ             R15, $0x05
+	JL               group4skip3
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	ADDQ             SI, R14
+
+group4skip3:
+	CMPQ             R15, $0x04
+	JL               group4skip4
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	ADDQ             SI, R14
+
+group4skip4:
+	CMPQ             R15, $0x03
+	JL               group4skip5
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	ADDQ             SI, R14
+
+group4skip5:
+	CMPQ             R15, $0x02
+	JL               group4skip6
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	ADDQ             SI, R14
+
+group4skip6:
+	CMPQ             R15, $0x01
+	JL               group4skip7
+	VFMADD231PS.BCST (R14), Z4, Z0
+	VFMADD231PS.BCST 4(R14), Z4, Z1
+	VFMADD231PS.BCST 8(R14), Z4, Z2
+	VFMADD231PS.BCST 12(R14), Z4, Z3
+	ADDQ             SI, R14
+
+group4skip7:
+group4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+
+group4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z0, Z4
+	VUNPCKHPS Z1, Z0, Z0
+	VUNPCKLPS Z3, Z2, Z1
+	VUNPCKHPS Z3, Z2, Z2
+	VUNPCKLPD Z1, Z4, Z3
+	VUNPCKHPD Z1, Z4, Z1
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+
+group4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X2, X4, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group4lanes0
+	JMP           next
+
+	// 16 keys by 5 queries.
+group5:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group5segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	CMPQ   R15, $0x40
+	JLE    group5columns
+	MOVQ   $0x00000040, R15
+
+group5columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group5rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group5step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group5ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group5ahead4:
+	VMOVUPS      (DI), Y5
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z5, Z5
+	VMOVUPS      (R8), Y6
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z6, Z6
+	VMOVUPS      (R9), Y7
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z7, Z7
+	VMOVUPS      (R10), Y8
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      (DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z7, Z7
+	VMOVUPS      (R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z10, Z10
+	VMOVUPS      (R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z11, Z11
+	VMOVUPS      (R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST (R14)(SI*1), Z5, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z5, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z5, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z5, Z4
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group5step
+
+group5rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group5sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group5sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y5
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z5, Z5
+	VMOVUPS      -32(R8), Y6
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z6, Z6
+	VMOVUPS      -32(R9), Y7
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z7, Z7
+	VMOVUPS      -32(R10), Y8
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z8, Z8
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z6, Z5, Z9
+	VUNPCKHPS    Z6, Z5, Z5
+	VUNPCKLPS    Z8, Z7, Z6
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPD    Z6, Z9, Z8
+	VUNPCKHPD    Z6, Z9, Z6
+	VUNPCKLPD    Z7, Z5, Z9
+	VUNPCKHPD    Z7, Z5, Z5
+	VMOVUPS      -32(DI)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z7, Z7
+	VMOVUPS      -32(R8)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z10, Z7, Z13
+	VUNPCKHPS        Z10, Z7, Z7
+	VUNPCKLPS        Z12, Z11, Z10
+	VUNPCKHPS        Z12, Z11, Z11
+	VUNPCKLPD        Z10, Z13, Z12
+	VUNPCKHPD        Z10, Z13, Z10
+	VUNPCKLPD        Z11, Z7, Z13
+	VUNPCKHPD        Z11, Z7, Z7
+	VSHUFF32X4       $0x88, Z12, Z8, Z11
+	VSHUFF32X4       $0xdd, Z12, Z8, Z11
+	VSHUFF32X4       $0x88, Z10, Z6, Z8
+	VSHUFF32X4       $0xdd, Z10, Z6, Z10
+	VSHUFF32X4       $0x88, Z13, Z9, Z6
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z7, Z5, Z9
+	VSHUFF32X4       $0xdd, Z7, Z5, Z5
+	CMPQ             R15, $0x07
+	JL               group5skip1
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	ADDQ             SI, R14
+
+group5skip1:
+	CMPQ             R15, $0x06
+	JL               group5skip2
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	ADDQ             SI, R14
+
+group5skip2:
+	CMPQ             R15, $0x05
+	JL               group5skip3
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	ADDQ             SI, R14
+
+group5skip3:
+	CMPQ             R15, $0x04
+	JL               group5skip4
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	ADDQ             SI, R14
+
+group5skip4:
+	CMPQ             R15, $0x03
+	JL               group5skip5
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	ADDQ             SI, R14
+
+group5skip5:
+	CMPQ             R15, $0x02
+	JL               group5skip6
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	ADDQ             SI, R14
+
+group5skip6:
+	CMPQ             R15, $0x01
+	JL               group5skip7
+	VFMADD231PS.BCST (R14), Z5, Z0
+	VFMADD231PS.BCST 4(R14), Z5, Z1
+	VFMADD231PS.BCST 8(R14), Z5, Z2
+	VFMADD231PS.BCST 12(R14), Z5, Z3
+	VFMADD231PS.BCST 16(R14), Z5, Z4
+	ADDQ             SI, R14
+
+group5skip7:
+group5sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group5added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+
+group5added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group5store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group5segment
+
+group5store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z5
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z5, Z3
+	VUNPCKHPD     Z1, Z5, Z1
+	VUNPCKLPD     Z2, Z0, Z5
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X2, X5, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X6
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z4, Z4, Z0
+	VUNPCKHPS Z4, Z4, Z1
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group5lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group5lanes4
+	JMP           next
+
+	// 16 keys by 6 queries.
+group6:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group6segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	CMPQ   R15, $0x40
+	JLE    group6columns
+	MOVQ   $0x00000040, R15
+
+group6columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group6rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group6step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group6ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group6ahead4:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z9, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z9, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z9, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z9, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z9, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z9, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST (R14)(SI*1), Z6, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z6, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z6, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z6, Z5
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group6step
+
+group6rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group6sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group6sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y6
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS      -32(R8), Y7
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS      -32(R9), Y8
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS      -32(R10), Y9
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z11, Z11
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z11, Z8, Z14
+	VUNPCKHPS        Z11, Z8, Z8
+	VUNPCKLPS        Z13, Z12, Z11
+	VUNPCKHPS        Z13, Z12, Z12
+	VUNPCKLPD        Z11, Z14, Z13
+	VUNPCKHPD        Z11, Z14, Z11
+	VUNPCKLPD        Z12, Z8, Z14
+	VUNPCKHPD        Z12, Z8, Z8
+	VSHUFF32X4       $0x88, Z13, Z9, Z12
+	VSHUFF32X4       $0xdd, Z13, Z9, Z12
+	VSHUFF32X4       $0x88, Z11, Z7, Z9
+	VSHUFF32X4       $0xdd, Z11, Z7, Z11
+	VSHUFF32X4       $0x88, Z14, Z10, Z7
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z8, Z6, Z10
+	VSHUFF32X4       $0xdd, Z8, Z6, Z6
+	CMPQ             R15, $0x07
+	JL               group6skip1
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	ADDQ             SI, R14
+
+group6skip1:
+	CMPQ             R15, $0x06
+	JL               group6skip2
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	ADDQ             SI, R14
+
+group6skip2:
+	CMPQ             R15, $0x05
+	JL               group6skip3
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	ADDQ             SI, R14
+
+group6skip3:
+	CMPQ             R15, $0x04
+	JL               group6skip4
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	ADDQ             SI, R14
+
+group6skip4:
+	CMPQ             R15, $0x03
+	JL               group6skip5
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	ADDQ             SI, R14
+
+group6skip5:
+	CMPQ             R15, $0x02
+	JL               group6skip6
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	ADDQ             SI, R14
+
+group6skip6:
+	CMPQ             R15, $0x01
+	JL               group6skip7
+	VFMADD231PS.BCST (R14), Z6, Z0
+	VFMADD231PS.BCST 4(R14), Z6, Z1
+	VFMADD231PS.BCST 8(R14), Z6, Z2
+	VFMADD231PS.BCST 12(R14), Z6, Z3
+	VFMADD231PS.BCST 16(R14), Z6, Z4
+	VFMADD231PS.BCST 20(R14), Z6, Z5
+	ADDQ             SI, R14
+
+group6skip7:
+group6sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group6added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+
+group6added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group6store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group6segment
+
+group6store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z6
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z6, Z3
+	VUNPCKHPD     Z1, Z6, Z1
+	VUNPCKLPD     Z2, Z0, Z6
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X2, X6, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X7
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z5, Z5, Z2
+	VUNPCKHPS Z5, Z5, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group6lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group6lanes4
+	JMP           next
+
+	// 16 keys by 7 queries.
+group7:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group7segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	CMPQ   R15, $0x40
+	JLE    group7columns
+	MOVQ   $0x00000040, R15
+
+group7columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group7rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group7step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group7ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group7ahead4:
+	VMOVUPS      (DI), Y7
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z7, Z7
+	VMOVUPS      (R8), Y8
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z8, Z8
+	VMOVUPS      (R9), Y9
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z9, Z9
+	VMOVUPS      (R10), Y10
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      (DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z9, Z9
+	VMOVUPS      (R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z12, Z12
+	VMOVUPS      (R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z13, Z13
+	VMOVUPS      (R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z14
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z10, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z10, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z10, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z10, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z10, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z10, Z6
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z6
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST (R14)(SI*1), Z7, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z7, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z7, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z7, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z7, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z7, Z6
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group7step
+
+group7rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group7sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group7sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y7
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z7, Z7
+	VMOVUPS      -32(R8), Y8
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z8, Z8
+	VMOVUPS      -32(R9), Y9
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z9, Z9
+	VMOVUPS      -32(R10), Y10
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z10, Z10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z8, Z7, Z11
+	VUNPCKHPS    Z8, Z7, Z7
+	VUNPCKLPS    Z10, Z9, Z8
+	VUNPCKHPS    Z10, Z9, Z9
+	VUNPCKLPD    Z8, Z11, Z10
+	VUNPCKHPD    Z8, Z11, Z8
+	VUNPCKLPD    Z9, Z7, Z11
+	VUNPCKHPD    Z9, Z7, Z7
+	VMOVUPS      -32(DI)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z9, Z9
+	VMOVUPS      -32(R8)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z12, Z12
+	VMOVUPS      -32(R9)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z12, Z9, Z15
+	VUNPCKHPS        Z12, Z9, Z9
+	VUNPCKLPS        Z14, Z13, Z12
+	VUNPCKHPS        Z14, Z13, Z13
+	VUNPCKLPD        Z12, Z15, Z14
+	VUNPCKHPD        Z12, Z15, Z12
+	VUNPCKLPD        Z13, Z9, Z15
+	VUNPCKHPD        Z13, Z9, Z9
+	VSHUFF32X4       $0x88, Z14, Z10, Z13
+	VSHUFF32X4       $0xdd, Z14, Z10, Z13
+	VSHUFF32X4       $0x88, Z12, Z8, Z10
+	VSHUFF32X4       $0xdd, Z12, Z8, Z12
+	VSHUFF32X4       $0x88, Z15, Z11, Z8
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z9, Z7, Z11
+	VSHUFF32X4       $0xdd, Z9, Z7, Z7
+	CMPQ             R15, $0x07
+	JL               group7skip1
+	VFMADD231PS.BCST (R14), Z10, Z0
+	VFMADD231PS.BCST 4(R14), Z10, Z1
+	VFMADD231PS.BCST 8(R14), Z10, Z2
+	VFMADD231PS.BCST 12(R14), Z10, Z3
+	VFMADD231PS.BCST 16(R14), Z10, Z4
+	VFMADD231PS.BCST 20(R14), Z10, Z5
+	VFMADD231PS.BCST 24(R14), Z10, Z6
+	ADDQ             SI, R14
+
+group7skip1:
+	CMPQ             R15, $0x06
+	JL               group7skip2
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	ADDQ             SI, R14
+
+group7skip2:
+	CMPQ             R15, $0x05
+	JL               group7skip3
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	ADDQ             SI, R14
+
+group7skip3:
+	CMPQ             R15, $0x04
+	JL               group7skip4
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	ADDQ             SI, R14
+
+group7skip4:
+	CMPQ             R15, $0x03
+	JL               group7skip5
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST 24(R14), Z12, Z6
+	ADDQ             SI, R14
+
+group7skip5:
+	CMPQ             R15, $0x02
+	JL               group7skip6
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	ADDQ             SI, R14
+
+group7skip6:
+	CMPQ             R15, $0x01
+	JL               group7skip7
+	VFMADD231PS.BCST (R14), Z7, Z0
+	VFMADD231PS.BCST 4(R14), Z7, Z1
+	VFMADD231PS.BCST 8(R14), Z7, Z2
+	VFMADD231PS.BCST 12(R14), Z7, Z3
+	VFMADD231PS.BCST 16(R14), Z7, Z4
+	VFMADD231PS.BCST 20(R14), Z7, Z5
+	VFMADD231PS.BCST 24(R14), Z7, Z6
+	ADDQ             SI, R14
+
+group7skip7:
+group7sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group7added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+
+group7added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group7store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group7segment
+
+group7store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z7
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z7, Z3
+	VUNPCKHPD     Z1, Z7, Z1
+	VUNPCKLPD     Z2, Z0, Z7
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X2, X7, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X8
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z6, Z6, Z2
+	VUNPCKHPS Z6, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group7lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group7lanes4
+	JMP           next
+
+	// 16 keys by 8 queries.
+group8:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+group8segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	CMPQ   R15, $0x40
+	JLE    group8columns
+	MOVQ   $0x00000040, R15
+
+group8columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      group8rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+group8step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        group8ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+group8ahead4:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z15
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z16
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST 28(R14), Z14, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z11, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z11, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z11, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z11, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z11, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z11, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z11, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z11, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VFMADD231PS.BCST 28(R14), Z9, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z12, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z12, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z12, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z12, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z12, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z12, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z12, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z12, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST 28(R14), Z15, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z13, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z13, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z13, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z13, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z13, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z13, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z13, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z13, Z7
+	LEAQ             (R14)(SI*2), R14
+	VFMADD231PS.BCST (R14), Z16, Z0
+	VFMADD231PS.BCST 4(R14), Z16, Z1
+	VFMADD231PS.BCST 8(R14), Z16, Z2
+	VFMADD231PS.BCST 12(R14), Z16, Z3
+	VFMADD231PS.BCST 16(R14), Z16, Z4
+	VFMADD231PS.BCST 20(R14), Z16, Z5
+	VFMADD231PS.BCST 24(R14), Z16, Z6
+	VFMADD231PS.BCST 28(R14), Z16, Z7
+	VFMADD231PS.BCST (R14)(SI*1), Z8, Z0
+	VFMADD231PS.BCST 4(R14)(SI*1), Z8, Z1
+	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z2
+	VFMADD231PS.BCST 12(R14)(SI*1), Z8, Z3
+	VFMADD231PS.BCST 16(R14)(SI*1), Z8, Z4
+	VFMADD231PS.BCST 20(R14)(SI*1), Z8, Z5
+	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z6
+	VFMADD231PS.BCST 28(R14)(SI*1), Z8, Z7
+	LEAQ             (R14)(SI*2), R14
+	ADDQ             $0x20, DI
+	ADDQ             $0x20, R8
+	ADDQ             $0x20, R9
+	ADDQ             $0x20, R10
+	CMPQ             DI, k_len+32(FP)
+	JNE              group8step
+
+group8rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          group8sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           group8sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y8
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS      -32(R8), Y9
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS      -32(R9), Y10
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS      -32(R10), Y11
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z13, Z13
+	VMOVUPS      -32(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z14, Z14
+	VMOVUPS      -32(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS        Z13, Z10, Z16
+	VUNPCKHPS        Z13, Z10, Z10
+	VUNPCKLPS        Z15, Z14, Z13
+	VUNPCKHPS        Z15, Z14, Z14
+	VUNPCKLPD        Z13, Z16, Z15
+	VUNPCKHPD        Z13, Z16, Z13
+	VUNPCKLPD        Z14, Z10, Z16
+	VUNPCKHPD        Z14, Z10, Z10
+	VSHUFF32X4       $0x88, Z15, Z11, Z14
+	VSHUFF32X4       $0xdd, Z15, Z11, Z14
+	VSHUFF32X4       $0x88, Z13, Z9, Z11
+	VSHUFF32X4       $0xdd, Z13, Z9, Z13
+	VSHUFF32X4       $0x88, Z16, Z12, Z9
+	VSHUFF32X4       $0xdd, Z16, Z12, Z15
+	VSHUFF32X4       $0x88, Z10, Z8, Z12
+	VSHUFF32X4       $0xdd, Z10, Z8, Z8
+	CMPQ             R15, $0x07
+	JL               group8skip1
+	VFMADD231PS.BCST (R14), Z11, Z0
+	VFMADD231PS.BCST 4(R14), Z11, Z1
+	VFMADD231PS.BCST 8(R14), Z11, Z2
+	VFMADD231PS.BCST 12(R14), Z11, Z3
+	VFMADD231PS.BCST 16(R14), Z11, Z4
+	VFMADD231PS.BCST 20(R14), Z11, Z5
+	VFMADD231PS.BCST 24(R14), Z11, Z6
+	VFMADD231PS.BCST 28(R14), Z11, Z7
+	ADDQ             SI, R14
+
+group8skip1:
+	CMPQ             R15, $0x06
+	JL               group8skip2
+	VFMADD231PS.BCST (R14), Z9, Z0
+	VFMADD231PS.BCST 4(R14), Z9, Z1
+	VFMADD231PS.BCST 8(R14), Z9, Z2
+	VFMADD231PS.BCST 12(R14), Z9, Z3
+	VFMADD231PS.BCST 16(R14), Z9, Z4
+	VFMADD231PS.BCST 20(R14), Z9, Z5
+	VFMADD231PS.BCST 24(R14), Z9, Z6
+	VFMADD231PS.BCST 28(R14), Z9, Z7
+	ADDQ             SI, R14
+
+group8skip2:
+	CMPQ             R15, $0x05
+	JL               group8skip3
+	VFMADD231PS.BCST (R14), Z12, Z0
+	VFMADD231PS.BCST 4(R14), Z12, Z1
+	VFMADD231PS.BCST 8(R14), Z12, Z2
+	VFMADD231PS.BCST 12(R14), Z12, Z3
+	VFMADD231PS.BCST 16(R14), Z12, Z4
+	VFMADD231PS.BCST 20(R14), Z12, Z5
+	VFMADD231PS.BCST 24(R14), Z12, Z6
+	VFMADD231PS.BCST 28(R14), Z12, Z7
+	ADDQ             SI, R14
+
+group8skip3:
+	CMPQ             R15, $0x04
+	JL               group8skip4
+	VFMADD231PS.BCST (R14), Z14, Z0
+	VFMADD231PS.BCST 4(R14), Z14, Z1
+	VFMADD231PS.BCST 8(R14), Z14, Z2
+	VFMADD231PS.BCST 12(R14), Z14, Z3
+	VFMADD231PS.BCST 16(R14), Z14, Z4
+	VFMADD231PS.BCST 20(R14), Z14, Z5
+	VFMADD231PS.BCST 24(R14), Z14, Z6
+	VFMADD231PS.BCST 28(R14), Z14, Z7
+	ADDQ             SI, R14
+
+group8skip4:
+	CMPQ             R15, $0x03
+	JL               group8skip5
+	VFMADD231PS.BCST (R14), Z13, Z0
+	VFMADD231PS.BCST 4(R14), Z13, Z1
+	VFMADD231PS.BCST 8(R14), Z13, Z2
+	VFMADD231PS.BCST 12(R14), Z13, Z3
+	VFMADD231PS.BCST 16(R14), Z13, Z4
+	VFMADD231PS.BCST 20(R14), Z13, Z5
+	VFMADD231PS.BCST 24(R14), Z13, Z6
+	VFMADD231PS.BCST 28(R14), Z13, Z7
+	ADDQ             SI, R14
+
+group8skip5:
+	CMPQ             R15, $0x02
+	JL               group8skip6
+	VFMADD231PS.BCST (R14), Z15, Z0
+	VFMADD231PS.BCST 4(R14), Z15, Z1
+	VFMADD231PS.BCST 8(R14), Z15, Z2
+	VFMADD231PS.BCST 12(R14), Z15, Z3
+	VFMADD231PS.BCST 16(R14), Z15, Z4
+	VFMADD231PS.BCST 20(R14), Z15, Z5
+	VFMADD231PS.BCST 24(R14), Z15, Z6
+	VFMADD231PS.BCST 28(R14), Z15, Z7
+	ADDQ             SI, R14
+
+group8skip6:
+	CMPQ             R15, $0x01
+	JL               group8skip7
+	VFMADD231PS.BCST (R14), Z8, Z0
+	VFMADD231PS.BCST 4(R14), Z8, Z1
+	VFMADD231PS.BCST 8(R14), Z8, Z2
+	VFMADD231PS.BCST 12(R14), Z8, Z3
+	VFMADD231PS.BCST 16(R14), Z8, Z4
+	VFMADD231PS.BCST 20(R14), Z8, Z5
+	VFMADD231PS.BCST 24(R14), Z8, Z6
+	VFMADD231PS.BCST 28(R14), Z8, Z7
+	ADDQ             SI, R14
+
+group8skip7:
+group8sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group8added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+	VADDPS 448(SP), Z7, Z7
+
+group8added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group8store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	VMOVUPS Z7, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group8segment
+
+group8store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS     Z1, Z0, Z8
+	VUNPCKHPS     Z1, Z0, Z0
+	VUNPCKLPS     Z3, Z2, Z1
+	VUNPCKHPS     Z3, Z2, Z2
+	VUNPCKLPD     Z1, Z8, Z3
+	VUNPCKHPD     Z1, Z8, Z1
+	VUNPCKLPD     Z2, Z0, Z8
+	VUNPCKHPD     Z2, Z0, Z0
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X2
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X2, X8, X2
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X2, X9, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VMOVUPS       X3, (CX)
+	VMAXPS        X2, X3, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X1
+	VMOVUPS       X1, (CX)
+	VMAXPS        X2, X1, X2
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X0
+	VMOVUPS       X0, (CX)
+	VMAXPS        X2, X0, X2
+	ADDQ          SI, CX
+	VMOVUPS       X2, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z5, Z4, Z0
+	VUNPCKHPS Z5, Z4, Z1
+	VUNPCKLPS Z7, Z6, Z2
+	VUNPCKHPS Z7, Z6, Z3
+	VUNPCKLPD Z2, Z0, Z4
+	VUNPCKHPD Z2, Z0, Z0
+	VUNPCKLPD Z3, Z1, Z2
+	VUNPCKHPD Z3, Z1, Z1
+
+group8lanes4:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X5
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            next
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            group8lanes4
+	JMP           next
+
+	// 32 keys by 1 queries.
+double1:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double1segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	CMPQ   R15, $0x40
+	JLE    double1columns
+	MOVQ   $0x00000040, R15
+
+double1columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      double1rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+double1step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double1ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double1ahead12:
+	VMOVUPS      (DI), Y2
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z2, Z2
+	VMOVUPS      (R8), Y3
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z3, Z3
+	VMOVUPS      (R9), Y4
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z4, Z4
+	VMOVUPS      (R10), Y5
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z4, Z4
+	VMOVUPS      (R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z7, Z7
+	VMOVUPS      (R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z8, Z8
+	VMOVUPS      (R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z4, Z10
+	VUNPCKHPS    Z7, Z4, Z4
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z4, Z10
+	VUNPCKHPD    Z8, Z4, Z4
+	VSHUFF32X4   $0x88, Z9, Z5, Z8
+	VSHUFF32X4   $0xdd, Z9, Z5, Z9
+	VSHUFF32X4   $0x88, Z7, Z3, Z5
+	VSHUFF32X4   $0xdd, Z7, Z3, Z7
+	VSHUFF32X4   $0x88, Z10, Z6, Z3
+	VSHUFF32X4   $0xdd, Z10, Z6, Z10
+	VSHUFF32X4   $0x88, Z4, Z2, Z6
+	VSHUFF32X4   $0xdd, Z4, Z2, Z2
+	VMOVUPS      (DI)(AX*4), Y4
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z4, Z4
+	VMOVUPS      (R8)(AX*4), Y11
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z11, Z11
+	VMOVUPS      (R9)(AX*4), Y12
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z12, Z12
+	VMOVUPS      (R10)(AX*4), Y13
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z11, Z4, Z14
+	VUNPCKHPS    Z11, Z4, Z4
+	VUNPCKLPS    Z13, Z12, Z11
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPD    Z11, Z14, Z13
+	VUNPCKHPD    Z11, Z14, Z11
+	VUNPCKLPD    Z12, Z4, Z14
+	VUNPCKHPD    Z12, Z4, Z4
+	VMOVUPS      (DI)(R11*2), Y12
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z12, Z12
+	VMOVUPS      (R8)(R11*2), Y15
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z15, Z15
+	VMOVUPS      (R9)(R11*2), Y16
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z16, Z16
+	VMOVUPS      (R10)(R11*2), Y17
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z17, Z17
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z15, Z12, Z18
+	VUNPCKHPS    Z15, Z12, Z12
+	VUNPCKLPS    Z17, Z16, Z15
+	VUNPCKHPS    Z17, Z16, Z16
+	VUNPCKLPD    Z15, Z18, Z17
+	VUNPCKHPD    Z15, Z18, Z15
+	VUNPCKLPD    Z16, Z12, Z18
+	VUNPCKHPD    Z16, Z12, Z12
+	VSHUFF32X4   $0x88, Z17, Z13, Z16
+	VSHUFF32X4   $0xdd, Z17, Z13, Z17
+	VSHUFF32X4   $0x88, Z15, Z11, Z13
+	VSHUFF32X4   $0xdd, Z15, Z11, Z15
+	VSHUFF32X4   $0x88, Z18, Z14, Z11
+	VSHUFF32X4   $0xdd, Z18, Z14, Z18
+	VSHUFF32X4   $0x88, Z12, Z4, Z14
+	VSHUFF32X4   $0xdd, Z12, Z4, Z4
+	VBROADCASTSS (R14), Z12
+	VFMADD231PS  Z8, Z12, Z0
+	VFMADD231PS  Z16, Z12, Z1
+	VBROADCASTSS (R14)(SI*1), Z8
+	VFMADD231PS  Z5, Z8, Z0
+	VFMADD231PS  Z13, Z8, Z1
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z3, Z5, Z0
+	VFMADD231PS  Z11, Z5, Z1
+	VBROADCASTSS (R14)(SI*1), Z3
+	VFMADD231PS  Z6, Z3, Z0
+	VFMADD231PS  Z14, Z3, Z1
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z3
+	VFMADD231PS  Z9, Z3, Z0
+	VFMADD231PS  Z17, Z3, Z1
+	VBROADCASTSS (R14)(SI*1), Z3
+	VFMADD231PS  Z7, Z3, Z0
+	VFMADD231PS  Z15, Z3, Z1
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z3
+	VFMADD231PS  Z10, Z3, Z0
+	VFMADD231PS  Z18, Z3, Z1
+	VBROADCASTSS (R14)(SI*1), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	LEAQ         (R14)(SI*2), R14
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	CMPQ         DI, k_len+32(FP)
+	JNE          double1step
+
+double1rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          double1sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           double1sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y2
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z2, Z2
+	VMOVUPS      -32(R8), Y3
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z3, Z3
+	VMOVUPS      -32(R9), Y4
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z4, Z4
+	VMOVUPS      -32(R10), Y5
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z5, Z5
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z3, Z2, Z6
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPS    Z5, Z4, Z3
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPD    Z3, Z6, Z5
+	VUNPCKHPD    Z3, Z6, Z3
+	VUNPCKLPD    Z4, Z2, Z6
+	VUNPCKHPD    Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*2), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*2), Y7
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z7, Z7
+	VMOVUPS      -32(R9)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z8, Z8
+	VMOVUPS      -32(R10)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z4, Z10
+	VUNPCKHPS    Z7, Z4, Z4
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z4, Z10
+	VUNPCKHPD    Z8, Z4, Z4
+	VSHUFF32X4   $0x88, Z9, Z5, Z8
+	VSHUFF32X4   $0xdd, Z9, Z5, Z8
+	VSHUFF32X4   $0x88, Z7, Z3, Z5
+	VSHUFF32X4   $0xdd, Z7, Z3, Z7
+	VSHUFF32X4   $0x88, Z10, Z6, Z3
+	VSHUFF32X4   $0xdd, Z10, Z6, Z9
+	VSHUFF32X4   $0x88, Z4, Z2, Z6
+	VSHUFF32X4   $0xdd, Z4, Z2, Z2
+	VMOVUPS      -32(DI)(AX*4), Y4
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z4, Z4
+	VMOVUPS      -32(R8)(AX*4), Y10
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z10, Z10
+	VMOVUPS      -32(R9)(AX*4), Y11
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z11, Z11
+	VMOVUPS      -32(R10)(AX*4), Y12
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z12, Z12
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z10, Z4, Z13
+	VUNPCKHPS    Z10, Z4, Z4
+	VUNPCKLPS    Z12, Z11, Z10
+	VUNPCKHPS    Z12, Z11, Z11
+	VUNPCKLPD    Z10, Z13, Z12
+	VUNPCKHPD    Z10, Z13, Z10
+	VUNPCKLPD    Z11, Z4, Z13
+	VUNPCKHPD    Z11, Z4, Z4
+	VMOVUPS      -32(DI)(R11*2), Y11
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z11, Z11
+	VMOVUPS      -32(R8)(R11*2), Y14
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z14, Z14
+	VMOVUPS      -32(R9)(R11*2), Y15
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z15, Z15
+	VMOVUPS      -32(R10)(R11*2), Y16
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z14, Z11, Z17
+	VUNPCKHPS    Z14, Z11, Z11
+	VUNPCKLPS    Z16, Z15, Z14
+	VUNPCKHPS    Z16, Z15, Z15
+	VUNPCKLPD    Z14, Z17, Z16
+	VUNPCKHPD    Z14, Z17, Z14
+	VUNPCKLPD    Z15, Z11, Z17
+	VUNPCKHPD    Z15, Z11, Z11
+	VSHUFF32X4   $0x88, Z16, Z12, Z15
+	VSHUFF32X4   $0xdd, Z16, Z12, Z15
+	VSHUFF32X4   $0x88, Z14, Z10, Z12
+	VSHUFF32X4   $0xdd, Z14, Z10, Z14
+	VSHUFF32X4   $0x88, Z17, Z13, Z10
+	VSHUFF32X4   $0xdd, Z17, Z13, Z16
+	VSHUFF32X4   $0x88, Z11, Z4, Z13
+	VSHUFF32X4   $0xdd, Z11, Z4, Z4
+	CMPQ         R15, $0x07
+	JL           double1skip1
+	VBROADCASTSS (R14), Z11
+	VFMADD231PS  Z5, Z11, Z0
+	VFMADD231PS  Z12, Z11, Z1
+	ADDQ         SI, R14
+
+double1skip1:
+	CMPQ         R15, $0x06
+	JL           double1skip2
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z3, Z5, Z0
+	VFMADD231PS  Z10, Z5, Z1
+	ADDQ         SI, R14
+
+double1skip2:
+	CMPQ         R15, $0x05
+	JL           double1skip3
+	VBROADCASTSS (R14), Z3
+	VFMADD231PS  Z6, Z3, Z0
+	VFMADD231PS  Z13, Z3, Z1
+	ADDQ         SI, R14
+
+double1skip3:
+	CMPQ         R15, $0x04
+	JL           double1skip4
+	VBROADCASTSS (R14), Z3
+	VFMADD231PS  Z8, Z3, Z0
+	VFMADD231PS  Z15, Z3, Z1
+	ADDQ         SI, R14
+
+double1skip4:
+	CMPQ         R15, $0x03
+	JL           double1skip5
+	VBROADCASTSS (R14), Z3
+	VFMADD231PS  Z7, Z3, Z0
+	VFMADD231PS  Z14, Z3, Z1
+	ADDQ         SI, R14
+
+double1skip5:
+	CMPQ         R15, $0x02
+	JL           double1skip6
+	VBROADCASTSS (R14), Z3
+	VFMADD231PS  Z9, Z3, Z0
+	VFMADD231PS  Z16, Z3, Z1
+	ADDQ         SI, R14
+
+double1skip6:
+	CMPQ         R15, $0x01
+	JL           double1skip7
+	VBROADCASTSS (R14), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VFMADD231PS  Z4, Z3, Z1
+	ADDQ         SI, R14
+
+double1skip7:
+double1sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double1added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+
+double1added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double1store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double1segment
+
+double1store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z0, Z0, Z2
+	VUNPCKHPS Z0, Z0, Z3
+	VUNPCKLPS Z0, Z0, Z4
+	VUNPCKHPS Z0, Z0, Z0
+	VUNPCKLPD Z4, Z2, Z5
+	VUNPCKHPD Z4, Z2, Z2
+	VUNPCKLPD Z0, Z3, Z4
+	VUNPCKHPD Z0, Z3, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z1, Z1, Z3
+	VUNPCKHPS Z1, Z1, Z6
+	VUNPCKLPS Z1, Z1, Z7
+	VUNPCKHPS Z1, Z1, Z1
+	VUNPCKLPD Z7, Z3, Z8
+	VUNPCKHPD Z7, Z3, Z3
+	VUNPCKLPD Z1, Z6, Z7
+	VUNPCKHPD Z1, Z6, Z1
+
+double1lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X6
+	VMOVUPS       X5, (CX)
+	VMAXPS        X6, X5, X6
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X6, X2, X6
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X6, X4, X6
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X6, X0, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X6, X8, X6
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X6, X3, X6
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X6, X7, X6
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X6, X1, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X6, X9, X6
+	ADDQ          SI, CX
+	VMOVUPS       X6, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double1lanes0
+	JMP           double
+
+	// 32 keys by 2 queries.
+double2:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double2segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	CMPQ   R15, $0x40
+	JLE    double2columns
+	MOVQ   $0x00000040, R15
+
+double2columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      double2rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+double2step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double2ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double2ahead12:
+	VMOVUPS      (DI), Y4
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z4, Z4
+	VMOVUPS      (R8), Y5
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z5, Z5
+	VMOVUPS      (R9), Y6
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z6, Z6
+	VMOVUPS      (R10), Y7
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z6, Z6
+	VMOVUPS      (R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z9, Z9
+	VMOVUPS      (R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z10, Z10
+	VMOVUPS      (R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z6, Z12
+	VUNPCKHPS    Z9, Z6, Z6
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z6, Z12
+	VUNPCKHPD    Z10, Z6, Z6
+	VSHUFF32X4   $0x88, Z11, Z7, Z10
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z9, Z5, Z7
+	VSHUFF32X4   $0xdd, Z9, Z5, Z9
+	VSHUFF32X4   $0x88, Z12, Z8, Z5
+	VSHUFF32X4   $0xdd, Z12, Z8, Z12
+	VSHUFF32X4   $0x88, Z6, Z4, Z8
+	VSHUFF32X4   $0xdd, Z6, Z4, Z4
+	VMOVUPS      (DI)(AX*4), Y6
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z6, Z6
+	VMOVUPS      (R8)(AX*4), Y13
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z13, Z13
+	VMOVUPS      (R9)(AX*4), Y14
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z14, Z14
+	VMOVUPS      (R10)(AX*4), Y15
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z13, Z6, Z16
+	VUNPCKHPS    Z13, Z6, Z6
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z13, Z16, Z15
+	VUNPCKHPD    Z13, Z16, Z13
+	VUNPCKLPD    Z14, Z6, Z16
+	VUNPCKHPD    Z14, Z6, Z6
+	VMOVUPS      (DI)(R11*2), Y14
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z14, Z14
+	VMOVUPS      (R8)(R11*2), Y17
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z17, Z17
+	VMOVUPS      (R9)(R11*2), Y18
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z18, Z18
+	VMOVUPS      (R10)(R11*2), Y19
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z19, Z19
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z17, Z14, Z20
+	VUNPCKHPS    Z17, Z14, Z14
+	VUNPCKLPS    Z19, Z18, Z17
+	VUNPCKHPS    Z19, Z18, Z18
+	VUNPCKLPD    Z17, Z20, Z19
+	VUNPCKHPD    Z17, Z20, Z17
+	VUNPCKLPD    Z18, Z14, Z20
+	VUNPCKHPD    Z18, Z14, Z14
+	VSHUFF32X4   $0x88, Z19, Z15, Z18
+	VSHUFF32X4   $0xdd, Z19, Z15, Z19
+	VSHUFF32X4   $0x88, Z17, Z13, Z15
+	VSHUFF32X4   $0xdd, Z17, Z13, Z17
+	VSHUFF32X4   $0x88, Z20, Z16, Z13
+	VSHUFF32X4   $0xdd, Z20, Z16, Z20
+	VSHUFF32X4   $0x88, Z14, Z6, Z16
+	VSHUFF32X4   $0xdd, Z14, Z6, Z6
+	VBROADCASTSS (R14), Z14
+	VFMADD231PS  Z10, Z14, Z0
+	VFMADD231PS  Z18, Z14, Z1
+	VBROADCASTSS 4(R14), Z14
+	VFMADD231PS  Z10, Z14, Z2
+	VFMADD231PS  Z18, Z14, Z3
+	VBROADCASTSS (R14)(SI*1), Z10
+	VFMADD231PS  Z7, Z10, Z0
+	VFMADD231PS  Z15, Z10, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z10
+	VFMADD231PS  Z7, Z10, Z2
+	VFMADD231PS  Z15, Z10, Z3
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z5, Z7, Z0
+	VFMADD231PS  Z13, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z5, Z7, Z2
+	VFMADD231PS  Z13, Z7, Z3
+	VBROADCASTSS (R14)(SI*1), Z5
+	VFMADD231PS  Z8, Z5, Z0
+	VFMADD231PS  Z16, Z5, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z5
+	VFMADD231PS  Z8, Z5, Z2
+	VFMADD231PS  Z16, Z5, Z3
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z11, Z5, Z0
+	VFMADD231PS  Z19, Z5, Z1
+	VBROADCASTSS 4(R14), Z5
+	VFMADD231PS  Z11, Z5, Z2
+	VFMADD231PS  Z19, Z5, Z3
+	VBROADCASTSS (R14)(SI*1), Z5
+	VFMADD231PS  Z9, Z5, Z0
+	VFMADD231PS  Z17, Z5, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z5
+	VFMADD231PS  Z9, Z5, Z2
+	VFMADD231PS  Z17, Z5, Z3
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z12, Z5, Z0
+	VFMADD231PS  Z20, Z5, Z1
+	VBROADCASTSS 4(R14), Z5
+	VFMADD231PS  Z12, Z5, Z2
+	VFMADD231PS  Z20, Z5, Z3
+	VBROADCASTSS (R14)(SI*1), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	LEAQ         (R14)(SI*2), R14
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	CMPQ         DI, k_len+32(FP)
+	JNE          double2step
+
+double2rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          double2sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           double2sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y4
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z4, Z4
+	VMOVUPS      -32(R8), Y5
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z5, Z5
+	VMOVUPS      -32(R9), Y6
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z6, Z6
+	VMOVUPS      -32(R10), Y7
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z7, Z7
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z5, Z4, Z8
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z5
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z5, Z8, Z7
+	VUNPCKHPD    Z5, Z8, Z5
+	VUNPCKLPD    Z6, Z4, Z8
+	VUNPCKHPD    Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*2), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*2), Y9
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z9, Z9
+	VMOVUPS      -32(R9)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z10, Z10
+	VMOVUPS      -32(R10)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z6, Z12
+	VUNPCKHPS    Z9, Z6, Z6
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z6, Z12
+	VUNPCKHPD    Z10, Z6, Z6
+	VSHUFF32X4   $0x88, Z11, Z7, Z10
+	VSHUFF32X4   $0xdd, Z11, Z7, Z10
+	VSHUFF32X4   $0x88, Z9, Z5, Z7
+	VSHUFF32X4   $0xdd, Z9, Z5, Z9
+	VSHUFF32X4   $0x88, Z12, Z8, Z5
+	VSHUFF32X4   $0xdd, Z12, Z8, Z11
+	VSHUFF32X4   $0x88, Z6, Z4, Z8
+	VSHUFF32X4   $0xdd, Z6, Z4, Z4
+	VMOVUPS      -32(DI)(AX*4), Y6
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z6, Z6
+	VMOVUPS      -32(R8)(AX*4), Y12
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z12, Z12
+	VMOVUPS      -32(R9)(AX*4), Y13
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z13, Z13
+	VMOVUPS      -32(R10)(AX*4), Y14
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z14, Z14
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z12, Z6, Z15
+	VUNPCKHPS    Z12, Z6, Z6
+	VUNPCKLPS    Z14, Z13, Z12
+	VUNPCKHPS    Z14, Z13, Z13
+	VUNPCKLPD    Z12, Z15, Z14
+	VUNPCKHPD    Z12, Z15, Z12
+	VUNPCKLPD    Z13, Z6, Z15
+	VUNPCKHPD    Z13, Z6, Z6
+	VMOVUPS      -32(DI)(R11*2), Y13
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z13, Z13
+	VMOVUPS      -32(R8)(R11*2), Y16
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z16, Z16
+	VMOVUPS      -32(R9)(R11*2), Y17
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z17, Z17
+	VMOVUPS      -32(R10)(R11*2), Y18
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z18, Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z16, Z13, Z19
+	VUNPCKHPS    Z16, Z13, Z13
+	VUNPCKLPS    Z18, Z17, Z16
+	VUNPCKHPS    Z18, Z17, Z17
+	VUNPCKLPD    Z16, Z19, Z18
+	VUNPCKHPD    Z16, Z19, Z16
+	VUNPCKLPD    Z17, Z13, Z19
+	VUNPCKHPD    Z17, Z13, Z13
+	VSHUFF32X4   $0x88, Z18, Z14, Z17
+	VSHUFF32X4   $0xdd, Z18, Z14, Z17
+	VSHUFF32X4   $0x88, Z16, Z12, Z14
+	VSHUFF32X4   $0xdd, Z16, Z12, Z16
+	VSHUFF32X4   $0x88, Z19, Z15, Z12
+	VSHUFF32X4   $0xdd, Z19, Z15, Z18
+	VSHUFF32X4   $0x88, Z13, Z6, Z15
+	VSHUFF32X4   $0xdd, Z13, Z6, Z6
+	CMPQ         R15, $0x07
+	JL           double2skip1
+	VBROADCASTSS (R14), Z13
+	VFMADD231PS  Z7, Z13, Z0
+	VFMADD231PS  Z14, Z13, Z1
+	VBROADCASTSS 4(R14), Z13
+	VFMADD231PS  Z7, Z13, Z2
+	VFMADD231PS  Z14, Z13, Z3
+	ADDQ         SI, R14
+
+double2skip1:
+	CMPQ         R15, $0x06
+	JL           double2skip2
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z5, Z7, Z0
+	VFMADD231PS  Z12, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z5, Z7, Z2
+	VFMADD231PS  Z12, Z7, Z3
+	ADDQ         SI, R14
+
+double2skip2:
+	CMPQ         R15, $0x05
+	JL           double2skip3
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z8, Z5, Z0
+	VFMADD231PS  Z15, Z5, Z1
+	VBROADCASTSS 4(R14), Z5
+	VFMADD231PS  Z8, Z5, Z2
+	VFMADD231PS  Z15, Z5, Z3
+	ADDQ         SI, R14
+
+double2skip3:
+	CMPQ         R15, $0x04
+	JL           double2skip4
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z10, Z5, Z0
+	VFMADD231PS  Z17, Z5, Z1
+	VBROADCASTSS 4(R14), Z5
+	VFMADD231PS  Z10, Z5, Z2
+	VFMADD231PS  Z17, Z5, Z3
+	ADDQ         SI, R14
+
+double2skip4:
+	CMPQ         R15, $0x03
+	JL           double2skip5
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z9, Z5, Z0
+	VFMADD231PS  Z16, Z5, Z1
+	VBROADCASTSS 4(R14), Z5
+	VFMADD231PS  Z9, Z5, Z2
+	VFMADD231PS  Z16, Z5, Z3
+	ADDQ         SI, R14
+
+double2skip5:
+	CMPQ         R15, $0x02
+	JL           double2skip6
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z11, Z5, Z0
+	VFMADD231PS  Z18, Z5, Z1
+	VBROADCASTSS 4(R14), Z5
+	VFMADD231PS  Z11, Z5, Z2
+	VFMADD231PS  Z18, Z5, Z3
+	ADDQ         SI, R14
+
+double2skip6:
+	CMPQ         R15, $0x01
+	JL           double2skip7
+	VBROADCASTSS (R14), Z5
+	VFMADD231PS  Z4, Z5, Z0
+	VFMADD231PS  Z6, Z5, Z1
+	VBROADCASTSS 4(R14), Z5
+	VFMADD231PS  Z4, Z5, Z2
+	VFMADD231PS  Z6, Z5, Z3
+	ADDQ         SI, R14
+
+double2skip7:
+double2sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double2added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+
+double2added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double2store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double2segment
+
+double2store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z4
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z2, Z2, Z5
+	VUNPCKHPS Z2, Z2, Z2
+	VUNPCKLPD Z5, Z4, Z6
+	VUNPCKHPD Z5, Z4, Z4
+	VUNPCKLPD Z2, Z0, Z5
+	VUNPCKHPD Z2, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z2
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z3, Z3, Z7
+	VUNPCKHPS Z3, Z3, Z3
+	VUNPCKLPD Z7, Z2, Z8
+	VUNPCKHPD Z7, Z2, Z2
+	VUNPCKLPD Z3, Z1, Z7
+	VUNPCKHPD Z3, Z1, Z1
+
+double2lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X3
+	VMOVUPS       X6, (CX)
+	VMAXPS        X3, X6, X3
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X3, X4, X3
+	ADDQ          SI, CX
+	VMOVUPS       X5, (CX)
+	VMAXPS        X3, X5, X3
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X3, X0, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z5, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X3, X8, X3
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X3, X2, X3
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X3, X7, X3
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X3, X1, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X3, X9, X3
+	ADDQ          SI, CX
+	VMOVUPS       X3, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double2lanes0
+	JMP           double
+
+	// 32 keys by 3 queries.
+double3:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double3segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	CMPQ   R15, $0x40
+	JLE    double3columns
+	MOVQ   $0x00000040, R15
+
+double3columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      double3rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+double3step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double3ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double3ahead12:
+	VMOVUPS      (DI), Y6
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z6, Z6
+	VMOVUPS      (R8), Y7
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z7, Z7
+	VMOVUPS      (R9), Y8
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z8, Z8
+	VMOVUPS      (R10), Y9
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z8, Z8
+	VMOVUPS      (R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z11, Z11
+	VMOVUPS      (R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z12, Z12
+	VMOVUPS      (R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z11, Z8, Z14
+	VUNPCKHPS    Z11, Z8, Z8
+	VUNPCKLPS    Z13, Z12, Z11
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPD    Z11, Z14, Z13
+	VUNPCKHPD    Z11, Z14, Z11
+	VUNPCKLPD    Z12, Z8, Z14
+	VUNPCKHPD    Z12, Z8, Z8
+	VSHUFF32X4   $0x88, Z13, Z9, Z12
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z11, Z7, Z9
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z14, Z10, Z7
+	VSHUFF32X4   $0xdd, Z14, Z10, Z14
+	VSHUFF32X4   $0x88, Z8, Z6, Z10
+	VSHUFF32X4   $0xdd, Z8, Z6, Z6
+	VMOVUPS      (DI)(AX*4), Y8
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z8, Z8
+	VMOVUPS      (R8)(AX*4), Y15
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z15, Z15
+	VMOVUPS      (R9)(AX*4), Y16
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z16, Z16
+	VMOVUPS      (R10)(AX*4), Y17
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z17, Z17
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z15, Z8, Z18
+	VUNPCKHPS    Z15, Z8, Z8
+	VUNPCKLPS    Z17, Z16, Z15
+	VUNPCKHPS    Z17, Z16, Z16
+	VUNPCKLPD    Z15, Z18, Z17
+	VUNPCKHPD    Z15, Z18, Z15
+	VUNPCKLPD    Z16, Z8, Z18
+	VUNPCKHPD    Z16, Z8, Z8
+	VMOVUPS      (DI)(R11*2), Y16
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z16, Z16
+	VMOVUPS      (R8)(R11*2), Y19
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z19, Z19
+	VMOVUPS      (R9)(R11*2), Y20
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z20, Z20
+	VMOVUPS      (R10)(R11*2), Y21
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z21, Z21
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z19, Z16, Z22
+	VUNPCKHPS    Z19, Z16, Z16
+	VUNPCKLPS    Z21, Z20, Z19
+	VUNPCKHPS    Z21, Z20, Z20
+	VUNPCKLPD    Z19, Z22, Z21
+	VUNPCKHPD    Z19, Z22, Z19
+	VUNPCKLPD    Z20, Z16, Z22
+	VUNPCKHPD    Z20, Z16, Z16
+	VSHUFF32X4   $0x88, Z21, Z17, Z20
+	VSHUFF32X4   $0xdd, Z21, Z17, Z21
+	VSHUFF32X4   $0x88, Z19, Z15, Z17
+	VSHUFF32X4   $0xdd, Z19, Z15, Z19
+	VSHUFF32X4   $0x88, Z22, Z18, Z15
+	VSHUFF32X4   $0xdd, Z22, Z18, Z22
+	VSHUFF32X4   $0x88, Z16, Z8, Z18
+	VSHUFF32X4   $0xdd, Z16, Z8, Z8
+	VBROADCASTSS (R14), Z16
+	VFMADD231PS  Z12, Z16, Z0
+	VFMADD231PS  Z20, Z16, Z1
+	VBROADCASTSS 4(R14), Z16
+	VFMADD231PS  Z12, Z16, Z2
+	VFMADD231PS  Z20, Z16, Z3
+	VBROADCASTSS 8(R14), Z16
+	VFMADD231PS  Z12, Z16, Z4
+	VFMADD231PS  Z20, Z16, Z5
+	VBROADCASTSS (R14)(SI*1), Z12
+	VFMADD231PS  Z9, Z12, Z0
+	VFMADD231PS  Z17, Z12, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z12
+	VFMADD231PS  Z9, Z12, Z2
+	VFMADD231PS  Z17, Z12, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z12
+	VFMADD231PS  Z9, Z12, Z4
+	VFMADD231PS  Z17, Z12, Z5
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z7, Z9, Z0
+	VFMADD231PS  Z15, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z7, Z9, Z2
+	VFMADD231PS  Z15, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z15, Z9, Z5
+	VBROADCASTSS (R14)(SI*1), Z7
+	VFMADD231PS  Z10, Z7, Z0
+	VFMADD231PS  Z18, Z7, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z7
+	VFMADD231PS  Z10, Z7, Z2
+	VFMADD231PS  Z18, Z7, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z7
+	VFMADD231PS  Z10, Z7, Z4
+	VFMADD231PS  Z18, Z7, Z5
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z13, Z7, Z0
+	VFMADD231PS  Z21, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z13, Z7, Z2
+	VFMADD231PS  Z21, Z7, Z3
+	VBROADCASTSS 8(R14), Z7
+	VFMADD231PS  Z13, Z7, Z4
+	VFMADD231PS  Z21, Z7, Z5
+	VBROADCASTSS (R14)(SI*1), Z7
+	VFMADD231PS  Z11, Z7, Z0
+	VFMADD231PS  Z19, Z7, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z7
+	VFMADD231PS  Z11, Z7, Z2
+	VFMADD231PS  Z19, Z7, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z7
+	VFMADD231PS  Z11, Z7, Z4
+	VFMADD231PS  Z19, Z7, Z5
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z14, Z7, Z0
+	VFMADD231PS  Z22, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z14, Z7, Z2
+	VFMADD231PS  Z22, Z7, Z3
+	VBROADCASTSS 8(R14), Z7
+	VFMADD231PS  Z14, Z7, Z4
+	VFMADD231PS  Z22, Z7, Z5
+	VBROADCASTSS (R14)(SI*1), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	LEAQ         (R14)(SI*2), R14
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	CMPQ         DI, k_len+32(FP)
+	JNE          double3step
+
+double3rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          double3sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           double3sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y6
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z6, Z6
+	VMOVUPS      -32(R8), Y7
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z7, Z7
+	VMOVUPS      -32(R9), Y8
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z8, Z8
+	VMOVUPS      -32(R10), Y9
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z9, Z9
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z7, Z6, Z10
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPS    Z9, Z8, Z7
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPD    Z7, Z10, Z9
+	VUNPCKHPD    Z7, Z10, Z7
+	VUNPCKLPD    Z8, Z6, Z10
+	VUNPCKHPD    Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*2), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*2), Y11
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z11, Z11
+	VMOVUPS      -32(R9)(AX*2), Y12
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z12, Z12
+	VMOVUPS      -32(R10)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z13, Z13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z11, Z8, Z14
+	VUNPCKHPS    Z11, Z8, Z8
+	VUNPCKLPS    Z13, Z12, Z11
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPD    Z11, Z14, Z13
+	VUNPCKHPD    Z11, Z14, Z11
+	VUNPCKLPD    Z12, Z8, Z14
+	VUNPCKHPD    Z12, Z8, Z8
+	VSHUFF32X4   $0x88, Z13, Z9, Z12
+	VSHUFF32X4   $0xdd, Z13, Z9, Z12
+	VSHUFF32X4   $0x88, Z11, Z7, Z9
+	VSHUFF32X4   $0xdd, Z11, Z7, Z11
+	VSHUFF32X4   $0x88, Z14, Z10, Z7
+	VSHUFF32X4   $0xdd, Z14, Z10, Z13
+	VSHUFF32X4   $0x88, Z8, Z6, Z10
+	VSHUFF32X4   $0xdd, Z8, Z6, Z6
+	VMOVUPS      -32(DI)(AX*4), Y8
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z8, Z8
+	VMOVUPS      -32(R8)(AX*4), Y14
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z14, Z14
+	VMOVUPS      -32(R9)(AX*4), Y15
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z15, Z15
+	VMOVUPS      -32(R10)(AX*4), Y16
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z16, Z16
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z14, Z8, Z17
+	VUNPCKHPS    Z14, Z8, Z8
+	VUNPCKLPS    Z16, Z15, Z14
+	VUNPCKHPS    Z16, Z15, Z15
+	VUNPCKLPD    Z14, Z17, Z16
+	VUNPCKHPD    Z14, Z17, Z14
+	VUNPCKLPD    Z15, Z8, Z17
+	VUNPCKHPD    Z15, Z8, Z8
+	VMOVUPS      -32(DI)(R11*2), Y15
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z15, Z15
+	VMOVUPS      -32(R8)(R11*2), Y18
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z18, Z18
+	VMOVUPS      -32(R9)(R11*2), Y19
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z19, Z19
+	VMOVUPS      -32(R10)(R11*2), Y20
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z20, Z20
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z18, Z15, Z21
+	VUNPCKHPS    Z18, Z15, Z15
+	VUNPCKLPS    Z20, Z19, Z18
+	VUNPCKHPS    Z20, Z19, Z19
+	VUNPCKLPD    Z18, Z21, Z20
+	VUNPCKHPD    Z18, Z21, Z18
+	VUNPCKLPD    Z19, Z15, Z21
+	VUNPCKHPD    Z19, Z15, Z15
+	VSHUFF32X4   $0x88, Z20, Z16, Z19
+	VSHUFF32X4   $0xdd, Z20, Z16, Z19
+	VSHUFF32X4   $0x88, Z18, Z14, Z16
+	VSHUFF32X4   $0xdd, Z18, Z14, Z18
+	VSHUFF32X4   $0x88, Z21, Z17, Z14
+	VSHUFF32X4   $0xdd, Z21, Z17, Z20
+	VSHUFF32X4   $0x88, Z15, Z8, Z17
+	VSHUFF32X4   $0xdd, Z15, Z8, Z8
+	CMPQ         R15, $0x07
+	JL           double3skip1
+	VBROADCASTSS (R14), Z15
+	VFMADD231PS  Z9, Z15, Z0
+	VFMADD231PS  Z16, Z15, Z1
+	VBROADCASTSS 4(R14), Z15
+	VFMADD231PS  Z9, Z15, Z2
+	VFMADD231PS  Z16, Z15, Z3
+	VBROADCASTSS 8(R14), Z15
+	VFMADD231PS  Z9, Z15, Z4
+	VFMADD231PS  Z16, Z15, Z5
+	ADDQ         SI, R14
+
+double3skip1:
+	CMPQ         R15, $0x06
+	JL           double3skip2
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z7, Z9, Z0
+	VFMADD231PS  Z14, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z7, Z9, Z2
+	VFMADD231PS  Z14, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z7, Z9, Z4
+	VFMADD231PS  Z14, Z9, Z5
+	ADDQ         SI, R14
+
+double3skip2:
+	CMPQ         R15, $0x05
+	JL           double3skip3
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z10, Z7, Z0
+	VFMADD231PS  Z17, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z10, Z7, Z2
+	VFMADD231PS  Z17, Z7, Z3
+	VBROADCASTSS 8(R14), Z7
+	VFMADD231PS  Z10, Z7, Z4
+	VFMADD231PS  Z17, Z7, Z5
+	ADDQ         SI, R14
+
+double3skip3:
+	CMPQ         R15, $0x04
+	JL           double3skip4
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z12, Z7, Z0
+	VFMADD231PS  Z19, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z12, Z7, Z2
+	VFMADD231PS  Z19, Z7, Z3
+	VBROADCASTSS 8(R14), Z7
+	VFMADD231PS  Z12, Z7, Z4
+	VFMADD231PS  Z19, Z7, Z5
+	ADDQ         SI, R14
+
+double3skip4:
+	CMPQ         R15, $0x03
+	JL           double3skip5
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z11, Z7, Z0
+	VFMADD231PS  Z18, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z11, Z7, Z2
+	VFMADD231PS  Z18, Z7, Z3
+	VBROADCASTSS 8(R14), Z7
+	VFMADD231PS  Z11, Z7, Z4
+	VFMADD231PS  Z18, Z7, Z5
+	ADDQ         SI, R14
+
+double3skip5:
+	CMPQ         R15, $0x02
+	JL           double3skip6
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z13, Z7, Z0
+	VFMADD231PS  Z20, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z13, Z7, Z2
+	VFMADD231PS  Z20, Z7, Z3
+	VBROADCASTSS 8(R14), Z7
+	VFMADD231PS  Z13, Z7, Z4
+	VFMADD231PS  Z20, Z7, Z5
+	ADDQ         SI, R14
+
+double3skip6:
+	CMPQ         R15, $0x01
+	JL           double3skip7
+	VBROADCASTSS (R14), Z7
+	VFMADD231PS  Z6, Z7, Z0
+	VFMADD231PS  Z8, Z7, Z1
+	VBROADCASTSS 4(R14), Z7
+	VFMADD231PS  Z6, Z7, Z2
+	VFMADD231PS  Z8, Z7, Z3
+	VBROADCASTSS 8(R14), Z7
+	VFMADD231PS  Z6, Z7, Z4
+	VFMADD231PS  Z8, Z7, Z5
+	ADDQ         SI, R14
+
+double3skip7:
+double3sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double3added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+
+double3added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double3store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double3segment
+
+double3store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z6
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z4, Z4, Z2
+	VUNPCKHPS Z4, Z4, Z4
+	VUNPCKLPD Z2, Z6, Z7
+	VUNPCKHPD Z2, Z6, Z2
+	VUNPCKLPD Z4, Z0, Z6
+	VUNPCKHPD Z4, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z4
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z5, Z5, Z3
+	VUNPCKHPS Z5, Z5, Z5
+	VUNPCKLPD Z3, Z4, Z8
+	VUNPCKHPD Z3, Z4, Z3
+	VUNPCKLPD Z5, Z1, Z4
+	VUNPCKHPD Z5, Z1, Z1
+
+double3lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X5
+	VMOVUPS       X7, (CX)
+	VMAXPS        X5, X7, X5
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X5, X2, X5
+	ADDQ          SI, CX
+	VMOVUPS       X6, (CX)
+	VMAXPS        X5, X6, X5
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X5, X0, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X5, X8, X5
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X5, X3, X5
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X5, X4, X5
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X5, X1, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X5, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double3lanes0
+	JMP           double
+
+	// 32 keys by 4 queries.
+double4:
+	MOVQ s_len+8(FP), R14
+	SHLQ $0x02, R14
+	ADDQ q_base+56(FP), R14
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ d+96(FP), R15
+	MOVQ R15, k_cap+40(FP)
+	MOVQ $0x00000000, s_cap+16(FP)
+
+double4segment:
+	MOVQ   k_cap+40(FP), R15
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	CMPQ   R15, $0x40
+	JLE    double4columns
+	MOVQ   $0x00000040, R15
+
+double4columns:
+	SUBQ    R15, k_cap+40(FP)
+	ANDQ    $-8, R15
+	JZ      double4rest
+	LEAQ    (DI)(R15*4), R15
+	MOVQ    R15, k_len+32(FP)
+	PCALIGN $0x40
+
+double4step:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead0
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead0:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead4
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead4:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead8
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead8:
+	PREFETCHT0 (CX)
+	PREFETCHT1 (CX)(DX*1)
+	PREFETCHT0 64(CX)
+	PREFETCHT1 64(CX)(DX*1)
+	PREFETCHT0 128(CX)
+	PREFETCHT1 128(CX)(DX*1)
+	PREFETCHT0 192(CX)
+	PREFETCHT1 192(CX)(DX*1)
+	ADDQ       $+256, CX
+	SUBQ       $+256, BX
+	JNZ        double4ahead12
+	ADDQ       next_cap+144(FP), CX
+	MOVQ       next_len+136(FP), BX
+
+double4ahead12:
+	VMOVUPS      (DI), Y8
+	VINSERTF64X4 $0x01, (DI)(AX*1), Z8, Z8
+	VMOVUPS      (R8), Y9
+	VINSERTF64X4 $0x01, (R8)(AX*1), Z9, Z9
+	VMOVUPS      (R9), Y10
+	VINSERTF64X4 $0x01, (R9)(AX*1), Z10, Z10
+	VMOVUPS      (R10), Y11
+	VINSERTF64X4 $0x01, (R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, (DI)(R11*1), Z10, Z10
+	VMOVUPS      (R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, (R8)(R11*1), Z13, Z13
+	VMOVUPS      (R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, (R9)(R11*1), Z14, Z14
+	VMOVUPS      (R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, (R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z13, Z10, Z16
+	VUNPCKHPS    Z13, Z10, Z10
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z13, Z16, Z15
+	VUNPCKHPD    Z13, Z16, Z13
+	VUNPCKLPD    Z14, Z10, Z16
+	VUNPCKHPD    Z14, Z10, Z10
+	VSHUFF32X4   $0x88, Z15, Z11, Z14
+	VSHUFF32X4   $0xdd, Z15, Z11, Z15
+	VSHUFF32X4   $0x88, Z13, Z9, Z11
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z16, Z12, Z9
+	VSHUFF32X4   $0xdd, Z16, Z12, Z16
+	VSHUFF32X4   $0x88, Z10, Z8, Z12
+	VSHUFF32X4   $0xdd, Z10, Z8, Z8
+	VMOVUPS      (DI)(AX*4), Y10
+	VINSERTF64X4 $0x01, (DI)(R12*1), Z10, Z10
+	VMOVUPS      (R8)(AX*4), Y17
+	VINSERTF64X4 $0x01, (R8)(R12*1), Z17, Z17
+	VMOVUPS      (R9)(AX*4), Y18
+	VINSERTF64X4 $0x01, (R9)(R12*1), Z18, Z18
+	VMOVUPS      (R10)(AX*4), Y19
+	VINSERTF64X4 $0x01, (R10)(R12*1), Z19, Z19
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z17, Z10, Z20
+	VUNPCKHPS    Z17, Z10, Z10
+	VUNPCKLPS    Z19, Z18, Z17
+	VUNPCKHPS    Z19, Z18, Z18
+	VUNPCKLPD    Z17, Z20, Z19
+	VUNPCKHPD    Z17, Z20, Z17
+	VUNPCKLPD    Z18, Z10, Z20
+	VUNPCKHPD    Z18, Z10, Z10
+	VMOVUPS      (DI)(R11*2), Y18
+	VINSERTF64X4 $0x01, (DI)(R13*1), Z18, Z18
+	VMOVUPS      (R8)(R11*2), Y21
+	VINSERTF64X4 $0x01, (R8)(R13*1), Z21, Z21
+	VMOVUPS      (R9)(R11*2), Y22
+	VINSERTF64X4 $0x01, (R9)(R13*1), Z22, Z22
+	VMOVUPS      (R10)(R11*2), Y23
+	VINSERTF64X4 $0x01, (R10)(R13*1), Z23, Z23
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z21, Z18, Z24
+	VUNPCKHPS    Z21, Z18, Z18
+	VUNPCKLPS    Z23, Z22, Z21
+	VUNPCKHPS    Z23, Z22, Z22
+	VUNPCKLPD    Z21, Z24, Z23
+	VUNPCKHPD    Z21, Z24, Z21
+	VUNPCKLPD    Z22, Z18, Z24
+	VUNPCKHPD    Z22, Z18, Z18
+	VSHUFF32X4   $0x88, Z23, Z19, Z22
+	VSHUFF32X4   $0xdd, Z23, Z19, Z23
+	VSHUFF32X4   $0x88, Z21, Z17, Z19
+	VSHUFF32X4   $0xdd, Z21, Z17, Z21
+	VSHUFF32X4   $0x88, Z24, Z20, Z17
+	VSHUFF32X4   $0xdd, Z24, Z20, Z24
+	VSHUFF32X4   $0x88, Z18, Z10, Z20
+	VSHUFF32X4   $0xdd, Z18, Z10, Z10
+	VBROADCASTSS (R14), Z18
+	VFMADD231PS  Z14, Z18, Z0
+	VFMADD231PS  Z22, Z18, Z1
+	VBROADCASTSS 4(R14), Z18
+	VFMADD231PS  Z14, Z18, Z2
+	VFMADD231PS  Z22, Z18, Z3
+	VBROADCASTSS 8(R14), Z18
+	VFMADD231PS  Z14, Z18, Z4
+	VFMADD231PS  Z22, Z18, Z5
+	VBROADCASTSS 12(R14), Z18
+	VFMADD231PS  Z14, Z18, Z6
+	VFMADD231PS  Z22, Z18, Z7
+	VBROADCASTSS (R14)(SI*1), Z14
+	VFMADD231PS  Z11, Z14, Z0
+	VFMADD231PS  Z19, Z14, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z14
+	VFMADD231PS  Z11, Z14, Z2
+	VFMADD231PS  Z19, Z14, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z14
+	VFMADD231PS  Z11, Z14, Z4
+	VFMADD231PS  Z19, Z14, Z5
+	VBROADCASTSS 12(R14)(SI*1), Z14
+	VFMADD231PS  Z11, Z14, Z6
+	VFMADD231PS  Z19, Z14, Z7
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z11
+	VFMADD231PS  Z9, Z11, Z0
+	VFMADD231PS  Z17, Z11, Z1
+	VBROADCASTSS 4(R14), Z11
+	VFMADD231PS  Z9, Z11, Z2
+	VFMADD231PS  Z17, Z11, Z3
+	VBROADCASTSS 8(R14), Z11
+	VFMADD231PS  Z9, Z11, Z4
+	VFMADD231PS  Z17, Z11, Z5
+	VBROADCASTSS 12(R14), Z11
+	VFMADD231PS  Z9, Z11, Z6
+	VFMADD231PS  Z17, Z11, Z7
+	VBROADCASTSS (R14)(SI*1), Z9
+	VFMADD231PS  Z12, Z9, Z0
+	VFMADD231PS  Z20, Z9, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z9
+	VFMADD231PS  Z12, Z9, Z2
+	VFMADD231PS  Z20, Z9, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z9
+	VFMADD231PS  Z12, Z9, Z4
+	VFMADD231PS  Z20, Z9, Z5
+	VBROADCASTSS 12(R14)(SI*1), Z9
+	VFMADD231PS  Z12, Z9, Z6
+	VFMADD231PS  Z20, Z9, Z7
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z15, Z9, Z0
+	VFMADD231PS  Z23, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z15, Z9, Z2
+	VFMADD231PS  Z23, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z15, Z9, Z4
+	VFMADD231PS  Z23, Z9, Z5
+	VBROADCASTSS 12(R14), Z9
+	VFMADD231PS  Z15, Z9, Z6
+	VFMADD231PS  Z23, Z9, Z7
+	VBROADCASTSS (R14)(SI*1), Z9
+	VFMADD231PS  Z13, Z9, Z0
+	VFMADD231PS  Z21, Z9, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z9
+	VFMADD231PS  Z13, Z9, Z2
+	VFMADD231PS  Z21, Z9, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z9
+	VFMADD231PS  Z13, Z9, Z4
+	VFMADD231PS  Z21, Z9, Z5
+	VBROADCASTSS 12(R14)(SI*1), Z9
+	VFMADD231PS  Z13, Z9, Z6
+	VFMADD231PS  Z21, Z9, Z7
+	LEAQ         (R14)(SI*2), R14
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z16, Z9, Z0
+	VFMADD231PS  Z24, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z16, Z9, Z2
+	VFMADD231PS  Z24, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z16, Z9, Z4
+	VFMADD231PS  Z24, Z9, Z5
+	VBROADCASTSS 12(R14), Z9
+	VFMADD231PS  Z16, Z9, Z6
+	VFMADD231PS  Z24, Z9, Z7
+	VBROADCASTSS (R14)(SI*1), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS 4(R14)(SI*1), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS 8(R14)(SI*1), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS 12(R14)(SI*1), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	LEAQ         (R14)(SI*2), R14
+	ADDQ         $0x20, DI
+	ADDQ         $0x20, R8
+	ADDQ         $0x20, R9
+	ADDQ         $0x20, R10
+	CMPQ         DI, k_len+32(FP)
+	JNE          double4step
+
+double4rest:
+	CMPQ         k_cap+40(FP), $0x00
+	JNE          double4sum
+	MOVQ         d+96(FP), R15
+	ANDQ         $0x07, R15
+	JZ           double4sum
+	LEAQ         (DI)(R15*4), DI
+	LEAQ         (R8)(R15*4), R8
+	LEAQ         (R9)(R15*4), R9
+	LEAQ         (R10)(R15*4), R10
+	VMOVUPS      -32(DI), Y8
+	VINSERTF64X4 $0x01, -32(DI)(AX*1), Z8, Z8
+	VMOVUPS      -32(R8), Y9
+	VINSERTF64X4 $0x01, -32(R8)(AX*1), Z9, Z9
+	VMOVUPS      -32(R9), Y10
+	VINSERTF64X4 $0x01, -32(R9)(AX*1), Z10, Z10
+	VMOVUPS      -32(R10), Y11
+	VINSERTF64X4 $0x01, -32(R10)(AX*1), Z11, Z11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z9, Z8, Z12
+	VUNPCKHPS    Z9, Z8, Z8
+	VUNPCKLPS    Z11, Z10, Z9
+	VUNPCKHPS    Z11, Z10, Z10
+	VUNPCKLPD    Z9, Z12, Z11
+	VUNPCKHPD    Z9, Z12, Z9
+	VUNPCKLPD    Z10, Z8, Z12
+	VUNPCKHPD    Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*2), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R11*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*2), Y13
+	VINSERTF64X4 $0x01, -32(R8)(R11*1), Z13, Z13
+	VMOVUPS      -32(R9)(AX*2), Y14
+	VINSERTF64X4 $0x01, -32(R9)(R11*1), Z14, Z14
+	VMOVUPS      -32(R10)(AX*2), Y15
+	VINSERTF64X4 $0x01, -32(R10)(R11*1), Z15, Z15
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z13, Z10, Z16
+	VUNPCKHPS    Z13, Z10, Z10
+	VUNPCKLPS    Z15, Z14, Z13
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z13, Z16, Z15
+	VUNPCKHPD    Z13, Z16, Z13
+	VUNPCKLPD    Z14, Z10, Z16
+	VUNPCKHPD    Z14, Z10, Z10
+	VSHUFF32X4   $0x88, Z15, Z11, Z14
+	VSHUFF32X4   $0xdd, Z15, Z11, Z14
+	VSHUFF32X4   $0x88, Z13, Z9, Z11
+	VSHUFF32X4   $0xdd, Z13, Z9, Z13
+	VSHUFF32X4   $0x88, Z16, Z12, Z9
+	VSHUFF32X4   $0xdd, Z16, Z12, Z15
+	VSHUFF32X4   $0x88, Z10, Z8, Z12
+	VSHUFF32X4   $0xdd, Z10, Z8, Z8
+	VMOVUPS      -32(DI)(AX*4), Y10
+	VINSERTF64X4 $0x01, -32(DI)(R12*1), Z10, Z10
+	VMOVUPS      -32(R8)(AX*4), Y16
+	VINSERTF64X4 $0x01, -32(R8)(R12*1), Z16, Z16
+	VMOVUPS      -32(R9)(AX*4), Y17
+	VINSERTF64X4 $0x01, -32(R9)(R12*1), Z17, Z17
+	VMOVUPS      -32(R10)(AX*4), Y18
+	VINSERTF64X4 $0x01, -32(R10)(R12*1), Z18, Z18
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z16, Z10, Z19
+	VUNPCKHPS    Z16, Z10, Z10
+	VUNPCKLPS    Z18, Z17, Z16
+	VUNPCKHPS    Z18, Z17, Z17
+	VUNPCKLPD    Z16, Z19, Z18
+	VUNPCKHPD    Z16, Z19, Z16
+	VUNPCKLPD    Z17, Z10, Z19
+	VUNPCKHPD    Z17, Z10, Z10
+	VMOVUPS      -32(DI)(R11*2), Y17
+	VINSERTF64X4 $0x01, -32(DI)(R13*1), Z17, Z17
+	VMOVUPS      -32(R8)(R11*2), Y20
+	VINSERTF64X4 $0x01, -32(R8)(R13*1), Z20, Z20
+	VMOVUPS      -32(R9)(R11*2), Y21
+	VINSERTF64X4 $0x01, -32(R9)(R13*1), Z21, Z21
+	VMOVUPS      -32(R10)(R11*2), Y22
+	VINSERTF64X4 $0x01, -32(R10)(R13*1), Z22, Z22
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Z20, Z17, Z23
+	VUNPCKHPS    Z20, Z17, Z17
+	VUNPCKLPS    Z22, Z21, Z20
+	VUNPCKHPS    Z22, Z21, Z21
+	VUNPCKLPD    Z20, Z23, Z22
+	VUNPCKHPD    Z20, Z23, Z20
+	VUNPCKLPD    Z21, Z17, Z23
+	VUNPCKHPD    Z21, Z17, Z17
+	VSHUFF32X4   $0x88, Z22, Z18, Z21
+	VSHUFF32X4   $0xdd, Z22, Z18, Z21
+	VSHUFF32X4   $0x88, Z20, Z16, Z18
+	VSHUFF32X4   $0xdd, Z20, Z16, Z20
+	VSHUFF32X4   $0x88, Z23, Z19, Z16
+	VSHUFF32X4   $0xdd, Z23, Z19, Z22
+	VSHUFF32X4   $0x88, Z17, Z10, Z19
+	VSHUFF32X4   $0xdd, Z17, Z10, Z10
+	CMPQ         R15, $0x07
+	JL           double4skip1
+	VBROADCASTSS (R14), Z17
+	VFMADD231PS  Z11, Z17, Z0
+	VFMADD231PS  Z18, Z17, Z1
+	VBROADCASTSS 4(R14), Z17
+	VFMADD231PS  Z11, Z17, Z2
+	VFMADD231PS  Z18, Z17, Z3
+	VBROADCASTSS 8(R14), Z17
+	VFMADD231PS  Z11, Z17, Z4
+	VFMADD231PS  Z18, Z17, Z5
+	VBROADCASTSS 12(R14), Z17
+	VFMADD231PS  Z11, Z17, Z6
+	VFMADD231PS  Z18, Z17, Z7
+	ADDQ         SI, R14
+
+double4skip1:
+	CMPQ         R15, $0x06
+	JL           double4skip2
+	VBROADCASTSS (R14), Z11
+	VFMADD231PS  Z9, Z11, Z0
+	VFMADD231PS  Z16, Z11, Z1
+	VBROADCASTSS 4(R14), Z11
+	VFMADD231PS  Z9, Z11, Z2
+	VFMADD231PS  Z16, Z11, Z3
+	VBROADCASTSS 8(R14), Z11
+	VFMADD231PS  Z9, Z11, Z4
+	VFMADD231PS  Z16, Z11, Z5
+	VBROADCASTSS 12(R14), Z11
+	VFMADD231PS  Z9, Z11, Z6
+	VFMADD231PS  Z16, Z11, Z7
+	ADDQ         SI, R14
+
+double4skip2:
+	CMPQ         R15, $0x05
+	JL           double4skip3
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z12, Z9, Z0
+	VFMADD231PS  Z19, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z12, Z9, Z2
+	VFMADD231PS  Z19, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z12, Z9, Z4
+	VFMADD231PS  Z19, Z9, Z5
+	VBROADCASTSS 12(R14), Z9
+	VFMADD231PS  Z12, Z9, Z6
+	VFMADD231PS  Z19, Z9, Z7
+	ADDQ         SI, R14
+
+double4skip3:
+	CMPQ         R15, $0x04
+	JL           double4skip4
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z14, Z9, Z0
+	VFMADD231PS  Z21, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z14, Z9, Z2
+	VFMADD231PS  Z21, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z14, Z9, Z4
+	VFMADD231PS  Z21, Z9, Z5
+	VBROADCASTSS 12(R14), Z9
+	VFMADD231PS  Z14, Z9, Z6
+	VFMADD231PS  Z21, Z9, Z7
+	ADDQ         SI, R14
+
+double4skip4:
+	CMPQ         R15, $0x03
+	JL           double4skip5
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z13, Z9, Z0
+	VFMADD231PS  Z20, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z13, Z9, Z2
+	VFMADD231PS  Z20, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z13, Z9, Z4
+	VFMADD231PS  Z20, Z9, Z5
+	VBROADCASTSS 12(R14), Z9
+	VFMADD231PS  Z13, Z9, Z6
+	VFMADD231PS  Z20, Z9, Z7
+	ADDQ         SI, R14
+
+double4skip5:
+	CMPQ         R15, $0x02
+	JL           double4skip6
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z15, Z9, Z0
+	VFMADD231PS  Z22, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z15, Z9, Z2
+	VFMADD231PS  Z22, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z15, Z9, Z4
+	VFMADD231PS  Z22, Z9, Z5
+	VBROADCASTSS 12(R14), Z9
+	VFMADD231PS  Z15, Z9, Z6
+	VFMADD231PS  Z22, Z9, Z7
+	ADDQ         SI, R14
+
+double4skip6:
+	CMPQ         R15, $0x01
+	JL           double4skip7
+	VBROADCASTSS (R14), Z9
+	VFMADD231PS  Z8, Z9, Z0
+	VFMADD231PS  Z10, Z9, Z1
+	VBROADCASTSS 4(R14), Z9
+	VFMADD231PS  Z8, Z9, Z2
+	VFMADD231PS  Z10, Z9, Z3
+	VBROADCASTSS 8(R14), Z9
+	VFMADD231PS  Z8, Z9, Z4
+	VFMADD231PS  Z10, Z9, Z5
+	VBROADCASTSS 12(R14), Z9
+	VFMADD231PS  Z8, Z9, Z6
+	VFMADD231PS  Z10, Z9, Z7
+	ADDQ         SI, R14
+
+double4skip7:
+double4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     double4added
+	VADDPS (SP), Z0, Z0
+	VADDPS 64(SP), Z1, Z1
+	VADDPS 128(SP), Z2, Z2
+	VADDPS 192(SP), Z3, Z3
+	VADDPS 256(SP), Z4, Z4
+	VADDPS 320(SP), Z5, Z5
+	VADDPS 384(SP), Z6, Z6
+	VADDPS 448(SP), Z7, Z7
+
+double4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      double4store
+	VMOVUPS Z0, (SP)
+	VMOVUPS Z1, 64(SP)
+	VMOVUPS Z2, 128(SP)
+	VMOVUPS Z3, 192(SP)
+	VMOVUPS Z4, 256(SP)
+	VMOVUPS Z5, 320(SP)
+	VMOVUPS Z6, 384(SP)
+	VMOVUPS Z7, 448(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     double4segment
+
+double4store:
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z2, Z0, Z8
+	VUNPCKHPS Z2, Z0, Z0
+	VUNPCKLPS Z6, Z4, Z2
+	VUNPCKHPS Z6, Z4, Z4
+	VUNPCKLPD Z2, Z8, Z6
+	VUNPCKHPD Z2, Z8, Z2
+	VUNPCKLPD Z4, Z0, Z8
+	VUNPCKHPD Z4, Z0, Z0
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Z3, Z1, Z4
+	VUNPCKHPS Z3, Z1, Z1
+	VUNPCKLPS Z7, Z5, Z3
+	VUNPCKHPS Z7, Z5, Z5
+	VUNPCKLPD Z3, Z4, Z7
+	VUNPCKHPD Z3, Z4, Z3
+	VUNPCKLPD Z5, Z1, Z4
+	VUNPCKHPD Z5, Z1, Z1
+
+double4lanes0:
+	MOVQ          max_base+104(FP), BX
+	MOVQ          s_len+8(FP), R14
+	MOVQ          s_base+0(FP), CX
+	LEAQ          (CX)(R14*4), CX
+	LEAQ          (BX)(R14*4), BX
+	VMOVUPS       (BX), X5
+	VMOVUPS       X6, (CX)
+	VMAXPS        X5, X6, X5
+	ADDQ          SI, CX
+	VMOVUPS       X2, (CX)
+	VMAXPS        X5, X2, X5
+	ADDQ          SI, CX
+	VMOVUPS       X8, (CX)
+	VMAXPS        X5, X8, X5
+	ADDQ          SI, CX
+	VMOVUPS       X0, (CX)
+	VMAXPS        X5, X0, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z6, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z2, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z8, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z0, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X7, (CX)
+	VMAXPS        X5, X7, X5
+	ADDQ          SI, CX
+	VMOVUPS       X3, (CX)
+	VMAXPS        X5, X3, X5
+	ADDQ          SI, CX
+	VMOVUPS       X4, (CX)
+	VMAXPS        X5, X4, X5
+	ADDQ          SI, CX
+	VMOVUPS       X1, (CX)
+	VMAXPS        X5, X1, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x01, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x02, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z7, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z3, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z4, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VEXTRACTF32X4 $0x03, Z1, X9
+	VMOVUPS       X9, (CX)
+	VMAXPS        X5, X9, X5
+	ADDQ          SI, CX
+	VMOVUPS       X5, (BX)
+	ADDQ          $0x04, s_len+8(FP)
+	MOVQ          s_len+8(FP), CX
+	CMPQ          CX, n+80(FP)
+	JL            double
+	SHLQ          $0x02, CX
+	CMPQ          CX, SI
+	JL            double4lanes0
+
+double:
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+
+next:
+	MOVQ d+96(FP), CX
+	SHLQ $0x02, CX
+	SUBQ CX, DI
+	SUBQ CX, R8
+	SUBQ CX, R9
+	SUBQ CX, R10
+	MOVQ s_len+8(FP), CX
+	CMPQ CX, n+80(FP)
+	JL   group
+	LEAQ (DI)(AX*4), DI
+	LEAQ (R8)(AX*4), R8
+	LEAQ (R9)(AX*4), R9
+	LEAQ (R10)(AX*4), R10
+	MOVQ SI, CX
+	SHLQ $0x04, CX
+	ADDQ CX, s_base+0(FP)
+	LEAQ (AX)(AX*1), CX
+	ADDQ CX, CX
+	ADDQ CX, next_base+128(FP)
+	SUBQ $0x10, m+88(FP)
+	JMP  tile
+
+done:
+	VZEROUPPER
+	RET
+
+// func SkinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
-TEXT ·SkinnyPVAVX512(SB), NOSPLIT, $0-160
+TEXT ·SkinnyPVL2AVX512(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -38169,6 +56335,2522 @@ done:
 	VZEROUPPER
 	RET
 
+// func SkinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
+TEXT ·SkinnyPVL1AVX512(SB), NOSPLIT, $0-160
+	PCALIGN $0x40
+	MOVQ    ldv+56(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    far+152(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    dv+112(FP), CX
+	SHLQ    $0x02, CX
+	XORQ    BX, BX
+	CMPQ    CX, AX
+	JE      dense
+
+	// To prefetch: rows of whole steps, and the distance from their end to the next row.
+	ADDQ $0x0000007f, CX
+	ANDQ $-128, CX
+	MOVQ AX, BX
+	SUBQ CX, BX
+	JMP  rows
+
+dense:
+	MOVQ $0x7fffffffffffffff, CX
+
+rows:
+	MOVQ CX, next_len+136(FP)
+	MOVQ BX, next_cap+144(FP)
+	MOVQ v_base+32(FP), SI
+	MOVQ p_base+64(FP), DI
+	MOVQ ldp+88(FP), R8
+	SHLQ $0x02, R8
+
+turn:
+	MOVQ m+104(FP), CX
+	CMPQ CX, $0x10
+	JLE  short
+	MOVQ $+16, CX
+
+short:
+	MOVQ CX, v_len+40(FP)
+	MOVQ next_base+128(FP), CX
+	MOVQ next_len+136(FP), BX
+	MOVQ dv+112(FP), R9
+	MOVQ R9, R13
+	XORQ R12, R12
+
+line:
+	SUBQ $0x10, R13
+	JL   lineend
+	XORQ R14, R14
+
+	// The largest group of queries that there is code for.
+linegroup:
+	MOVQ n+96(FP), R9
+	SUBQ R14, R9
+	CMPQ R9, $0x08
+	JGE  linegroup8
+	CMPQ R9, $0x07
+	JGE  linegroup7
+	CMPQ R9, $0x06
+	JGE  linegroup6
+	CMPQ R9, $0x05
+	JGE  linegroup5
+	CMPQ R9, $0x04
+	JGE  linegroup4
+	CMPQ R9, $0x03
+	JGE  linegroup3
+	CMPQ R9, $0x02
+	JGE  linegroup2
+
+	// 16 columns of 1 queries.
+	VXORPS  Z0, Z0, Z0
+	CMPB    load+120(FP), $0x00
+	JE      linegroup1zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+
+linegroup1zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup1fewer
+	PCALIGN $0x40
+
+linegroup1turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup1ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup1ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup1turn
+
+linegroup1fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup1store
+
+linegroup1step:
+	VMOVUPS          (R9), Z1
+	VFMADD231PS.BCST (R10), Z1, Z0
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup1step
+
+linegroup1store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	IMULQ   R14, R10
+	ADDQ    R10, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    $0x01, R14
+	JMP     linenext
+
+	// 16 columns of 2 queries.
+linegroup2:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	CMPB    load+120(FP), $0x00
+	JE      linegroup2zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+
+linegroup2zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup2fewer
+	PCALIGN $0x40
+
+linegroup2turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup2ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup2ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup2turn
+
+linegroup2fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup2store
+
+linegroup2step:
+	VMOVUPS          (R9), Z2
+	VFMADD231PS.BCST (R10), Z2, Z0
+	VFMADD231PS.BCST 4(R10), Z2, Z1
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup2step
+
+linegroup2store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x02, R14
+	JMP     linenext
+
+	// 16 columns of 3 queries.
+linegroup3:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	CMPB    load+120(FP), $0x00
+	JE      linegroup3zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+
+linegroup3zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup3fewer
+	PCALIGN $0x40
+
+linegroup3turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup3ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup3ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup3turn
+
+linegroup3fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup3store
+
+linegroup3step:
+	VMOVUPS          (R9), Z3
+	VFMADD231PS.BCST (R10), Z3, Z0
+	VFMADD231PS.BCST 4(R10), Z3, Z1
+	VFMADD231PS.BCST 8(R10), Z3, Z2
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup3step
+
+linegroup3store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    $0x03, R14
+	JMP     linenext
+
+	// 16 columns of 4 queries.
+linegroup4:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	CMPB    load+120(FP), $0x00
+	JE      linegroup4zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+
+linegroup4zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup4fewer
+	PCALIGN $0x40
+
+linegroup4turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup4ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup4ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup4turn
+
+linegroup4fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup4store
+
+linegroup4step:
+	VMOVUPS          (R9), Z4
+	VFMADD231PS.BCST (R10), Z4, Z0
+	VFMADD231PS.BCST 4(R10), Z4, Z1
+	VFMADD231PS.BCST 8(R10), Z4, Z2
+	VFMADD231PS.BCST 12(R10), Z4, Z3
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup4step
+
+linegroup4store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    $0x04, R14
+	JMP     linenext
+
+	// 16 columns of 5 queries.
+linegroup5:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	CMPB    load+120(FP), $0x00
+	JE      linegroup5zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+
+linegroup5zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup5fewer
+	PCALIGN $0x40
+
+linegroup5turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup5ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup5ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup5turn
+
+linegroup5fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup5store
+
+linegroup5step:
+	VMOVUPS          (R9), Z5
+	VFMADD231PS.BCST (R10), Z5, Z0
+	VFMADD231PS.BCST 4(R10), Z5, Z1
+	VFMADD231PS.BCST 8(R10), Z5, Z2
+	VFMADD231PS.BCST 12(R10), Z5, Z3
+	VFMADD231PS.BCST 16(R10), Z5, Z4
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup5step
+
+linegroup5store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    $0x05, R14
+	JMP     linenext
+
+	// 16 columns of 6 queries.
+linegroup6:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	CMPB    load+120(FP), $0x00
+	JE      linegroup6zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+
+linegroup6zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup6fewer
+	PCALIGN $0x40
+
+linegroup6turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup6ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup6ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup6turn
+
+linegroup6fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup6store
+
+linegroup6step:
+	VMOVUPS          (R9), Z6
+	VFMADD231PS.BCST (R10), Z6, Z0
+	VFMADD231PS.BCST 4(R10), Z6, Z1
+	VFMADD231PS.BCST 8(R10), Z6, Z2
+	VFMADD231PS.BCST 12(R10), Z6, Z3
+	VFMADD231PS.BCST 16(R10), Z6, Z4
+	VFMADD231PS.BCST 20(R10), Z6, Z5
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup6step
+
+linegroup6store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    $0x06, R14
+	JMP     linenext
+
+	// 16 columns of 7 queries.
+linegroup7:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	CMPB    load+120(FP), $0x00
+	JE      linegroup7zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+
+linegroup7zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup7fewer
+	PCALIGN $0x40
+
+linegroup7turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup7ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup7ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup7turn
+
+linegroup7fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup7store
+
+linegroup7step:
+	VMOVUPS          (R9), Z7
+	VFMADD231PS.BCST (R10), Z7, Z0
+	VFMADD231PS.BCST 4(R10), Z7, Z1
+	VFMADD231PS.BCST 8(R10), Z7, Z2
+	VFMADD231PS.BCST 12(R10), Z7, Z3
+	VFMADD231PS.BCST 16(R10), Z7, Z4
+	VFMADD231PS.BCST 20(R10), Z7, Z5
+	VFMADD231PS.BCST 24(R10), Z7, Z6
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup7step
+
+linegroup7store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    $0x07, R14
+	JMP     linenext
+
+	// 16 columns of 8 queries.
+linegroup8:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	CMPB    load+120(FP), $0x00
+	JE      linegroup8zero
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS (R9), Z0
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z1
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z2
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z3
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z4
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z5
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z6
+	ADDQ    R10, R9
+	VMOVUPS (R9), Z7
+
+linegroup8zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      linegroup8fewer
+	PCALIGN $0x40
+
+linegroup8turn:
+	PREFETCHT0       (CX)
+	PREFETCHT1       (CX)(DX*1)
+	VMOVUPS          (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	PREFETCHT0       64(CX)
+	PREFETCHT1       64(CX)(DX*1)
+	VMOVUPS          (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	ADDQ             $+128, CX
+	SUBQ             $+128, BX
+	JNZ              linegroup8ahead
+	ADDQ             next_cap+144(FP), CX
+	MOVQ             next_len+136(FP), BX
+
+linegroup8ahead:
+	SUBQ $0x02, R11
+	JGE  linegroup8turn
+
+linegroup8fewer:
+	ADDQ $0x02, R11
+	JZ   linegroup8store
+
+linegroup8step:
+	VMOVUPS          (R9), Z8
+	VFMADD231PS.BCST (R10), Z8, Z0
+	VFMADD231PS.BCST 4(R10), Z8, Z1
+	VFMADD231PS.BCST 8(R10), Z8, Z2
+	VFMADD231PS.BCST 12(R10), Z8, Z3
+	VFMADD231PS.BCST 16(R10), Z8, Z4
+	VFMADD231PS.BCST 20(R10), Z8, Z5
+	VFMADD231PS.BCST 24(R10), Z8, Z6
+	VFMADD231PS.BCST 28(R10), Z8, Z7
+	ADDQ             AX, R9
+	ADDQ             R8, R10
+	DECQ             R11
+	JNZ              linegroup8step
+
+linegroup8store:
+	MOVQ    o_base+0(FP), R9
+	MOVQ    ldo+24(FP), R10
+	SHLQ    $0x02, R10
+	MOVQ    R10, R11
+	IMULQ   R14, R11
+	ADDQ    R11, R9
+	LEAQ    (R9)(R12*4), R9
+	VMOVUPS Z0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z4, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z5, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z6, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Z7, (R9)
+	ADDQ    $0x08, R14
+
+linenext:
+	CMPQ R14, n+96(FP)
+	JL   linegroup
+	ADDQ $0x10, R12
+	JMP  line
+
+lineend:
+	ADDQ $0x10, R13
+
+four:
+	SUBQ $0x04, R13
+	JL   fourend
+	XORQ R14, R14
+
+	// The largest group of queries that there is code for.
+fourgroup:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+	CMPQ CX, $0x08
+	JGE  fourgroup8
+	CMPQ CX, $0x07
+	JGE  fourgroup7
+	CMPQ CX, $0x06
+	JGE  fourgroup6
+	CMPQ CX, $0x05
+	JGE  fourgroup5
+	CMPQ CX, $0x04
+	JGE  fourgroup4
+	CMPQ CX, $0x03
+	JGE  fourgroup3
+	CMPQ CX, $0x02
+	JGE  fourgroup2
+
+	// 4 columns of 1 queries.
+	VXORPS  X0, X0, X0
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup1zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R14, BX
+	ADDQ    BX, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+
+fourgroup1zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup1fewer
+	PCALIGN $0x40
+
+fourgroup1turn:
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup1turn
+
+fourgroup1fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup1store
+
+fourgroup1step:
+	VMOVUPS      (R9), X1
+	VBROADCASTSS (R10), X2
+	VFMADD231PS  X1, X2, X0
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup1step
+
+fourgroup1store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	IMULQ   R14, BX
+	ADDQ    BX, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    $0x01, R14
+	JMP     fournext
+
+	// 4 columns of 2 queries.
+fourgroup2:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup2zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+
+fourgroup2zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup2fewer
+	PCALIGN $0x40
+
+fourgroup2turn:
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup2turn
+
+fourgroup2fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup2store
+
+fourgroup2step:
+	VMOVUPS      (R9), X2
+	VBROADCASTSS (R10), X3
+	VFMADD231PS  X2, X3, X0
+	VBROADCASTSS 4(R10), X3
+	VFMADD231PS  X2, X3, X1
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup2step
+
+fourgroup2store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    $0x02, R14
+	JMP     fournext
+
+	// 4 columns of 3 queries.
+fourgroup3:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup3zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+
+fourgroup3zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup3fewer
+	PCALIGN $0x40
+
+fourgroup3turn:
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup3turn
+
+fourgroup3fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup3store
+
+fourgroup3step:
+	VMOVUPS      (R9), X3
+	VBROADCASTSS (R10), X4
+	VFMADD231PS  X3, X4, X0
+	VBROADCASTSS 4(R10), X4
+	VFMADD231PS  X3, X4, X1
+	VBROADCASTSS 8(R10), X4
+	VFMADD231PS  X3, X4, X2
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup3step
+
+fourgroup3store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    $0x03, R14
+	JMP     fournext
+
+	// 4 columns of 4 queries.
+fourgroup4:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup4zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+
+fourgroup4zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup4fewer
+	PCALIGN $0x40
+
+fourgroup4turn:
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup4turn
+
+fourgroup4fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup4store
+
+fourgroup4step:
+	VMOVUPS      (R9), X4
+	VBROADCASTSS (R10), X5
+	VFMADD231PS  X4, X5, X0
+	VBROADCASTSS 4(R10), X5
+	VFMADD231PS  X4, X5, X1
+	VBROADCASTSS 8(R10), X5
+	VFMADD231PS  X4, X5, X2
+	VBROADCASTSS 12(R10), X5
+	VFMADD231PS  X4, X5, X3
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup4step
+
+fourgroup4store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    $0x04, R14
+	JMP     fournext
+
+	// 4 columns of 5 queries.
+fourgroup5:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup5zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+
+fourgroup5zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup5fewer
+	PCALIGN $0x40
+
+fourgroup5turn:
+	VMOVUPS      (R9), X5
+	VBROADCASTSS (R10), X6
+	VFMADD231PS  X5, X6, X0
+	VBROADCASTSS 4(R10), X6
+	VFMADD231PS  X5, X6, X1
+	VBROADCASTSS 8(R10), X6
+	VFMADD231PS  X5, X6, X2
+	VBROADCASTSS 12(R10), X6
+	VFMADD231PS  X5, X6, X3
+	VBROADCASTSS 16(R10), X6
+	VFMADD231PS  X5, X6, X4
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X5
+	VBROADCASTSS (R10), X6
+	VFMADD231PS  X5, X6, X0
+	VBROADCASTSS 4(R10), X6
+	VFMADD231PS  X5, X6, X1
+	VBROADCASTSS 8(R10), X6
+	VFMADD231PS  X5, X6, X2
+	VBROADCASTSS 12(R10), X6
+	VFMADD231PS  X5, X6, X3
+	VBROADCASTSS 16(R10), X6
+	VFMADD231PS  X5, X6, X4
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup5turn
+
+fourgroup5fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup5store
+
+fourgroup5step:
+	VMOVUPS      (R9), X5
+	VBROADCASTSS (R10), X6
+	VFMADD231PS  X5, X6, X0
+	VBROADCASTSS 4(R10), X6
+	VFMADD231PS  X5, X6, X1
+	VBROADCASTSS 8(R10), X6
+	VFMADD231PS  X5, X6, X2
+	VBROADCASTSS 12(R10), X6
+	VFMADD231PS  X5, X6, X3
+	VBROADCASTSS 16(R10), X6
+	VFMADD231PS  X5, X6, X4
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup5step
+
+fourgroup5store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    $0x05, R14
+	JMP     fournext
+
+	// 4 columns of 6 queries.
+fourgroup6:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup6zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+	ADDQ    BX, CX
+	VMOVUPS (CX), X5
+
+fourgroup6zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup6fewer
+	PCALIGN $0x40
+
+fourgroup6turn:
+	VMOVUPS      (R9), X6
+	VBROADCASTSS (R10), X7
+	VFMADD231PS  X6, X7, X0
+	VBROADCASTSS 4(R10), X7
+	VFMADD231PS  X6, X7, X1
+	VBROADCASTSS 8(R10), X7
+	VFMADD231PS  X6, X7, X2
+	VBROADCASTSS 12(R10), X7
+	VFMADD231PS  X6, X7, X3
+	VBROADCASTSS 16(R10), X7
+	VFMADD231PS  X6, X7, X4
+	VBROADCASTSS 20(R10), X7
+	VFMADD231PS  X6, X7, X5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X6
+	VBROADCASTSS (R10), X7
+	VFMADD231PS  X6, X7, X0
+	VBROADCASTSS 4(R10), X7
+	VFMADD231PS  X6, X7, X1
+	VBROADCASTSS 8(R10), X7
+	VFMADD231PS  X6, X7, X2
+	VBROADCASTSS 12(R10), X7
+	VFMADD231PS  X6, X7, X3
+	VBROADCASTSS 16(R10), X7
+	VFMADD231PS  X6, X7, X4
+	VBROADCASTSS 20(R10), X7
+	VFMADD231PS  X6, X7, X5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup6turn
+
+fourgroup6fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup6store
+
+fourgroup6step:
+	VMOVUPS      (R9), X6
+	VBROADCASTSS (R10), X7
+	VFMADD231PS  X6, X7, X0
+	VBROADCASTSS 4(R10), X7
+	VFMADD231PS  X6, X7, X1
+	VBROADCASTSS 8(R10), X7
+	VFMADD231PS  X6, X7, X2
+	VBROADCASTSS 12(R10), X7
+	VFMADD231PS  X6, X7, X3
+	VBROADCASTSS 16(R10), X7
+	VFMADD231PS  X6, X7, X4
+	VBROADCASTSS 20(R10), X7
+	VFMADD231PS  X6, X7, X5
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup6step
+
+fourgroup6store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X5, (CX)
+	ADDQ    $0x06, R14
+	JMP     fournext
+
+	// 4 columns of 7 queries.
+fourgroup7:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	VXORPS  X6, X6, X6
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup7zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+	ADDQ    BX, CX
+	VMOVUPS (CX), X5
+	ADDQ    BX, CX
+	VMOVUPS (CX), X6
+
+fourgroup7zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup7fewer
+	PCALIGN $0x40
+
+fourgroup7turn:
+	VMOVUPS      (R9), X7
+	VBROADCASTSS (R10), X8
+	VFMADD231PS  X7, X8, X0
+	VBROADCASTSS 4(R10), X8
+	VFMADD231PS  X7, X8, X1
+	VBROADCASTSS 8(R10), X8
+	VFMADD231PS  X7, X8, X2
+	VBROADCASTSS 12(R10), X8
+	VFMADD231PS  X7, X8, X3
+	VBROADCASTSS 16(R10), X8
+	VFMADD231PS  X7, X8, X4
+	VBROADCASTSS 20(R10), X8
+	VFMADD231PS  X7, X8, X5
+	VBROADCASTSS 24(R10), X8
+	VFMADD231PS  X7, X8, X6
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X7
+	VBROADCASTSS (R10), X8
+	VFMADD231PS  X7, X8, X0
+	VBROADCASTSS 4(R10), X8
+	VFMADD231PS  X7, X8, X1
+	VBROADCASTSS 8(R10), X8
+	VFMADD231PS  X7, X8, X2
+	VBROADCASTSS 12(R10), X8
+	VFMADD231PS  X7, X8, X3
+	VBROADCASTSS 16(R10), X8
+	VFMADD231PS  X7, X8, X4
+	VBROADCASTSS 20(R10), X8
+	VFMADD231PS  X7, X8, X5
+	VBROADCASTSS 24(R10), X8
+	VFMADD231PS  X7, X8, X6
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup7turn
+
+fourgroup7fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup7store
+
+fourgroup7step:
+	VMOVUPS      (R9), X7
+	VBROADCASTSS (R10), X8
+	VFMADD231PS  X7, X8, X0
+	VBROADCASTSS 4(R10), X8
+	VFMADD231PS  X7, X8, X1
+	VBROADCASTSS 8(R10), X8
+	VFMADD231PS  X7, X8, X2
+	VBROADCASTSS 12(R10), X8
+	VFMADD231PS  X7, X8, X3
+	VBROADCASTSS 16(R10), X8
+	VFMADD231PS  X7, X8, X4
+	VBROADCASTSS 20(R10), X8
+	VFMADD231PS  X7, X8, X5
+	VBROADCASTSS 24(R10), X8
+	VFMADD231PS  X7, X8, X6
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup7step
+
+fourgroup7store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X5, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X6, (CX)
+	ADDQ    $0x07, R14
+	JMP     fournext
+
+	// 4 columns of 8 queries.
+fourgroup8:
+	VXORPS  X0, X0, X0
+	VXORPS  X1, X1, X1
+	VXORPS  X2, X2, X2
+	VXORPS  X3, X3, X3
+	VXORPS  X4, X4, X4
+	VXORPS  X5, X5, X5
+	VXORPS  X6, X6, X6
+	VXORPS  X7, X7, X7
+	CMPB    load+120(FP), $0x00
+	JE      fourgroup8zero
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS (CX), X0
+	ADDQ    BX, CX
+	VMOVUPS (CX), X1
+	ADDQ    BX, CX
+	VMOVUPS (CX), X2
+	ADDQ    BX, CX
+	VMOVUPS (CX), X3
+	ADDQ    BX, CX
+	VMOVUPS (CX), X4
+	ADDQ    BX, CX
+	VMOVUPS (CX), X5
+	ADDQ    BX, CX
+	VMOVUPS (CX), X6
+	ADDQ    BX, CX
+	VMOVUPS (CX), X7
+
+fourgroup8zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      fourgroup8fewer
+	PCALIGN $0x40
+
+fourgroup8turn:
+	VMOVUPS      (R9), X8
+	VBROADCASTSS (R10), X9
+	VFMADD231PS  X8, X9, X0
+	VBROADCASTSS 4(R10), X9
+	VFMADD231PS  X8, X9, X1
+	VBROADCASTSS 8(R10), X9
+	VFMADD231PS  X8, X9, X2
+	VBROADCASTSS 12(R10), X9
+	VFMADD231PS  X8, X9, X3
+	VBROADCASTSS 16(R10), X9
+	VFMADD231PS  X8, X9, X4
+	VBROADCASTSS 20(R10), X9
+	VFMADD231PS  X8, X9, X5
+	VBROADCASTSS 24(R10), X9
+	VFMADD231PS  X8, X9, X6
+	VBROADCASTSS 28(R10), X9
+	VFMADD231PS  X8, X9, X7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	VMOVUPS      (R9), X8
+	VBROADCASTSS (R10), X9
+	VFMADD231PS  X8, X9, X0
+	VBROADCASTSS 4(R10), X9
+	VFMADD231PS  X8, X9, X1
+	VBROADCASTSS 8(R10), X9
+	VFMADD231PS  X8, X9, X2
+	VBROADCASTSS 12(R10), X9
+	VFMADD231PS  X8, X9, X3
+	VBROADCASTSS 16(R10), X9
+	VFMADD231PS  X8, X9, X4
+	VBROADCASTSS 20(R10), X9
+	VFMADD231PS  X8, X9, X5
+	VBROADCASTSS 24(R10), X9
+	VFMADD231PS  X8, X9, X6
+	VBROADCASTSS 28(R10), X9
+	VFMADD231PS  X8, X9, X7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	SUBQ         $0x02, R11
+	JGE          fourgroup8turn
+
+fourgroup8fewer:
+	ADDQ $0x02, R11
+	JZ   fourgroup8store
+
+fourgroup8step:
+	VMOVUPS      (R9), X8
+	VBROADCASTSS (R10), X9
+	VFMADD231PS  X8, X9, X0
+	VBROADCASTSS 4(R10), X9
+	VFMADD231PS  X8, X9, X1
+	VBROADCASTSS 8(R10), X9
+	VFMADD231PS  X8, X9, X2
+	VBROADCASTSS 12(R10), X9
+	VFMADD231PS  X8, X9, X3
+	VBROADCASTSS 16(R10), X9
+	VFMADD231PS  X8, X9, X4
+	VBROADCASTSS 20(R10), X9
+	VFMADD231PS  X8, X9, X5
+	VBROADCASTSS 24(R10), X9
+	VFMADD231PS  X8, X9, X6
+	VBROADCASTSS 28(R10), X9
+	VFMADD231PS  X8, X9, X7
+	ADDQ         AX, R9
+	ADDQ         R8, R10
+	DECQ         R11
+	JNZ          fourgroup8step
+
+fourgroup8store:
+	MOVQ    o_base+0(FP), CX
+	MOVQ    ldo+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    BX, R9
+	IMULQ   R14, R9
+	ADDQ    R9, CX
+	LEAQ    (CX)(R12*4), CX
+	VMOVUPS X0, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X1, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X2, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X3, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X4, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X5, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X6, (CX)
+	ADDQ    BX, CX
+	VMOVUPS X7, (CX)
+	ADDQ    $0x08, R14
+
+fournext:
+	CMPQ R14, n+96(FP)
+	JL   fourgroup
+	ADDQ $0x04, R12
+	JMP  four
+
+fourend:
+	ADDQ $0x04, R13
+
+single:
+	SUBQ $0x01, R13
+	JL   singleend
+	XORQ R14, R14
+
+	// The largest group of queries that there is code for.
+singlegroup:
+	MOVQ n+96(FP), CX
+	SUBQ R14, CX
+	CMPQ CX, $0x08
+	JGE  singlegroup8
+	CMPQ CX, $0x07
+	JGE  singlegroup7
+	CMPQ CX, $0x06
+	JGE  singlegroup6
+	CMPQ CX, $0x05
+	JGE  singlegroup5
+	CMPQ CX, $0x04
+	JGE  singlegroup4
+	CMPQ CX, $0x03
+	JGE  singlegroup3
+	CMPQ CX, $0x02
+	JGE  singlegroup2
+
+	// 1 columns of 1 queries.
+	VXORPS X0, X0, X0
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup1zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R14, BX
+	ADDQ   BX, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+
+singlegroup1zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup1fewer
+	PCALIGN $0x40
+
+singlegroup1turn:
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup1turn
+
+singlegroup1fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup1store
+
+singlegroup1step:
+	VMOVSS      (R9), X1
+	VMOVSS      (R10), X2
+	VFMADD231SS X2, X1, X0
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup1step
+
+singlegroup1store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	IMULQ  R14, BX
+	ADDQ   BX, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   $0x01, R14
+	JMP    singlenext
+
+	// 1 columns of 2 queries.
+singlegroup2:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup2zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+
+singlegroup2zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup2fewer
+	PCALIGN $0x40
+
+singlegroup2turn:
+	VMOVSS      (R9), X2
+	VMOVSS      (R10), X3
+	VFMADD231SS X3, X2, X0
+	VMOVSS      4(R10), X3
+	VFMADD231SS X3, X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X2
+	VMOVSS      (R10), X3
+	VFMADD231SS X3, X2, X0
+	VMOVSS      4(R10), X3
+	VFMADD231SS X3, X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup2turn
+
+singlegroup2fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup2store
+
+singlegroup2step:
+	VMOVSS      (R9), X2
+	VMOVSS      (R10), X3
+	VFMADD231SS X3, X2, X0
+	VMOVSS      4(R10), X3
+	VFMADD231SS X3, X2, X1
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup2step
+
+singlegroup2store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   $0x02, R14
+	JMP    singlenext
+
+	// 1 columns of 3 queries.
+singlegroup3:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup3zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+
+singlegroup3zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup3fewer
+	PCALIGN $0x40
+
+singlegroup3turn:
+	VMOVSS      (R9), X3
+	VMOVSS      (R10), X4
+	VFMADD231SS X4, X3, X0
+	VMOVSS      4(R10), X4
+	VFMADD231SS X4, X3, X1
+	VMOVSS      8(R10), X4
+	VFMADD231SS X4, X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X3
+	VMOVSS      (R10), X4
+	VFMADD231SS X4, X3, X0
+	VMOVSS      4(R10), X4
+	VFMADD231SS X4, X3, X1
+	VMOVSS      8(R10), X4
+	VFMADD231SS X4, X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup3turn
+
+singlegroup3fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup3store
+
+singlegroup3step:
+	VMOVSS      (R9), X3
+	VMOVSS      (R10), X4
+	VFMADD231SS X4, X3, X0
+	VMOVSS      4(R10), X4
+	VFMADD231SS X4, X3, X1
+	VMOVSS      8(R10), X4
+	VFMADD231SS X4, X3, X2
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup3step
+
+singlegroup3store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   $0x03, R14
+	JMP    singlenext
+
+	// 1 columns of 4 queries.
+singlegroup4:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup4zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+
+singlegroup4zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup4fewer
+	PCALIGN $0x40
+
+singlegroup4turn:
+	VMOVSS      (R9), X4
+	VMOVSS      (R10), X5
+	VFMADD231SS X5, X4, X0
+	VMOVSS      4(R10), X5
+	VFMADD231SS X5, X4, X1
+	VMOVSS      8(R10), X5
+	VFMADD231SS X5, X4, X2
+	VMOVSS      12(R10), X5
+	VFMADD231SS X5, X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X4
+	VMOVSS      (R10), X5
+	VFMADD231SS X5, X4, X0
+	VMOVSS      4(R10), X5
+	VFMADD231SS X5, X4, X1
+	VMOVSS      8(R10), X5
+	VFMADD231SS X5, X4, X2
+	VMOVSS      12(R10), X5
+	VFMADD231SS X5, X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup4turn
+
+singlegroup4fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup4store
+
+singlegroup4step:
+	VMOVSS      (R9), X4
+	VMOVSS      (R10), X5
+	VFMADD231SS X5, X4, X0
+	VMOVSS      4(R10), X5
+	VFMADD231SS X5, X4, X1
+	VMOVSS      8(R10), X5
+	VFMADD231SS X5, X4, X2
+	VMOVSS      12(R10), X5
+	VFMADD231SS X5, X4, X3
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup4step
+
+singlegroup4store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   $0x04, R14
+	JMP    singlenext
+
+	// 1 columns of 5 queries.
+singlegroup5:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup5zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+
+singlegroup5zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup5fewer
+	PCALIGN $0x40
+
+singlegroup5turn:
+	VMOVSS      (R9), X5
+	VMOVSS      (R10), X6
+	VFMADD231SS X6, X5, X0
+	VMOVSS      4(R10), X6
+	VFMADD231SS X6, X5, X1
+	VMOVSS      8(R10), X6
+	VFMADD231SS X6, X5, X2
+	VMOVSS      12(R10), X6
+	VFMADD231SS X6, X5, X3
+	VMOVSS      16(R10), X6
+	VFMADD231SS X6, X5, X4
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X5
+	VMOVSS      (R10), X6
+	VFMADD231SS X6, X5, X0
+	VMOVSS      4(R10), X6
+	VFMADD231SS X6, X5, X1
+	VMOVSS      8(R10), X6
+	VFMADD231SS X6, X5, X2
+	VMOVSS      12(R10), X6
+	VFMADD231SS X6, X5, X3
+	VMOVSS      16(R10), X6
+	VFMADD231SS X6, X5, X4
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup5turn
+
+singlegroup5fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup5store
+
+singlegroup5step:
+	VMOVSS      (R9), X5
+	VMOVSS      (R10), X6
+	VFMADD231SS X6, X5, X0
+	VMOVSS      4(R10), X6
+	VFMADD231SS X6, X5, X1
+	VMOVSS      8(R10), X6
+	VFMADD231SS X6, X5, X2
+	VMOVSS      12(R10), X6
+	VFMADD231SS X6, X5, X3
+	VMOVSS      16(R10), X6
+	VFMADD231SS X6, X5, X4
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup5step
+
+singlegroup5store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   $0x05, R14
+	JMP    singlenext
+
+	// 1 columns of 6 queries.
+singlegroup6:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup6zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+	ADDQ   BX, CX
+	VMOVSS (CX), X5
+
+singlegroup6zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup6fewer
+	PCALIGN $0x40
+
+singlegroup6turn:
+	VMOVSS      (R9), X6
+	VMOVSS      (R10), X7
+	VFMADD231SS X7, X6, X0
+	VMOVSS      4(R10), X7
+	VFMADD231SS X7, X6, X1
+	VMOVSS      8(R10), X7
+	VFMADD231SS X7, X6, X2
+	VMOVSS      12(R10), X7
+	VFMADD231SS X7, X6, X3
+	VMOVSS      16(R10), X7
+	VFMADD231SS X7, X6, X4
+	VMOVSS      20(R10), X7
+	VFMADD231SS X7, X6, X5
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X6
+	VMOVSS      (R10), X7
+	VFMADD231SS X7, X6, X0
+	VMOVSS      4(R10), X7
+	VFMADD231SS X7, X6, X1
+	VMOVSS      8(R10), X7
+	VFMADD231SS X7, X6, X2
+	VMOVSS      12(R10), X7
+	VFMADD231SS X7, X6, X3
+	VMOVSS      16(R10), X7
+	VFMADD231SS X7, X6, X4
+	VMOVSS      20(R10), X7
+	VFMADD231SS X7, X6, X5
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup6turn
+
+singlegroup6fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup6store
+
+singlegroup6step:
+	VMOVSS      (R9), X6
+	VMOVSS      (R10), X7
+	VFMADD231SS X7, X6, X0
+	VMOVSS      4(R10), X7
+	VFMADD231SS X7, X6, X1
+	VMOVSS      8(R10), X7
+	VFMADD231SS X7, X6, X2
+	VMOVSS      12(R10), X7
+	VFMADD231SS X7, X6, X3
+	VMOVSS      16(R10), X7
+	VFMADD231SS X7, X6, X4
+	VMOVSS      20(R10), X7
+	VFMADD231SS X7, X6, X5
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup6step
+
+singlegroup6store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   BX, CX
+	VMOVSS X5, (CX)
+	ADDQ   $0x06, R14
+	JMP    singlenext
+
+	// 1 columns of 7 queries.
+singlegroup7:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup7zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+	ADDQ   BX, CX
+	VMOVSS (CX), X5
+	ADDQ   BX, CX
+	VMOVSS (CX), X6
+
+singlegroup7zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup7fewer
+	PCALIGN $0x40
+
+singlegroup7turn:
+	VMOVSS      (R9), X7
+	VMOVSS      (R10), X8
+	VFMADD231SS X8, X7, X0
+	VMOVSS      4(R10), X8
+	VFMADD231SS X8, X7, X1
+	VMOVSS      8(R10), X8
+	VFMADD231SS X8, X7, X2
+	VMOVSS      12(R10), X8
+	VFMADD231SS X8, X7, X3
+	VMOVSS      16(R10), X8
+	VFMADD231SS X8, X7, X4
+	VMOVSS      20(R10), X8
+	VFMADD231SS X8, X7, X5
+	VMOVSS      24(R10), X8
+	VFMADD231SS X8, X7, X6
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X7
+	VMOVSS      (R10), X8
+	VFMADD231SS X8, X7, X0
+	VMOVSS      4(R10), X8
+	VFMADD231SS X8, X7, X1
+	VMOVSS      8(R10), X8
+	VFMADD231SS X8, X7, X2
+	VMOVSS      12(R10), X8
+	VFMADD231SS X8, X7, X3
+	VMOVSS      16(R10), X8
+	VFMADD231SS X8, X7, X4
+	VMOVSS      20(R10), X8
+	VFMADD231SS X8, X7, X5
+	VMOVSS      24(R10), X8
+	VFMADD231SS X8, X7, X6
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup7turn
+
+singlegroup7fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup7store
+
+singlegroup7step:
+	VMOVSS      (R9), X7
+	VMOVSS      (R10), X8
+	VFMADD231SS X8, X7, X0
+	VMOVSS      4(R10), X8
+	VFMADD231SS X8, X7, X1
+	VMOVSS      8(R10), X8
+	VFMADD231SS X8, X7, X2
+	VMOVSS      12(R10), X8
+	VFMADD231SS X8, X7, X3
+	VMOVSS      16(R10), X8
+	VFMADD231SS X8, X7, X4
+	VMOVSS      20(R10), X8
+	VFMADD231SS X8, X7, X5
+	VMOVSS      24(R10), X8
+	VFMADD231SS X8, X7, X6
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup7step
+
+singlegroup7store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   BX, CX
+	VMOVSS X5, (CX)
+	ADDQ   BX, CX
+	VMOVSS X6, (CX)
+	ADDQ   $0x07, R14
+	JMP    singlenext
+
+	// 1 columns of 8 queries.
+singlegroup8:
+	VXORPS X0, X0, X0
+	VXORPS X1, X1, X1
+	VXORPS X2, X2, X2
+	VXORPS X3, X3, X3
+	VXORPS X4, X4, X4
+	VXORPS X5, X5, X5
+	VXORPS X6, X6, X6
+	VXORPS X7, X7, X7
+	CMPB   load+120(FP), $0x00
+	JE     singlegroup8zero
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS (CX), X0
+	ADDQ   BX, CX
+	VMOVSS (CX), X1
+	ADDQ   BX, CX
+	VMOVSS (CX), X2
+	ADDQ   BX, CX
+	VMOVSS (CX), X3
+	ADDQ   BX, CX
+	VMOVSS (CX), X4
+	ADDQ   BX, CX
+	VMOVSS (CX), X5
+	ADDQ   BX, CX
+	VMOVSS (CX), X6
+	ADDQ   BX, CX
+	VMOVSS (CX), X7
+
+singlegroup8zero:
+	LEAQ    (SI)(R12*4), R9
+	LEAQ    (DI)(R14*4), R10
+	MOVQ    v_len+40(FP), R11
+	SUBQ    $0x02, R11
+	JL      singlegroup8fewer
+	PCALIGN $0x40
+
+singlegroup8turn:
+	VMOVSS      (R9), X8
+	VMOVSS      (R10), X9
+	VFMADD231SS X9, X8, X0
+	VMOVSS      4(R10), X9
+	VFMADD231SS X9, X8, X1
+	VMOVSS      8(R10), X9
+	VFMADD231SS X9, X8, X2
+	VMOVSS      12(R10), X9
+	VFMADD231SS X9, X8, X3
+	VMOVSS      16(R10), X9
+	VFMADD231SS X9, X8, X4
+	VMOVSS      20(R10), X9
+	VFMADD231SS X9, X8, X5
+	VMOVSS      24(R10), X9
+	VFMADD231SS X9, X8, X6
+	VMOVSS      28(R10), X9
+	VFMADD231SS X9, X8, X7
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	VMOVSS      (R9), X8
+	VMOVSS      (R10), X9
+	VFMADD231SS X9, X8, X0
+	VMOVSS      4(R10), X9
+	VFMADD231SS X9, X8, X1
+	VMOVSS      8(R10), X9
+	VFMADD231SS X9, X8, X2
+	VMOVSS      12(R10), X9
+	VFMADD231SS X9, X8, X3
+	VMOVSS      16(R10), X9
+	VFMADD231SS X9, X8, X4
+	VMOVSS      20(R10), X9
+	VFMADD231SS X9, X8, X5
+	VMOVSS      24(R10), X9
+	VFMADD231SS X9, X8, X6
+	VMOVSS      28(R10), X9
+	VFMADD231SS X9, X8, X7
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	SUBQ        $0x02, R11
+	JGE         singlegroup8turn
+
+singlegroup8fewer:
+	ADDQ $0x02, R11
+	JZ   singlegroup8store
+
+singlegroup8step:
+	VMOVSS      (R9), X8
+	VMOVSS      (R10), X9
+	VFMADD231SS X9, X8, X0
+	VMOVSS      4(R10), X9
+	VFMADD231SS X9, X8, X1
+	VMOVSS      8(R10), X9
+	VFMADD231SS X9, X8, X2
+	VMOVSS      12(R10), X9
+	VFMADD231SS X9, X8, X3
+	VMOVSS      16(R10), X9
+	VFMADD231SS X9, X8, X4
+	VMOVSS      20(R10), X9
+	VFMADD231SS X9, X8, X5
+	VMOVSS      24(R10), X9
+	VFMADD231SS X9, X8, X6
+	VMOVSS      28(R10), X9
+	VFMADD231SS X9, X8, X7
+	ADDQ        AX, R9
+	ADDQ        R8, R10
+	DECQ        R11
+	JNZ         singlegroup8step
+
+singlegroup8store:
+	MOVQ   o_base+0(FP), CX
+	MOVQ   ldo+24(FP), BX
+	SHLQ   $0x02, BX
+	MOVQ   BX, R9
+	IMULQ  R14, R9
+	ADDQ   R9, CX
+	LEAQ   (CX)(R12*4), CX
+	VMOVSS X0, (CX)
+	ADDQ   BX, CX
+	VMOVSS X1, (CX)
+	ADDQ   BX, CX
+	VMOVSS X2, (CX)
+	ADDQ   BX, CX
+	VMOVSS X3, (CX)
+	ADDQ   BX, CX
+	VMOVSS X4, (CX)
+	ADDQ   BX, CX
+	VMOVSS X5, (CX)
+	ADDQ   BX, CX
+	VMOVSS X6, (CX)
+	ADDQ   BX, CX
+	VMOVSS X7, (CX)
+	ADDQ   $0x08, R14
+
+singlenext:
+	CMPQ R14, n+96(FP)
+	JL   singlegroup
+	ADDQ $0x01, R12
+	JMP  single
+
+singleend:
+	ADDQ $0x01, R13
+	MOVB $0x01, load+120(FP)
+	SUBQ $0x10, m+104(FP)
+	JLE  done
+	MOVQ AX, CX
+	SHLQ $0x04, CX
+	ADDQ CX, SI
+	ADDQ CX, next_base+128(FP)
+	MOVQ R8, CX
+	SHLQ $0x04, CX
+	ADDQ CX, DI
+	JMP  turn
+
+done:
+	VZEROUPPER
+	RET
+
 // func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
 TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $512-160
@@ -38274,8 +58956,8 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
-	VXORPS Z1, Z1, Z1
 	MOVQ   k_cap+40(FP), R15
+	VXORPS Z1, Z1, Z1
 	CMPQ   R15, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R15
@@ -38545,10 +59227,10 @@ group1last:
 	VFMADD231PS.BCST (R14)(SI*1), Z2, Z1
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group1first
+	JE               group1added
 	VADDPS           (SP), Z1, Z1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Z1, (SP)
@@ -38655,9 +59337,9 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R15
@@ -38959,11 +59641,11 @@ group2last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group2first
+	JE               group2added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Z1, (SP)
@@ -39071,10 +59753,10 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R15
@@ -39408,12 +60090,12 @@ group3last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group3first
+	JE               group3added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Z1, (SP)
@@ -39522,11 +60204,11 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R15
@@ -39892,13 +60574,13 @@ group4last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group4first
+	JE               group4added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 	VADDPS           192(SP), Z4, Z4
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Z1, (SP)
@@ -40008,12 +60690,12 @@ group5:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group5segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group5columns
 	MOVQ   $0x00000040, R15
@@ -40411,14 +61093,14 @@ group5last:
 	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group5first
+	JE               group5added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 	VADDPS           192(SP), Z4, Z4
 	VADDPS           256(SP), Z5, Z5
 
-group5first:
+group5added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group5store
 	VMOVUPS Z1, (SP)
@@ -40607,13 +61289,13 @@ group6:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group6segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group6columns
 	MOVQ   $0x00000040, R15
@@ -41043,7 +61725,7 @@ group6last:
 	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group6first
+	JE               group6added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -41051,7 +61733,7 @@ group6last:
 	VADDPS           256(SP), Z5, Z5
 	VADDPS           320(SP), Z6, Z6
 
-group6first:
+group6added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group6store
 	VMOVUPS Z1, (SP)
@@ -41241,6 +61923,7 @@ group7:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group7segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -41248,7 +61931,6 @@ group7segment:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group7columns
 	MOVQ   $0x00000040, R15
@@ -41710,7 +62392,7 @@ group7last:
 	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group7first
+	JE               group7added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -41719,7 +62401,7 @@ group7last:
 	VADDPS           320(SP), Z6, Z6
 	VADDPS           384(SP), Z7, Z7
 
-group7first:
+group7added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group7store
 	VMOVUPS Z1, (SP)
@@ -41910,6 +62592,7 @@ group8:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group8segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -41918,7 +62601,6 @@ group8segment:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group8columns
 	MOVQ   $0x00000040, R15
@@ -42412,7 +63094,7 @@ group8last:
 	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group8first
+	JE               group8added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -42422,7 +63104,7 @@ group8last:
 	VADDPS           384(SP), Z7, Z7
 	VADDPS           448(SP), Z8, Z8
 
-group8first:
+group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
 	VMOVUPS Z1, (SP)
@@ -42614,9 +63296,9 @@ double1:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double1segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double1columns
 	MOVQ   $0x00000040, R15
@@ -43027,11 +63709,11 @@ double1last:
 	VFMADD231PS.BCST (R14)(SI*1), Z4, Z2
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               double1first
+	JE               double1added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 
-double1first:
+double1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double1store
 	VMOVUPS Z1, (SP)
@@ -43209,11 +63891,11 @@ double2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double2segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double2columns
 	MOVQ   $0x00000040, R15
@@ -43672,13 +64354,13 @@ double2last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               double2first
+	JE               double2added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 	VADDPS           192(SP), Z4, Z4
 
-double2first:
+double2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double2store
 	VMOVUPS Z1, (SP)
@@ -43858,13 +64540,13 @@ double3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double3segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double3columns
 	MOVQ   $0x00000040, R15
@@ -44371,7 +65053,7 @@ double3last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               double3first
+	JE               double3added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -44379,7 +65061,7 @@ double3last:
 	VADDPS           256(SP), Z5, Z5
 	VADDPS           320(SP), Z6, Z6
 
-double3first:
+double3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double3store
 	VMOVUPS Z1, (SP)
@@ -44561,6 +65243,7 @@ double4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double4segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -44569,7 +65252,6 @@ double4segment:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double4columns
 	MOVQ   $0x00000040, R15
@@ -45124,7 +65806,7 @@ double4last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               double4first
+	JE               double4added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -45134,7 +65816,7 @@ double4last:
 	VADDPS           384(SP), Z7, Z7
 	VADDPS           448(SP), Z8, Z8
 
-double4first:
+double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
 	VMOVUPS Z1, (SP)
@@ -46454,8 +67136,8 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
-	VXORPS Z1, Z1, Z1
 	MOVQ   k_cap+40(FP), R15
+	VXORPS Z1, Z1, Z1
 	CMPQ   R15, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R15
@@ -46602,10 +67284,10 @@ group1ahead6:
 	CMPQ             DI, k_len+32(FP)
 	JNE              group1step
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group1first
+	JE               group1added
 	VADDPS           (SP), Z1, Z1
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Z1, (SP)
@@ -46712,9 +67394,9 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R15
@@ -46984,11 +67666,11 @@ group2last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z3, Z2
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group2first
+	JE               group2added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Z1, (SP)
@@ -47096,10 +67778,10 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R15
@@ -47401,12 +68083,12 @@ group3last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z4, Z3
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group3first
+	JE               group3added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Z1, (SP)
@@ -47515,11 +68197,11 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R15
@@ -47853,13 +68535,13 @@ group4last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z5, Z4
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group4first
+	JE               group4added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 	VADDPS           192(SP), Z4, Z4
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Z1, (SP)
@@ -47969,12 +68651,12 @@ group5:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group5segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group5columns
 	MOVQ   $0x00000040, R15
@@ -48340,14 +69022,14 @@ group5last:
 	VFMADD231PS.BCST 16(R14)(SI*1), Z6, Z5
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group5first
+	JE               group5added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 	VADDPS           192(SP), Z4, Z4
 	VADDPS           256(SP), Z5, Z5
 
-group5first:
+group5added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group5store
 	VMOVUPS Z1, (SP)
@@ -48536,13 +69218,13 @@ group6:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group6segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group6columns
 	MOVQ   $0x00000040, R15
@@ -48940,7 +69622,7 @@ group6last:
 	VFMADD231PS.BCST 20(R14)(SI*1), Z7, Z6
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group6first
+	JE               group6added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -48948,7 +69630,7 @@ group6last:
 	VADDPS           256(SP), Z5, Z5
 	VADDPS           320(SP), Z6, Z6
 
-group6first:
+group6added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group6store
 	VMOVUPS Z1, (SP)
@@ -49138,6 +69820,7 @@ group7:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group7segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -49145,7 +69828,6 @@ group7segment:
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group7columns
 	MOVQ   $0x00000040, R15
@@ -49575,7 +70257,7 @@ group7last:
 	VFMADD231PS.BCST 24(R14)(SI*1), Z8, Z7
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group7first
+	JE               group7added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -49584,7 +70266,7 @@ group7last:
 	VADDPS           320(SP), Z6, Z6
 	VADDPS           384(SP), Z7, Z7
 
-group7first:
+group7added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group7store
 	VMOVUPS Z1, (SP)
@@ -49775,6 +70457,7 @@ group8:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group8segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -49783,7 +70466,6 @@ group8segment:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group8columns
 	MOVQ   $0x00000040, R15
@@ -50245,7 +70927,7 @@ group8last:
 	VFMADD231PS.BCST 28(R14)(SI*1), Z9, Z8
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               group8first
+	JE               group8added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -50255,7 +70937,7 @@ group8last:
 	VADDPS           384(SP), Z7, Z7
 	VADDPS           448(SP), Z8, Z8
 
-group8first:
+group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
 	VMOVUPS Z1, (SP)
@@ -50447,9 +71129,9 @@ double1:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double1segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double1columns
 	MOVQ   $0x00000040, R15
@@ -50732,11 +71414,11 @@ double1ahead14:
 	CMPQ         DI, k_len+32(FP)
 	JNE          double1step
 	CMPQ         s_cap+16(FP), $0x00
-	JE           double1first
+	JE           double1added
 	VADDPS       (SP), Z1, Z1
 	VADDPS       64(SP), Z2, Z2
 
-double1first:
+double1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double1store
 	VMOVUPS Z1, (SP)
@@ -50914,11 +71596,11 @@ double2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double2segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double2columns
 	MOVQ   $0x00000040, R15
@@ -51329,13 +72011,13 @@ double2last:
 	VFMADD231PS.BCST 4(R14)(SI*1), Z6, Z4
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               double2first
+	JE               double2added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
 	VADDPS           192(SP), Z4, Z4
 
-double2first:
+double2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double2store
 	VMOVUPS Z1, (SP)
@@ -51515,13 +72197,13 @@ double3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double3segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double3columns
 	MOVQ   $0x00000040, R15
@@ -51980,7 +72662,7 @@ double3last:
 	VFMADD231PS.BCST 8(R14)(SI*1), Z8, Z6
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               double3first
+	JE               double3added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -51988,7 +72670,7 @@ double3last:
 	VADDPS           256(SP), Z5, Z5
 	VADDPS           320(SP), Z6, Z6
 
-double3first:
+double3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double3store
 	VMOVUPS Z1, (SP)
@@ -52170,6 +72852,7 @@ double4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double4segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -52178,7 +72861,6 @@ double4segment:
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double4columns
 	MOVQ   $0x00000040, R15
@@ -52685,7 +73367,7 @@ double4last:
 	VFMADD231PS.BCST 12(R14)(SI*1), Z10, Z8
 	LEAQ             (R14)(SI*2), R14
 	CMPQ             s_cap+16(FP), $0x00
-	JE               double4first
+	JE               double4added
 	VADDPS           (SP), Z1, Z1
 	VADDPS           64(SP), Z2, Z2
 	VADDPS           128(SP), Z3, Z3
@@ -52695,7 +73377,7 @@ double4last:
 	VADDPS           384(SP), Z7, Z7
 	VADDPS           448(SP), Z8, Z8
 
-double4first:
+double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
 	VMOVUPS Z1, (SP)
@@ -54062,8 +74744,8 @@ group:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group1segment:
-	VXORPS Z4, Z4, Z4
 	MOVQ   k_cap+40(FP), R15
+	VXORPS Z4, Z4, Z4
 	CMPQ   R15, $0x40
 	JLE    group1columns
 	MOVQ   $0x00000040, R15
@@ -54363,10 +75045,10 @@ group1last:
 
 group1lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group1first
+	JE     group1added
 	VADDPS (SP), Z4, Z4
 
-group1first:
+group1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group1store
 	VMOVUPS Z4, (SP)
@@ -54477,9 +75159,9 @@ group2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group2segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group2columns
 	MOVQ   $0x00000040, R15
@@ -54811,11 +75493,11 @@ group2last:
 
 group2lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group2first
+	JE     group2added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 
-group2first:
+group2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group2store
 	VMOVUPS Z4, (SP)
@@ -54927,10 +75609,10 @@ group3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group3segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group3columns
 	MOVQ   $0x00000040, R15
@@ -55294,12 +75976,12 @@ group3last:
 
 group3lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group3first
+	JE     group3added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
 
-group3first:
+group3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group3store
 	VMOVUPS Z4, (SP)
@@ -55412,11 +76094,11 @@ group4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group4segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group4columns
 	MOVQ   $0x00000040, R15
@@ -55812,13 +76494,13 @@ group4last:
 
 group4lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group4first
+	JE     group4added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
 	VADDPS 192(SP), Z7, Z7
 
-group4first:
+group4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group4store
 	VMOVUPS Z4, (SP)
@@ -55932,12 +76614,12 @@ group5:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group5segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group5columns
 	MOVQ   $0x00000040, R15
@@ -56365,14 +77047,14 @@ group5last:
 
 group5lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group5first
+	JE     group5added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
 	VADDPS 192(SP), Z7, Z7
 	VADDPS 256(SP), Z8, Z8
 
-group5first:
+group5added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group5store
 	VMOVUPS Z4, (SP)
@@ -56565,13 +77247,13 @@ group6:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group6segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group6columns
 	MOVQ   $0x00000040, R15
@@ -57031,7 +77713,7 @@ group6last:
 
 group6lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group6first
+	JE     group6added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
@@ -57039,7 +77721,7 @@ group6lastscale:
 	VADDPS 256(SP), Z8, Z8
 	VADDPS 320(SP), Z9, Z9
 
-group6first:
+group6added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group6store
 	VMOVUPS Z4, (SP)
@@ -57233,6 +77915,7 @@ group7:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group7segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -57240,7 +77923,6 @@ group7segment:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group7columns
 	MOVQ   $0x00000040, R15
@@ -57732,7 +78414,7 @@ group7last:
 
 group7lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group7first
+	JE     group7added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
@@ -57741,7 +78423,7 @@ group7lastscale:
 	VADDPS 320(SP), Z9, Z9
 	VADDPS 384(SP), Z10, Z10
 
-group7first:
+group7added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group7store
 	VMOVUPS Z4, (SP)
@@ -57936,6 +78618,7 @@ group8:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 group8segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -57944,7 +78627,6 @@ group8segment:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    group8columns
 	MOVQ   $0x00000040, R15
@@ -58468,7 +79150,7 @@ group8last:
 
 group8lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     group8first
+	JE     group8added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
@@ -58478,7 +79160,7 @@ group8lastscale:
 	VADDPS 384(SP), Z10, Z10
 	VADDPS 448(SP), Z11, Z11
 
-group8first:
+group8added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      group8store
 	VMOVUPS Z4, (SP)
@@ -58674,9 +79356,9 @@ double1:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double1segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double1columns
 	MOVQ   $0x00000040, R15
@@ -59123,11 +79805,11 @@ double1last:
 
 double1lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     double1first
+	JE     double1added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 
-double1first:
+double1added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double1store
 	VMOVUPS Z4, (SP)
@@ -59309,11 +79991,11 @@ double2:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double2segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double2columns
 	MOVQ   $0x00000040, R15
@@ -59808,13 +80490,13 @@ double2last:
 
 double2lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     double2first
+	JE     double2added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
 	VADDPS 192(SP), Z7, Z7
 
-double2first:
+double2added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double2store
 	VMOVUPS Z4, (SP)
@@ -59998,13 +80680,13 @@ double3:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double3segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double3columns
 	MOVQ   $0x00000040, R15
@@ -60547,7 +81229,7 @@ double3last:
 
 double3lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     double3first
+	JE     double3added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
@@ -60555,7 +81237,7 @@ double3lastscale:
 	VADDPS 256(SP), Z8, Z8
 	VADDPS 320(SP), Z9, Z9
 
-double3first:
+double3added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double3store
 	VMOVUPS Z4, (SP)
@@ -60741,6 +81423,7 @@ double4:
 	MOVQ $0x00000000, s_cap+16(FP)
 
 double4segment:
+	MOVQ   k_cap+40(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -60749,7 +81432,6 @@ double4segment:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k_cap+40(FP), R15
 	CMPQ   R15, $0x40
 	JLE    double4columns
 	MOVQ   $0x00000040, R15
@@ -61340,7 +82022,7 @@ double4last:
 
 double4lastscale:
 	CMPQ   s_cap+16(FP), $0x00
-	JE     double4first
+	JE     double4added
 	VADDPS (SP), Z4, Z4
 	VADDPS 64(SP), Z5, Z5
 	VADDPS 128(SP), Z6, Z6
@@ -61350,7 +82032,7 @@ double4lastscale:
 	VADDPS 384(SP), Z10, Z10
 	VADDPS 448(SP), Z11, Z11
 
-double4first:
+double4added:
 	CMPQ    k_cap+40(FP), $0x00
 	JE      double4store
 	VMOVUPS Z4, (SP)
@@ -63302,6 +83984,260 @@ DATA const00007fffAVX512<>+52(SB)/4, $0x00007fff
 DATA const00007fffAVX512<>+56(SB)/4, $0x00007fff
 DATA const00007fffAVX512<>+60(SB)/4, $0x00007fff
 GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
+
+// func QuantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·QuantizeInt8AVX512(SB), NOSPLIT, $0-121
+	PCALIGN $0x40
+	MOVQ    src_base+64(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    scales_base+32(FP), DX
+	MOVQ    group+96(FP), BX
+	MOVQ    n+104(FP), SI
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z0
+	VMOVUPS const42fe0000AVX512<>+0(SB), Z1
+	VMOVUPS constc2fe0000AVX512<>+0(SB), Z2
+	TESTQ   SI, SI
+	JZ      finite
+
+row:
+	MOVQ  d+112(FP), R10
+	TESTQ R10, R10
+	JZ    finite
+	MOVQ  AX, DI
+	MOVQ  CX, R8
+	MOVQ  DX, R9
+
+group:
+	VXORPS Z3, Z3, Z3
+	XORQ   R11, R11
+	MOVQ   BX, R12
+	SUBQ   $0x00000010, R12
+	JL     magnitudesingle
+
+magnitudevector:
+	VANDPS  (DI)(R11*4), Z0, Z4
+	VPMAXSD Z4, Z3, Z3
+	ADDQ    $0x00000010, R11
+	CMPQ    R11, R12
+	JLE     magnitudevector
+	CMPQ    R11, BX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (DI)(R11*4), X4
+	VANDPS  X0, X4, X4
+	VPMAXSD X4, X3, X3
+	INCQ    R11
+	CMPQ    R11, BX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF32X4 $0x01, Z3, X4
+	VPMAXSD       X4, X3, X4
+	VEXTRACTF32X4 $0x02, Z3, X5
+	VPMAXSD       X5, X4, X4
+	VEXTRACTF32X4 $0x03, Z3, X3
+	VPMAXSD       X3, X4, X4
+	VPSHUFD       $0x4e, X4, X3
+	VPMAXSD       X3, X4, X4
+	VPSHUFD       $0xb1, X4, X3
+	VPMAXSD       X3, X4, X4
+	VMOVD         X4, R11
+	CMPL          R11, $0x7f800000
+	JGE           infinite
+	VMOVD         R11, X3
+	VDIVSS        const42fe0000AVX512<>+0(SB), X3, X3
+	VMOVSS        X3, (R9)
+
+	// Divided by 1, numbers whose scale is 0 become 0.
+	VXORPS   X4, X4, X4
+	VUCOMISS X4, X3
+	JNE      positive
+	VMOVSS   const3f800000AVX512<>+0(SB), X3
+
+positive:
+	VBROADCASTSS X3, Z3
+	XORQ         R11, R11
+	MOVQ         BX, R12
+	SUBQ         $0x00000010, R12
+	JL           quotientsingle
+
+quotientvector:
+	VMOVUPS   (DI)(R11*4), Z4
+	VDIVPS    Z3, Z4, Z4
+	VMINPS    Z1, Z4, Z4
+	VMAXPS    Z2, Z4, Z4
+	VCVTPS2DQ Z4, Z4
+	VPMOVDB   Z4, (R8)(R11*1)
+	ADDQ      $0x00000010, R11
+	CMPQ      R11, R12
+	JLE       quotientvector
+	CMPQ      R11, BX
+	JE        quotientdone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R12, R11
+	JMP  quotientvector
+
+quotientsingle:
+	VMOVSS    (DI)(R11*4), X4
+	VDIVSS    X3, X4, X4
+	VMINSS    X1, X4, X4
+	VMAXSS    X2, X4, X4
+	VCVTSS2SI X4, R12
+	MOVB      R12, (R8)(R11*1)
+	INCQ      R11
+	CMPQ      R11, BX
+	JL        quotientsingle
+
+quotientdone:
+	LEAQ (DI)(BX*4), DI
+	ADDQ BX, R8
+	ADDQ $0x04, R9
+	SUBQ BX, R10
+	JNZ  group
+	MOVQ lds+88(FP), DI
+	LEAQ (AX)(DI*4), AX
+	MOVQ ldd+24(FP), DI
+	ADDQ DI, CX
+	MOVQ lsc+56(FP), DI
+	LEAQ (DX)(DI*4), DX
+	DECQ SI
+	JNZ  row
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+120(FP)
+	VZEROUPPER
+	RET
+
+DATA const7fffffffAVX512<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+28(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+32(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+36(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+40(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+44(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+48(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+52(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+56(SB)/4, $0x7fffffff
+DATA const7fffffffAVX512<>+60(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const42fe0000AVX512<>+0(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+4(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+8(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+12(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+16(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+20(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+24(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+28(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+32(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+36(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+40(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+44(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+48(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+52(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+56(SB)/4, $0x42fe0000
+DATA const42fe0000AVX512<>+60(SB)/4, $0x42fe0000
+GLOBL const42fe0000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA constc2fe0000AVX512<>+0(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+4(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+8(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+12(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+16(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+20(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+24(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+28(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+32(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+36(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+40(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+44(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+48(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+52(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+56(SB)/4, $0xc2fe0000
+DATA constc2fe0000AVX512<>+60(SB)/4, $0xc2fe0000
+GLOBL constc2fe0000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func FiniteAVX512(src []float32) bool
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·FiniteAVX512(SB), NOSPLIT, $0-25
+	PCALIGN $0x40
+	MOVQ    src_base+0(FP), AX
+	MOVQ    src_len+8(FP), CX
+	TESTQ   CX, CX
+	JZ      finite
+	VMOVUPS const7fffffffAVX512<>+0(SB), Z0
+	VXORPS  Z1, Z1, Z1
+	XORQ    DX, DX
+	MOVQ    CX, BX
+	SUBQ    $0x00000010, BX
+	JL      magnitudesingle
+
+magnitudevector:
+	VANDPS  (AX)(DX*4), Z0, Z2
+	VPMAXSD Z2, Z1, Z1
+	ADDQ    $0x00000010, DX
+	CMPQ    DX, BX
+	JLE     magnitudevector
+	CMPQ    DX, CX
+	JE      magnitudedone
+
+	// Less than a vector is left: convert the last one.
+	MOVQ BX, DX
+	JMP  magnitudevector
+
+magnitudesingle:
+	VMOVSS  (AX)(DX*4), X2
+	VANDPS  X0, X2, X2
+	VPMAXSD X2, X1, X1
+	INCQ    DX
+	CMPQ    DX, CX
+	JL      magnitudesingle
+
+magnitudedone:
+	VEXTRACTF32X4 $0x01, Z1, X0
+	VPMAXSD       X0, X1, X0
+	VEXTRACTF32X4 $0x02, Z1, X2
+	VPMAXSD       X2, X0, X0
+	VEXTRACTF32X4 $0x03, Z1, X1
+	VPMAXSD       X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXSD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXSD       X1, X0, X0
+	VMOVD         X0, AX
+	CMPL          AX, $0x7f800000
+	JGE           infinite
+
+finite:
+	MOVB $0x01, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVB $0x00, AL
+	MOVB AL, ret+24(FP)
+	VZEROUPPER
+	RET
 
 // func RMSNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F

@@ -244,6 +244,16 @@ func NarrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func NarrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
+// QuantizeInt8NEON makes integers and scales of n rows of d numbers. In a row, group neighbours share a scale. It stops at a number that is not finite and returns false.
+//
+//go:noescape
+func QuantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+
+// FiniteNEON tells whether all of src is finite.
+//
+//go:noescape
+func FiniteNEON(src []float32) bool
+
 // RMSNormNEON normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
 //
 //go:noescape

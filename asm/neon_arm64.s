@@ -55148,6 +55148,220 @@ done:
 end:
 	RET
 
+// func QuantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+TEXT ·QuantizeInt8NEON(SB), NOSPLIT, $0-121
+	MOVD src_base+64(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+88(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+104(FP), R4
+	MOVD d+112(FP), R5
+	LSL $2, R2, R2
+	LSL $0, R3, R3
+	MOVD scales_base+32(FP), R9
+	MOVD lsc+56(FP), R10
+	LSL $2, R10, R10
+	MOVD group+96(FP), R11
+	MOVD $0x3f800000, R16
+	VDUP R16, V0.S4
+	MOVD $0x42fe0000, R16
+	VDUP R16, V1.S4
+	MOVD $0xc2fe0000, R16
+	VDUP R16, V2.S4
+	MOVD $0x4b400000, R16
+	VDUP R16, V3.S4
+	CBZ R4, finite
+	CBZ R5, finite
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R9, R13
+	ADD R10, R9, R9
+	MOVD R5, R14
+
+group:
+	SUB R11, R14, R14
+	MOVD R7, R12
+	MOVD R11, R8
+	VMOVI $0, V8.B16
+	CMP $8, R8
+	BLT magnitudesingle
+
+magnitudevector:
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD $32, R6, R6
+	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
+	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
+	VBIT V7.B16, V5.B16, V8.B16
+	WORD $0x4ea0f8c6 // fabs v6.4s, v6.4s
+	WORD $0x4ea834c7 // cmgt v7.4s, v6.4s, v8.4s
+	VBIT V7.B16, V6.B16, V8.B16
+	SUBS $8, R8, R8
+	BEQ magnitudedone
+	CMP $8, R8
+	BGE magnitudevector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<0, R7, R7
+	MOVD $8, R8
+	B magnitudevector
+
+magnitudesingle:
+	FMOVS.P 4(R6), F5
+	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
+	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
+	VBIT V7.B16, V5.B16, V8.B16
+	SUBS $1, R8, R8
+	BNE magnitudesingle
+
+magnitudedone:
+	VEXT $8, V8.B16, V8.B16, V5.B16
+	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
+	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
+	VBIT V7.B16, V5.B16, V8.B16
+	VEXT $4, V8.B16, V8.B16, V5.B16
+	WORD $0x4ea0f8a5 // fabs v5.4s, v5.4s
+	WORD $0x4ea834a7 // cmgt v7.4s, v5.4s, v8.4s
+	VBIT V7.B16, V5.B16, V8.B16
+	FMOVS F8, R15
+	MOVD $2139095040, R16
+	CMP R16, R15
+	BGE infinite
+	SUB R11<<2, R6, R6
+	MOVD R12, R7
+	MOVD R11, R8
+	VDUP R15, V4.S4
+	WORD $0x6e21fc84 // fdiv v4.4s, v4.4s, v1.4s
+	FMOVS.P F4, 4(R13)
+
+	// Divided by 1, numbers whose scale is 0 become 0.
+	WORD $0x4ea0d887 // fcmeq v7.4s, v4.4s, #0.0
+	VBIT V7.B16, V0.B16, V4.B16
+	CMP $8, R8
+	BLT quotientsingle
+
+quotientvector:
+	FMOVQ (R6), F5
+	FMOVQ 16(R6), F6
+	ADD $32, R6, R6
+	WORD $0x6e24fca5 // fdiv v5.4s, v5.4s, v4.4s
+	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	WORD $0x6e24fcc6 // fdiv v6.4s, v6.4s, v4.4s
+	WORD $0x4ea1f4c6 // fmin v6.4s, v6.4s, v1.4s
+	WORD $0x4e22f4c6 // fmax v6.4s, v6.4s, v2.4s
+	WORD $0x4e23d4c6 // fadd v6.4s, v6.4s, v3.4s
+	VUZP1 V6.H8, V5.H8, V5.H8
+	VUZP1 V5.B16, V5.B16, V5.B16
+	FMOVD.P F5, 8(R7)
+	SUBS $8, R8, R8
+	BEQ quotientdone
+	CMP $8, R8
+	BGE quotientvector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<0, R7, R7
+	MOVD $8, R8
+	B quotientvector
+
+quotientsingle:
+	FMOVS.P 4(R6), F5
+	WORD $0x6e24fca5 // fdiv v5.4s, v5.4s, v4.4s
+	WORD $0x4ea1f4a5 // fmin v5.4s, v5.4s, v1.4s
+	WORD $0x4e22f4a5 // fmax v5.4s, v5.4s, v2.4s
+	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
+	FMOVS F5, R15
+	MOVB.P R15, 1(R7)
+	SUBS $1, R8, R8
+	BNE quotientsingle
+
+quotientdone:
+	CBNZ R14, group
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+finite:
+	MOVD $1, R15
+	MOVB R15, ret+120(FP)
+	RET
+
+infinite:
+	MOVD $0, R15
+	MOVB R15, ret+120(FP)
+	RET
+
+// func FiniteNEON(src []float32) bool
+TEXT ·FiniteNEON(SB), NOSPLIT, $0-25
+	MOVD src_base+0(FP), R0
+	MOVD src_len+8(FP), R2
+	CBZ R2, finite
+	VMOVI $0, V3.B16
+	CMP $8, R2
+	BLT magnitudesingle
+
+magnitudevector:
+	FMOVQ (R0), F0
+	FMOVQ 16(R0), F1
+	ADD $32, R0, R0
+	WORD $0x4ea0f800 // fabs v0.4s, v0.4s
+	WORD $0x4ea33402 // cmgt v2.4s, v0.4s, v3.4s
+	VBIT V2.B16, V0.B16, V3.B16
+	WORD $0x4ea0f821 // fabs v1.4s, v1.4s
+	WORD $0x4ea33422 // cmgt v2.4s, v1.4s, v3.4s
+	VBIT V2.B16, V1.B16, V3.B16
+	SUBS $8, R2, R2
+	BEQ magnitudedone
+	CMP $8, R2
+	BGE magnitudevector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R2, R2
+	ADD R2<<2, R0, R0
+	ADD R2<<0, R1, R1
+	MOVD $8, R2
+	B magnitudevector
+
+magnitudesingle:
+	FMOVS.P 4(R0), F0
+	WORD $0x4ea0f800 // fabs v0.4s, v0.4s
+	WORD $0x4ea33402 // cmgt v2.4s, v0.4s, v3.4s
+	VBIT V2.B16, V0.B16, V3.B16
+	SUBS $1, R2, R2
+	BNE magnitudesingle
+
+magnitudedone:
+	VEXT $8, V3.B16, V3.B16, V0.B16
+	WORD $0x4ea0f800 // fabs v0.4s, v0.4s
+	WORD $0x4ea33402 // cmgt v2.4s, v0.4s, v3.4s
+	VBIT V2.B16, V0.B16, V3.B16
+	VEXT $4, V3.B16, V3.B16, V0.B16
+	WORD $0x4ea0f800 // fabs v0.4s, v0.4s
+	WORD $0x4ea33402 // cmgt v2.4s, v0.4s, v3.4s
+	VBIT V2.B16, V0.B16, V3.B16
+	FMOVS F3, R3
+	MOVD $2139095040, R4
+	CMP R4, R3
+	BGE infinite
+
+finite:
+	MOVD $1, R3
+	MOVB R3, ret+24(FP)
+	RET
+
+infinite:
+	MOVD $0, R3
+	MOVB R3, ret+24(FP)
+	RET
+
 // func RMSNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 TEXT ·RMSNormNEON(SB), NOSPLIT, $0-104
 	MOVD src_base+32(FP), R0

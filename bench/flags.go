@@ -40,6 +40,8 @@ type config struct {
 const usage = `usage: go run ./bench [flags]                        check, then measure
        go run ./bench report [flags] [FILE...]       draw a page from results
        go run ./bench compare [flags] OLD NEW        compare the speed of two versions
+       go run ./bench -tune [flags]                  find the tuning numbers of this CPU
+       go run ./bench -profile-calls [flags]         split the time of short calls into phases
 
 Checks on real input that every tier computes the same bits, then measures
 their speed. Exits with 1 if a bit differs, with 2 if the flags are wrong.

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/attn-go/attn v0.0.0
 	github.com/attn-go/attn/models v0.0.0
+	github.com/google/pprof v0.0.0-20261016150608-1facf8f91b50
 	github.com/klauspost/cpuid/v2 v2.4.2
 	github.com/schollz/progressbar/v3 v3.19.1
 	golang.org/x/net v0.62.0

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 )
 
 func main() {
@@ -35,6 +36,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if len(args) > 0 && args[0] == "compare" {
 		return runCompare(ctx, args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "tune" {
+		return runTune(ctx, args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "profile-calls" {
+		return runProfile(ctx, args[1:], stdout, stderr)
 	}
 	c, err := parse(args, stdout)
 	if errors.Is(err, flag.ErrHelp) {

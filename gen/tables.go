@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/gen/spec"
@@ -43,6 +44,7 @@ func (k *kernels) write(b *bytes.Buffer) {
 		k.literal(b, t)
 		fmt.Fprint(b, ",\n")
 	}
+	k.variants(b)
 	fmt.Fprintf(b, "}\n\nvar %sLanes = ", name)
 	k.literal(b, spec.LaneTable)
 	fmt.Fprint(b, "\n")
@@ -53,6 +55,24 @@ func (k *kernels) literal(b *bytes.Buffer, t spec.Table) {
 	fmt.Fprintf(b, "%s{\n", t.Type)
 	k.eachOf(t, func(field, function string) { fmt.Fprintf(b, "%s: asm.%s,\n", field, function) })
 	fmt.Fprint(b, "}")
+}
+
+// variants writes the lists of the kernels that there are several variants of.
+func (k *kernels) variants(b *bytes.Buffer) {
+	if !slices.ContainsFunc(k.functions, func(f spec.Function) bool { return f.Table.Variant != "" }) {
+		return
+	}
+	fmt.Fprint(b, "Variants: Variants{\n")
+	for _, field := range []string{"QK", "PV"} {
+		fmt.Fprintf(b, "%s: []%sVariant{\n", field, field)
+		for _, fn := range k.functions {
+			if t := fn.Table; t.Variant != "" && t.Field == field {
+				fmt.Fprintf(b, "{%s, Kernel: asm.%s},\n", t.Variant, fn.Name+k.isa)
+			}
+		}
+		fmt.Fprint(b, "},\n")
+	}
+	fmt.Fprint(b, "},\n")
 }
 
 // eachOf calls f for each field of a table.

@@ -53,12 +53,13 @@ func (e *ArgumentError) Error() string {
 }
 
 // TierError reports a tier that was asked for, by Options.Tier or the environment
-// variable ATTN_TIER, and that does not exist or cannot run on this CPU. The call has
-// changed nothing: no other tier takes over silently.
+// variable ATTN_TIER, and that does not exist or cannot run on this CPU, or numbers of the
+// environment variable ATTN_TUNING that a tier cannot do with. The call has changed
+// nothing: no other tier takes over silently.
 type TierError struct {
 	Tier   string // the name asked for
-	Source string // "Options.Tier" or "ATTN_TIER"
-	Reason string // "unknown", with the tiers of this build, or what the CPU lacks
+	Source string // "Options.Tier", "ATTN_TIER" or "ATTN_TUNING"
+	Reason string // "unknown", with the tiers of this build, what the CPU lacks, or the bad number
 }
 
 // Error returns "attn: SOURCE: tier NAME: REASON".

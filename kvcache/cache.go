@@ -43,9 +43,28 @@ import (
 //   - The methods of the Cache are for any number.
 type Cache struct {
 	keys, values []view.Tensor // of every layer, [pages, heads, page size, D]
+	places       []places      // of every layer
 	pageSize     int
 	window       int
 	pool         pagePool
+}
+
+// places is where the keys and values of a layer lie, which Store would need long to find out.
+type places struct {
+	keys, values           view.Memory
+	keyScales, valueScales view.Memory // empty unless there are scales
+	valuesArePart          bool        // of the keys
+}
+
+func placesOf(keys, values *view.Tensor) places {
+	p := places{keys: keys.Memory(), values: values.Memory(), valuesArePart: values.IsPartOf(keys)}
+	if keys.Scales() != nil {
+		p.keyScales = keys.Scales().Memory()
+	}
+	if values.Scales() != nil {
+		p.valueScales = values.Scales().Memory()
+	}
+	return p
 }
 
 // New makes a cache with memory of its own. On Linux it lies in huge pages, if the system
@@ -81,6 +100,9 @@ func NewOver(keys, values []kernel.Tensor, window int) (*Cache, error) {
 	c := &Cache{keys: views(keys), values: views(values), window: window}
 	if f := c.check(); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
+	}
+	for layer := range c.keys {
+		c.places = append(c.places, placesOf(&c.keys[layer], &c.values[layer]))
 	}
 	c.pageSize = c.keys[0].Dim(2)
 	c.pool.fill(c.keys[0].Dim(0))

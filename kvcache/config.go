@@ -103,8 +103,8 @@ func (c *Config) bytes() int {
 }
 
 const (
-	layerBytes = 4 * int(unsafe.Sizeof(view.Tensor{})) // keys and values, twice in New
-	pageBytes  = 8                                     // in a pagePool
+	layerBytes = 4*int(unsafe.Sizeof(view.Tensor{})) + int(unsafe.Sizeof(places{})) // keys and values, twice in New
+	pageBytes  = 8                                                                  // in a pagePool
 )
 
 // allocate returns memory for the keys or the values of a layer.

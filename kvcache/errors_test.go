@@ -185,7 +185,7 @@ func TestAppendErrors(t *testing.T) {
 	h.set(f)
 	k, v := kernel.BHLD(make([]float32, 2*20*12), 1, 2, 20, 12), kernel.BHLD(make([]float32, 2*20*8), 1, 2, 20, 8)
 	contracttest.Floats(v)[100] = testutil.Inf
-	contracttest.CheckArgument(t, "an infinity as int8", h.batch.Append(k, v), "src", "+Inf as element")
+	contracttest.CheckArgument(t, "an infinity as int8", h.batch.Append(k, v), "v", "+Inf as element")
 	contracttest.CheckArgument(t, "keys as values", h.batch.Append(k, k), "v", "shape [1 2 20 8]")
 	contracttest.CheckArgument(t, "no keys", h.batch.Append(kernel.Tensor{}, v), "k", "head size of at least 1")
 	h.grow([]int{a}, []int{1})

@@ -8,7 +8,6 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
-	"github.com/attn-go/attn/numeric"
 )
 
 // Store stores a layer's keys and values of the tokens that the last Extend made room
@@ -42,13 +41,13 @@ func (b *Batch) store(layer int, k, v *view.Tensor) error {
 		b.announce(k, v, &b.cache.keys[layer], &b.cache.values[layer])
 	}
 	for i, s := range b.sequences {
-		if err := storeTokens(t, &b.cache.keys[layer], s, k, i); err != nil {
+		if err := storeTokens(t, &b.cache.keys[layer], s, "k", k, i); err != nil {
 			return err
 		}
 		if !v.IsSet() {
 			continue
 		}
-		if err := storeTokens(t, &b.cache.values[layer], s, v, i); err != nil {
+		if err := storeTokens(t, &b.cache.values[layer], s, "v", v, i); err != nil {
 			return err
 		}
 	}
@@ -81,32 +80,36 @@ func (b *Batch) checkStore(layer int, k, v *view.Tensor) *check.Failure {
 			return f
 		}
 	}
-	keys, values := &b.cache.keys[layer], &b.cache.values[layer]
+	keys, values, at := &b.cache.keys[layer], &b.cache.values[layer], &b.cache.places[layer]
 	if f := b.checkRows("k", k, keys); f != nil {
 		return f
 	}
 	switch {
-	case v.IsSet() && values.IsPartOf(keys):
+	case v.IsSet() && at.valuesArePart:
 		return &check.Failure{Arg: "v", Got: v.Describe(), Want: "the zero Tensor, as the values of the layer are a part of its keys"}
-	case !v.IsSet() && values.Memory().Overlaps(keys.Memory()):
+	case !v.IsSet() && at.values.Overlaps(at.keys):
 	default:
 		if f := b.checkRows("v", v, values); f != nil {
 			return f
 		}
 	}
-	if f := b.checkOverlap("k", k, keys, values); f != nil {
+	if f := b.checkOverlap("k", k, layer); f != nil {
 		return f
 	}
-	return b.checkOverlap("v", v, keys, values)
+	return b.checkOverlap("v", v, layer)
 }
 
 // checkOverlap reports rows that share memory with tokens that Store writes: it would read
 // what it has written.
-func (b *Batch) checkOverlap(arg string, t, keys, values *view.Tensor) *check.Failure {
-	in := t.Memory()
+func (b *Batch) checkOverlap(arg string, t *view.Tensor, layer int) *check.Failure {
+	in, at := t.Memory(), &b.cache.places[layer]
+	if !in.Overlaps(at.keys) && !in.Overlaps(at.values) && !in.Overlaps(at.keyScales) && !in.Overlaps(at.valueScales) {
+		return nil // as always if the memory is the cache's own
+	}
+	keys, values := &b.cache.keys[layer], &b.cache.values[layer]
 	for _, memory := range [...]*view.Tensor{keys, values, keys.Scales(), values.Scales()} {
-		if memory == nil || !in.Overlaps(memory.Memory()) {
-			continue // as always if the memory is the cache's own
+		if memory == nil {
+			continue
 		}
 		for _, s := range b.sequences {
 			for l := s.firstFresh(); l < s.fresh; {
@@ -159,16 +162,15 @@ func (b *Batch) Append(k, v kernel.Tensor) error {
 	return err
 }
 
-// storeTokens writes the rows of batch row b of src, float32, as the newest tokens of s.
-func storeTokens(t *ukernel.Tier, dst *view.Tensor, s *Sequence, src *view.Tensor, b int) error {
+// storeTokens writes the rows of batch row b of src, float32, as the newest tokens of s. arg is
+// the name of src.
+func storeTokens(t *ukernel.Tier, dst *view.Tensor, s *Sequence, arg string, src *view.Tensor, b int) error {
 	for l := s.firstFresh(); l < s.fresh; {
 		page, row, n := s.place(l)
-		if dst.DType() == view.Int8 {
-			if err := quantizeRows(dst, page, row, src, b, l, n); err != nil {
-				return err
-			}
-		} else {
+		if dst.DType() != view.Int8 {
 			storeRows(t, dst, page, row, src, b, l, n)
+		} else if !quantizeRows(t, dst, page, row, src, b, l, n) {
+			return notFinite(arg, src, b, l, n)
 		}
 		l += n
 	}
@@ -225,14 +227,43 @@ func narrowRows(t *ukernel.Tier, dst *view.Tensor, to, ldd int, src []float32, l
 	}
 }
 
-// quantizeRows is storeRows for Int8.
-func quantizeRows(dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) error {
-	s, d := dst.Scales(), dst.Dim(3)
-	for h := range dst.Dim(1) {
+// quantizeRows is storeRows for Int8. It reports whether all numbers are finite.
+func quantizeRows(t *ukernel.Tier, dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) bool {
+	s, d, heads := dst.Scales(), dst.Dim(3), dst.Dim(1)
+	from := src.F32()
+	if n == 1 { // the heads of a token are the rows of one call
+		to, scales := dst.I8()[dst.At(page, 0, row):], s.F32()[s.At(page, 0, row):]
+		return quantize(t, to, dst.Stride(1), scales, s.Stride(1), from[src.Index(b, 0, l):], src.Stride(1), dst.Group(), heads, d)
+	}
+	for h := range heads {
+		to, scales := dst.I8()[dst.At(page, h, row):], s.F32()[s.At(page, h, row):]
+		if !quantize(t, to, dst.Stride(2), scales, s.Stride(2), from[src.Index(b, h, l):], src.Stride(2), dst.Group(), n, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// quantize quantizes n rows, as many per call as do not take long.
+func quantize(t *ukernel.Tier, dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
+	for r := 0; r < n; {
+		m := min(n-r, max(1, rows.MaxConvert/d))
+		if !t.Convert.QuantizeInt8(dst[r*ldd:], ldd, scales[r*lsc:], lsc, src[r*lds:], lds, group, m, d) {
+			return false
+		}
+		r += m
+	}
+	return true
+}
+
+// notFinite names the first number of n rows of all heads that cannot be quantized.
+func notFinite(arg string, src *view.Tensor, b, l, n int) error {
+	for h := range src.Dim(1) {
 		for r := range n {
-			at := dst.At(page, h, row+r)
-			if err := numeric.QuantizeInt8(dst.I8()[at:at+d], s.Row(page, h, row+r), src.Row(b, h, l+r), dst.Group()); err != nil {
-				return err
+			for i, x := range src.Row(b, h, l+r) {
+				if x-x != 0 {
+					return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("%v as element %d of row (%d, %d, %d)", x, i, b, h, l+r), Want: "finite numbers"}
+				}
 			}
 		}
 	}

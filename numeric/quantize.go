@@ -2,8 +2,10 @@ package numeric
 
 import (
 	"fmt"
-	"math"
+	"slices"
 
+	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -18,45 +20,34 @@ import (
 // where both quotients are rounded to float32. If the scale is 0, as for zeros, dst is 0.
 // The bits are the same on every CPU.
 //
+// The default tier computes it. If ATTN_TIER names a tier that cannot run, the error is a
+// [*kernel.TierError], and nothing is written.
+//
 // dst is as long as src, and group divides that length. scales has one element per group
 // and shares no memory with src. All numbers in src are finite. Otherwise the error is a
 // [*kernel.ArgumentError], and nothing is written.
 func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
-	if err := checkQuantize(dst, scales, src, group); err != nil {
+	t, unavailable := ukernel.Default()
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	if err := checkQuantize(t, dst, scales, src, group); err != nil {
 		return err
 	}
-	for g := range scales {
-		scales[g] = quantize(dst[g*group:(g+1)*group], src[g*group:(g+1)*group])
+	if view.Races {
+		view.Announce(view.Read, src)
+		view.Announce(view.Write, dst)
+		view.Announce(view.Write, scales)
+	}
+	for g := 0; g < len(scales); {
+		n := min(len(scales)-g, max(1, rows.MaxConvert/group))
+		t.Convert.QuantizeInt8(dst[g*group:], group, scales[g:], 1, src[g*group:], group, group, n, group)
+		g += n
 	}
 	return nil
 }
 
-// quantize converts one group and returns its scale.
-func quantize(dst []int8, src []float32) float32 {
-	largest := uint32(0) // as bits, which are ordered like magnitudes
-	for _, x := range src {
-		largest = max(largest, math.Float32bits(x)&^(1<<31))
-	}
-	scale := math.Float32frombits(largest) / 127
-	if scale == 0 {
-		clear(dst)
-		return 0
-	}
-	dst = dst[:len(src)]
-	for i, x := range src {
-		y := x / scale
-		if y > 127 { // possible if the scale is subnormal and so has few bits
-			y = 127
-		} else if y < -127 {
-			y = -127
-		}
-		// Adding 1.5·2^23 rounds to an integer, which the low bits of the sum hold.
-		dst[i] = int8(math.Float32bits(y + 0x1.8p23))
-	}
-	return scale
-}
-
-func checkQuantize(dst []int8, scales, src []float32, group int) error {
+func checkQuantize(t *ukernel.Tier, dst []int8, scales, src []float32, group int) error {
 	switch {
 	case group < 1:
 		return &kernel.ArgumentError{Arg: "group", Got: fmt.Sprint(group), Want: "at least 1"}
@@ -75,11 +66,21 @@ func checkQuantize(dst []int8, scales, src []float32, group int) error {
 	case view.MemoryOf(dst).Overlaps(view.MemoryOf(src)):
 		return &kernel.ArgumentError{Arg: "dst", Got: "memory that overlaps src", Want: "memory of its own"}
 	}
-	const infinity = 0x7f800000
-	for i, x := range src {
-		if math.Float32bits(x)&infinity == infinity {
-			return &kernel.ArgumentError{Arg: "src", Got: fmt.Sprintf("%v as element %d", x, i), Want: "finite numbers"}
+	return checkFinite(t, src)
+}
+
+// checkFinite reports the first number of src that is not finite.
+func checkFinite(t *ukernel.Tier, src []float32) error {
+	if view.Races {
+		view.Announce(view.Read, src)
+	}
+	for from := 0; from < len(src); from += rows.MaxConvert {
+		part := src[from:min(from+rows.MaxConvert, len(src))]
+		if t.Convert.Finite(part) {
+			continue
 		}
+		i := slices.IndexFunc(part, func(x float32) bool { return x-x != 0 })
+		return &kernel.ArgumentError{Arg: "src", Got: fmt.Sprintf("%v as element %d", part[i], from+i), Want: "finite numbers"}
 	}
 	return nil
 }

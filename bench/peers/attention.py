@@ -10,15 +10,7 @@ import argparse, json, statistics, sys, time
 
 import numpy as np
 
-SHAPES = [  # of bench/internal/problem/shape.go: name, query heads, key heads, Lq, Lk, D, causal
-    ("A", 8, 8, 1024, 1024, 64, False),
-    ("B", 4, 4, 2048, 2048, 128, True),
-    ("C", 32, 8, 1, 4096, 128, False),
-    ("D", 12, 12, 128, 128, 64, False),
-    ("E", 4, 4, 2048, 2048, 128, False),
-    ("M", 12, 12, 128, 128, 32, False),
-    *((f"S{n}", 12, 12, n, n, 64, False) for n in (32, 16, 8, 4, 2, 1)),
-]
+from shapes import SHAPES
 
 
 def pytorch(threads):
@@ -140,4 +132,5 @@ def main():
             json.dump(peers, f, indent=1)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -36,6 +36,14 @@ func (avx512) skinnyRows() int  { return 8 }
 func (avx512) skinnyWords() int { return 8 }
 func (avx512) skinnyParts() int { return 1 }
 
+func (avx512) skinnyVariants() ([]spec.QKVariant, []spec.PVVariant) {
+	return []spec.QKVariant{
+		{Keys: 16, Segments: 1, Near: 2}, {Keys: 16, Segments: 1, Near: 1},
+		{Keys: 16, Segments: 2, Near: 2}, {Keys: 16, Segments: 2, Near: 1},
+		{Keys: 32, Segments: 1, Near: 1},
+	}, []spec.PVVariant{{Near: 2}, {Near: 1}}
+}
+
 func (avx512) vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
 
 func (avx512) zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
@@ -140,6 +148,10 @@ func (avx512) storeWhere(c *build.Context, v, mask reg.VecVirtual, m operand.Mem
 
 func (avx512) storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
 	c.VPMOVDW(v, m)
+}
+
+func (avx512) storeBytes(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	c.VPMOVDB(v, m)
 }
 
 func (avx512) loadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {

@@ -13,29 +13,29 @@ import (
 // converted element by element.
 
 // elements emits the loop over count ≥ 1 elements. i is the index of the element, or of the
-// first one of a vector.
-func (g *gen) elements(count reg.Register, vector, single func(i reg.Register)) {
+// first one of a vector. name begins its labels.
+func (g *gen) elements(name string, count reg.Register, vector, single func(i reg.Register)) {
 	i, last := g.GP64(), g.GP64()
 	g.XORQ(i, i)
 	g.MOVQ(count, last)
 	g.SUBQ(operand.U32(g.lanes()), last)
-	g.JL(operand.LabelRef("single"))
-	g.Label("vector")
+	g.JL(operand.LabelRef(name + "single"))
+	g.Label(name + "vector")
 	vector(i)
 	g.ADDQ(operand.U32(g.lanes()), i)
 	g.CMPQ(i, last)
-	g.JLE(operand.LabelRef("vector"))
+	g.JLE(operand.LabelRef(name + "vector"))
 	g.CMPQ(i, count)
-	g.JE(operand.LabelRef("done"))
+	g.JE(operand.LabelRef(name + "done"))
 	g.Comment("Less than a vector is left: convert the last one.")
 	g.MOVQ(last, i)
-	g.JMP(operand.LabelRef("vector"))
-	g.Label("single")
+	g.JMP(operand.LabelRef(name + "vector"))
+	g.Label(name + "single")
 	single(i)
 	g.INCQ(i)
 	g.CMPQ(i, count)
-	g.JL(operand.LabelRef("single"))
-	g.Label("done")
+	g.JL(operand.LabelRef(name + "single"))
+	g.Label(name + "done")
 }
 
 // rows emits a function that converts rows of elements of from bytes to elements of to
@@ -51,7 +51,7 @@ func (g *gen) rows(f spec.Function, from, to uint8, vector, single func(src, dst
 		return func(i reg.Register) { convert(indexed(src, i, from), indexed(dst, i, to)) }
 	}
 	loop.Times(g, n, "row", func() {
-		g.elements(d, place(vector), place(single))
+		g.elements("", d, place(vector), place(single))
 		g.LEAQ(indexed(src, lds, from), src)
 		g.LEAQ(indexed(dst, ldd, to), dst)
 	})
@@ -123,7 +123,7 @@ func (g *gen) WidenInt8() {
 	g.MOVQ(group, count)
 	g.CMPQ(left, count)
 	g.CMOVQLT(left, count)
-	g.elements(count, func(i reg.Register) {
+	g.elements("", count, func(i reg.Register) {
 		v := g.vec()
 		g.loadWide(spec.Int8, indexed(from, i, 1), v)
 		g.VMULPS(scale, v, v)

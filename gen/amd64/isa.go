@@ -19,6 +19,9 @@ type isa interface {
 	skinnyWords() int // words of 32 bits of a key in a step of SkinnyQK
 	skinnyParts() int // number of parts in which they are loaded
 
+	// skinnyVariants are those of SkinnyQK and SkinnyPV for float32.
+	skinnyVariants() ([]spec.QKVariant, []spec.PVVariant)
+
 	// blockTiles are the tiles of products with quantized weights: at most 4 rows, the most
 	// first, and 1 last; the vectors divide a packed panel.
 	blockTiles() []spec.TileShape
@@ -86,6 +89,9 @@ type isa interface {
 	// storeWords stores the lower half of every lane of v, a 16-bit number. v may be
 	// overwritten.
 	storeWords(c *build.Context, v reg.VecVirtual, m operand.Mem)
+
+	// storeBytes stores every lane of v, an integer that is an int8. v may be overwritten.
+	storeBytes(c *build.Context, v reg.VecVirtual, m operand.Mem)
 
 	// loadQuarters loads 16 bytes into every 128-bit quarter (or half) of v, from the address
 	// that addr returns for the quarter's number.

@@ -15,11 +15,11 @@ import (
 // Prefetches in the order of the loads, which visit 16 rows in turn, get a third of the
 // bandwidth on Zen 4. Rows without gaps are one long row.
 //
-// float32 with AVX-512, which is read as fast as memory delivers it, is prefetched into the
-// second-level cache both times. Prefetches into the first-level cache would occupy its few
-// buffers for outstanding lines, and loads would wait for those. On Zen 4 with huge pages
-// that takes 5 to 10% less time from memory, and 3% more from L3. Types that take longer to
-// widen than to read, and AVX2, would lose 3 to 6%.
+// There are variants of float32 with AVX-512 that prefetch into the second-level cache both
+// times. Prefetches into the first-level cache occupy its few buffers for outstanding lines,
+// and loads wait for those. On Zen 4 with huge pages the second level takes 5 to 10% less time
+// from memory, and 3% more from L3; on Zen 5 it takes more from both. Types that take longer to
+// widen than to read, and AVX2, would lose 3 to 6% on Zen 4.
 //
 // Its registers are an address, the distance of the further address and the bytes left in
 // the row. What is needed once per row or less is in memory, in the place of the argument
@@ -29,15 +29,15 @@ type prefetch struct {
 	*gen
 	address, far, left reg.GPVirtual
 	base, length, gap  operand.Mem
-	step               int  // bytes of a step: whole lines, or part of one
-	twice              bool // into the second-level cache both times
+	step               int // bytes of a step: whole lines, or part of one
+	level              int // of the cache for the nearer address
 }
 
-// newPrefetch prepares a stream of rows, ld bytes apart, in steps of step bytes. The
-// parameter named by columns is the number of their columns, of type e.
-func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step int) *prefetch {
+// newPrefetch prepares a stream of rows, ld bytes apart, in steps of step bytes, into a level
+// of the cache. The parameter named by columns is the number of their columns, of type e.
+func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step, level int) *prefetch {
 	next := g.Param("next")
-	p := &prefetch{gen: g, step: step, twice: g.evex() && e == spec.Float32, address: g.GP64(), far: g.strideOf("far", e), left: g.GP64(),
+	p := &prefetch{gen: g, step: step, level: level, address: g.GP64(), far: g.strideOf("far", e), left: g.GP64(),
 		base: g.memory(next.Base()), length: g.memory(next.Len()), gap: g.memory(next.Cap())}
 	row, gap := g.strideOf(columns, e), g.GP64()
 	g.XORQ(gap, gap)
@@ -68,7 +68,7 @@ func (p *prefetch) line(i int) {
 	if i >= p.step/spec.LineBytes {
 		return
 	}
-	if near := at(p.address, i*spec.LineBytes); p.twice {
+	if near := at(p.address, i*spec.LineBytes); p.level == 2 {
 		p.PREFETCHT1(near)
 	} else {
 		p.PREFETCHT0(near)

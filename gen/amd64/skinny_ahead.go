@@ -26,7 +26,7 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	first := f.words.load(f.row(0), 0, 0)
 	f.AlignLoop()
 	f.Label(name + "step")
-	f.prefetchStep(acc, name)
+	f.prefetchStep(f.words.n, f.times(acc), name)
 	words := first
 	for v := range last {
 		words = f.vectorBeside(acc, words, v, v+1)

@@ -24,9 +24,20 @@ import (
 // the keys of the pass, the scales' stride in bytes, the start of the pass's scales, that of
 // the current columns' scales, and the columns left that have these.
 func (g *gen) SkinnyPV(v spec.Element) {
-	g.function(spec.SkinnyPV(v))
+	if _, variants := g.skinnyVariants(); v == spec.Float32 {
+		for _, x := range variants {
+			g.skinnyPV(v, x.Function(), x.Near)
+		}
+		return
+	}
+	g.skinnyPV(v, spec.SkinnyPV(v), 1)
+}
+
+// skinnyPV emits a variant of SkinnyPV, which prefetches into a level of the cache.
+func (g *gen) skinnyPV(v spec.Element, fn spec.Function, near int) {
+	g.function(fn)
 	f := &pvEmitter{gen: g, element: v, ldv: g.strideOf("ldv", v), load: g.argument("load"), left: g.argument("m"), keys: g.memory(g.Param("v").Len())}
-	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift())
+	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
 	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()

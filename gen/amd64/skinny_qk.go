@@ -23,25 +23,38 @@ import (
 //
 // Up to 4 queries on one vector of keys are not more chains than an FMA has cycles of
 // latency, so a delay is never made up for. Therefore, if a vector has 16 keys, a tile of a
-// narrow type has two vectors. For float32 that would be more rows at once than are read
-// well: reading from beyond L2 took a fifth longer on Zen 4.
+// narrow type has two vectors. For float32 that is more rows at once than are read well:
+// reading from beyond L2 took a fifth longer on Zen 4. But from L2 itself Zen 5 takes a tenth
+// less, so there is a variant.
 //
 // The columns are cut into segments. The sum of the segments before the current one waits on
-// the stack.
+// the stack. Segments are independent chains, too. So another variant of float32 computes two
+// of them side by side, see skinny_pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
-// (2 or 4), q̂, perhaps twice, its stride, the prefetch (3): 14 of 15. These are in memory,
+// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
 // in the place of arguments: the scores (s), the first query of the current group (the
 // length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
 // the current segment of row 0 (the length of k), and the columns after that (the capacity
 // of k).
 func (g *gen) SkinnyQK(k spec.Element) {
-	g.function(spec.SkinnyQK(k))
-	f := &qkEmitter{gen: g, ld4: g.strideOf("ldk", k),
+	if variants, _ := g.skinnyVariants(); k == spec.Float32 {
+		for _, v := range variants {
+			g.skinnyQK(k, v.Function(), v)
+		}
+		return
+	}
+	g.skinnyQK(k, spec.SkinnyQK(k), spec.QKVariant{Keys: 2 * spec.SkinnyKeys, Segments: 1, Near: 1})
+}
+
+// skinnyQK emits a variant of SkinnyQK.
+func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
+	g.function(fn)
+	f := &qkEmitter{gen: g, variant: v, ld4: g.strideOf("ldk", k),
 		s: g.memory(g.Param("s").Base()), lane: g.memory(g.Param("s").Len()), adds: g.memory(g.Param("s").Cap()), left: g.argument("m"),
 		end: g.memory(g.Param("k").Len()), columns: g.memory(g.Param("k").Cap())}
 	f.words = g.newKeyWidener(k)
-	f.prefetch = g.newPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes)
+	f.prefetch = g.newPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, v.Near)
 	f.sums = g.frame(max(g.skinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
 	f.w = g.sliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
@@ -62,6 +75,7 @@ func (g *gen) SkinnyQK(k spec.Element) {
 
 type qkEmitter struct {
 	*gen
+	variant  spec.QKVariant
 	words    *keyWidener
 	prefetch *prefetch
 
@@ -82,14 +96,14 @@ type qkEmitter struct {
 
 // most is the number of groups of 16 keys in the largest tile.
 func (f *qkEmitter) most() int {
-	if f.lanes() == spec.SkinnyKeys && f.words.element != spec.Float32 {
-		return 2
+	if f.lanes() == spec.SkinnyKeys {
+		return f.variant.Keys / spec.SkinnyKeys
 	}
 	return 1
 }
 
 // doubledQueries is the largest number of queries for which there are tiles of the most
-// keys.
+// keys, or of two segments.
 const doubledQueries = 4
 
 // tiles emits the loop over the tiles, and in it the loop over groups of queries.
@@ -210,13 +224,15 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 	f.move(f.argument("d"), f.columns)
 	f.MOVQ(operand.U32(0), f.adds)
 	f.Label(name + "segment")
-	for i := range acc {
-		for _, v := range acc[i] {
-			f.zero(f.Context, v)
-		}
-	}
 	columns := f.GP64()
 	f.MOVQ(f.columns, columns)
+	if f.pairs(len(acc)) {
+		f.CMPQ(columns, operand.I32(2*spec.ColumnSegment))
+		f.JL(operand.LabelRef(name + "single"))
+		f.pair(acc, name)
+		f.Label(name + "single")
+	}
+	f.clear(acc)
 	f.CMPQ(columns, operand.Imm(spec.ColumnSegment))
 	f.JLE(operand.LabelRef(name + "columns"))
 	f.MOVQ(operand.U32(spec.ColumnSegment), columns)
@@ -243,41 +259,56 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 	f.addSums(acc, name)
 }
 
+// clear sets the accumulators to +0.
+func (f *qkEmitter) clear(acc [][]reg.VecVirtual) {
+	for i := range acc {
+		for _, v := range acc[i] {
+			f.zero(f.Context, v)
+		}
+	}
+}
+
 // addSums emits the end of a segment: it is added to the sum of those before it, which goes
 // back to the stack unless this was the last one.
 func (f *qkEmitter) addSums(acc [][]reg.VecVirtual, name string) {
-	each := func(do func(v reg.VecVirtual, sum operand.Mem)) {
-		for i := range acc {
-			for x, v := range acc[i] {
-				do(v, f.sums.Offset((i*len(acc[i])+x)*f.bytes()))
-			}
-		}
-	}
 	f.CMPQ(f.adds, operand.Imm(0))
-	f.JE(operand.LabelRef(name + "first"))
-	each(func(v reg.VecVirtual, sum operand.Mem) { f.VADDPS(sum, v, v) })
-	f.Label(name + "first")
+	f.JE(operand.LabelRef(name + "added"))
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VADDPS(sum, v, v) })
+	f.Label(name + "added")
 	f.CMPQ(f.columns, operand.Imm(0))
 	f.JE(operand.LabelRef(name + "store"))
-	each(func(v reg.VecVirtual, sum operand.Mem) { f.VMOVUPS(v, sum) })
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VMOVUPS(v, sum) })
 	f.MOVQ(operand.U32(1), f.adds)
 	f.JMP(operand.LabelRef(name + "segment"))
 	f.Label(name + "store")
+}
+
+// eachSum calls do for every accumulator and its sum of the segments before.
+func (f *qkEmitter) eachSum(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, sum operand.Mem)) {
+	for i := range acc {
+		for x, v := range acc[i] {
+			do(v, f.sums.Offset((i*len(acc[i])+x)*f.bytes()))
+		}
+	}
 }
 
 // linesAtOnce is the number of lines that are prefetched at once, those of 64 columns of a
 // row. Rows with gaps between them are prefetched in such units.
 func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
 
-// prefetchStep emits the prefetches of a step.
-func (f *qkEmitter) prefetchStep(acc [][]reg.VecVirtual, name string) {
-	times := len(acc[0]) * f.lanes() / spec.SkinnyKeys
-	for x := 0; x < f.words.n*times; x += f.linesAtOnce() {
+// prefetchStep emits the prefetches of a step that takes as many words of times·16 keys.
+func (f *qkEmitter) prefetchStep(words, times int, name string) {
+	for x := 0; x < words*times; x += f.linesAtOnce() {
 		for i := range f.linesAtOnce() {
 			f.prefetch.line(i)
 		}
 		f.prefetch.advance(fmt.Sprintf("%sahead%d", name, x))
 	}
+}
+
+// times is the number of groups of 16 keys that accumulators are for.
+func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
+	return len(acc[0]) * f.lanes() / spec.SkinnyKeys
 }
 
 // advance goes on to the next step.
@@ -291,7 +322,7 @@ func (f *qkEmitter) advance() {
 func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
 	f.AlignLoop()
 	f.Label(name + "step")
-	f.prefetchStep(acc, name)
+	f.prefetchStep(f.words.n, f.times(acc), name)
 	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
 		products(column(f.q, f.w, x))
 		if x%2 == 1 {

@@ -30,10 +30,17 @@ func (g *neon) rows(f spec.Function, from, to int) *rowConverter {
 	return c
 }
 
-// each emits the loop over the rows. row converts the d elements of one, from from to to.
+// each emits the loop over the rows, and the end. row converts the d elements of one, from
+// from to to.
 func (c *rowConverter) each(row func()) {
-	c.JumpIfZero(c.n, "end")
-	c.JumpIfZero(c.d, "end")
+	c.eachUntil("end", row)
+	c.Return()
+}
+
+// eachUntil is each with another end, which begins with a label.
+func (c *rowConverter) eachUntil(end string, row func()) {
+	c.JumpIfZero(c.n, end)
+	c.JumpIfZero(c.d, end)
 	loop.Times(c.neon, c.n, "row", func() {
 		c.Op("MOVD", c.src, c.from)
 		c.Op("MOVD", c.dst, c.to)
@@ -41,39 +48,38 @@ func (c *rowConverter) each(row func()) {
 		c.Op("ADD", c.lds, c.src, c.src)
 		c.Op("ADD", c.ldd, c.dst, c.dst)
 	})
-	c.Label("end")
-	c.Return()
+	c.Label(end)
 }
 
 // elements emits the loop over left ≥ 1 elements. vector converts 8 and single one. They
-// move from and to on.
-func (c *rowConverter) elements(vector, single func()) {
+// move from and to on. name begins its labels.
+func (c *rowConverter) elements(name string, vector, single func()) {
 	c.Op("CMP", convertStep, c.left)
-	c.Jump("BLT", "single")
-	c.Label("vector")
+	c.Jump("BLT", name+"single")
+	c.Label(name + "vector")
 	vector()
 	c.Op("SUBS", convertStep, c.left, c.left)
-	c.Jump("BEQ", "done")
+	c.Jump("BEQ", name+"done")
 	c.Op("CMP", convertStep, c.left)
-	c.Jump("BGE", "vector")
+	c.Jump("BGE", name+"vector")
 	c.Commentf("Less than 8 elements are left: convert the last 8.")
 	c.Op("SUB", convertStep, c.left, c.left) // elements left, less 8: below 0
 	c.Op("ADD", c.left.Shl(c.fromSize), c.from, c.from)
 	c.Op("ADD", c.left.Shl(c.toSize), c.to, c.to)
 	c.Op("MOVD", convertStep, c.left)
-	c.Jump("B", "vector")
-	c.Label("single")
+	c.Jump("B", name+"vector")
+	c.Label(name + "single")
 	single()
 	c.Op("SUBS", 1, c.left, c.left)
-	c.Jump("BNE", "single")
-	c.Label("done")
+	c.Jump("BNE", name+"single")
+	c.Label(name + "done")
 }
 
 // convert emits the function.
 func (c *rowConverter) convert(vector, single func()) {
 	c.each(func() {
 		c.Op("MOVD", c.d, c.left)
-		c.elements(vector, single)
+		c.elements("", vector, single)
 	})
 }
 
@@ -141,7 +147,7 @@ func (g *neon) WidenInt8() {
 		g.Op("MOVD", rest, c.left)
 		g.Label("whole")
 		g.Op("SUB", c.left, rest, rest)
-		c.elements(func() {
+		c.elements("", func() {
 			g.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
 			g.SXTLBytes(v[0], v[0])
 			g.SXTL2(v[1], v[0])

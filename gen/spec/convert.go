@@ -12,6 +12,10 @@ var (
 		"rounds n rows of d numbers to binary16, every NaN to 0x7e00."}
 	NarrowBF16 = Function{ConvertTable, "NarrowBF16", "(dst []uint16, ldd int, src []float32, lds, n, d int)",
 		"rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0."}
+	QuantizeInt8 = Function{ConvertTable, "QuantizeInt8", "(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool",
+		"makes integers and scales of n rows of d numbers. In a row, group neighbours share a scale. It stops at a number that is not finite and returns false."}
+	Finite = Function{ConvertTable, "Finite", "(src []float32) bool",
+		"tells whether all of src is finite."}
 )
 
 // A Converter emits the conversions.
@@ -21,6 +25,8 @@ type Converter interface {
 	WidenInt8()
 	NarrowF16()
 	NarrowBF16()
+	QuantizeInt8()
+	Finite()
 }
 
 func emitConversions(c Converter) {
@@ -29,4 +35,6 @@ func emitConversions(c Converter) {
 	c.WidenInt8()
 	c.NarrowF16()
 	c.NarrowBF16()
+	c.QuantizeInt8()
+	c.Finite()
 }

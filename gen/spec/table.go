@@ -7,6 +7,7 @@ import "strings"
 type Table struct {
 	Field, Type string // of the table in ukernel.Kernels
 	Lanes       int    // of a table for query tiles
+	Variant     string // of a table for a variant of a kernel: the fields that tell it apart
 	prefix      string // of the functions
 }
 
@@ -26,6 +27,11 @@ var noTable = Table{}
 
 // tileTable is the table of the products for query tiles of a width.
 func tileTable(lanes int) Table { return Table{Type: "TileKernels", Lanes: lanes} }
+
+// variantTable is the table of a variant of a kernel, an element of Variants.
+func variantTable(field, variant string) Table {
+	return Table{Field: field, Type: field + "Variant", Variant: variant}
+}
 
 // Field is the name of the function's field in its table.
 func (f Function) Field() string {

@@ -11,9 +11,6 @@ const (
 	// before they are used, so that they are still in L1.
 	skinnyPiece = 16
 
-	// prefetchBytes is how far ahead K and V are prefetched.
-	prefetchBytes = 8 << 10
-
 	// maxSkinnyWidth bounds D and Dv, so that a call of 16 keys stays short.
 	maxSkinnyWidth = 4 << 10
 )
@@ -40,23 +37,23 @@ func (f *floatRows) getSkinny(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n i
 		data, stride, got = f.get(t, x, h, lo, min(n, skinnyPiece))
 		return data, stride, got, data, 0
 	}
-	data, got, next, far = withHints(x, h, lo, n, x.F32())
+	data, got, next, far = withHints(t, x, h, lo, n, x.F32())
 	return data, x.Stride(2), got, next, far
 }
 
 // withHints returns the rows of KV head h of x from row lo on, n of them or fewer where
 // a page ends, with prefetch hints. all is the slice of x. (The results are no struct:
 // the compiler keeps one of this size in memory, which took a tenth of a small call.)
-func withHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
+func withHints[E any](t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	if x.IsPaged() {
-		return pagesWithHints(x, h, lo, n, all)
+		return pagesWithHints(t, x, h, lo, n, all)
 	}
 	at, stride := x.Index(h.batch, h.head, lo), x.Stride(2)
 	rows = all[at : at+(n-1)*stride+x.Dim(3)]
 	if n < ukernel.SkinnyKeys { // too short to hide the time of a prefetch
 		return rows, n, rows, 0
 	}
-	ahead := rowsAhead(x)
+	ahead := rowsAhead(t, x)
 	if far = ahead * stride; ahead < (len(all)-at)/max(1, stride) {
 		return rows, n, all[at+far:], far
 	}
@@ -64,16 +61,16 @@ func withHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, g
 }
 
 // rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
-func rowsAhead(x *view.Tensor) int {
-	return max(ukernel.SkinnyKeys, prefetchBytes/(x.DType().Size()*x.Dim(3))&^(ukernel.SkinnyKeys-1))
+func rowsAhead(t *ukernel.Tier, x *view.Tensor) int {
+	return max(ukernel.SkinnyKeys, t.PrefetchBytes/(x.DType().Size()*x.Dim(3))&^(ukernel.SkinnyKeys-1))
 }
 
 // pagesWithHints is withHints for a tensor in pages, the next of which may lie
 // anywhere. The rows at next and at next+far must lie at equal distances, too. So the rows
 // end where the first of these three pages ends, unless that leaves fewer than SkinnyKeys
 // rows.
-func pagesWithHints[E any](x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
-	ahead := rowsAhead(x)
+func pagesWithHints[E any](t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
+	ahead := rowsAhead(t, x)
 	pages, size := x.Pages(h.batch)
 	page, row := lo/size, lo%size
 	run := min(n, size-row)

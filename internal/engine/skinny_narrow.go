@@ -33,7 +33,7 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 		return 0
 	}
 	if x.DType() == view.Int8 {
-		k, n, next, far := withHints(x, t.head, lo, rows, x.I8())
+		k, n, next, far := withHints(tier, x, t.head, lo, rows, x.I8())
 		if n < ukernel.SkinnyKeys {
 			return 0
 		}
@@ -45,7 +45,7 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 	if x.DType() == view.BFloat16 {
 		qk = tier.Skinny.QKBF16
 	}
-	k, n, next, far := withHints(x, t.head, lo, rows, x.U16())
+	k, n, next, far := withHints(tier, x, t.head, lo, rows, x.U16())
 	if n < ukernel.SkinnyKeys {
 		return 0
 	}
@@ -63,7 +63,7 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	}
 	dv, lanes := t.job.dv(), t.kern.Lanes
 	if x.DType() == view.Int8 {
-		v, n, next, far := withHints(x, t.head, lo, rows, x.I8())
+		v, n, next, far := withHints(tier, x, t.head, lo, rows, x.I8())
 		scales, lsc := x.RowScales(t.head.batch, t.head.head, lo, n)
 		tier.Skinny.PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
 		return n
@@ -72,7 +72,7 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	if x.DType() == view.BFloat16 {
 		pv = tier.Skinny.PVBF16
 	}
-	v, n, next, far := withHints(x, t.head, lo, rows, x.U16())
+	v, n, next, far := withHints(tier, x, t.head, lo, rows, x.U16())
 	pv(o, dv, v, x.Stride(2), p, lanes, t.n, n, dv, load, next, far)
 	return n
 }

@@ -24,6 +24,14 @@ func BenchmarkKernels(b *testing.B) {
 			case p.Lanes < t.Widest().Lanes:
 				continue // it is the same kernel for all widths
 			}
+			if k.kernel == "Skinny.QK" && t.Variants.QK != nil {
+				for _, v := range t.Variants.QK {
+					p := *p
+					p.Skinny.QK = v.Kernel
+					b.Run(fmt.Sprintf("%s/variant=%v", name, v), func(b *testing.B) { k.run(b, &p) })
+				}
+				continue
+			}
 			b.Run(name, func(b *testing.B) { k.run(b, p) })
 		}
 	})
@@ -275,6 +283,8 @@ func benchConverters() (list []benchmark) {
 	}})
 	add("Convert.NarrowF16", func(p *kernelSet) { p.Convert.NarrowF16(halves, d, floats, d, blockKeys, d) })
 	add("Convert.NarrowBF16", func(p *kernelSet) { p.Convert.NarrowBF16(halves, d, floats, d, blockKeys, d) })
+	add("Convert.QuantizeInt8", func(p *kernelSet) { p.Convert.QuantizeInt8(ints, d, scales, 1, floats, d, d, blockKeys, d) })
+	add("Convert.Finite", func(p *kernelSet) { p.Convert.Finite(floats) })
 	return list
 }
 

@@ -17,13 +17,28 @@ type Converters struct {
 	// NarrowF16 and NarrowBF16 round to the nearest number, ties to even, and beyond
 	// the largest to infinity. Every NaN becomes 0x7e00 or 0x7fc0.
 	NarrowF16, NarrowBF16 func(dst []uint16, ldd int, src []float32, lds, n, d int)
+
+	// QuantizeInt8 makes scaled integers of finite numbers. group neighbours of a row share a
+	// scale, and group divides d. With m the largest magnitude of a group,
+	//
+	//	scales[r·lsc+g] = m/127
+	//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at most ±127
+	//
+	// where both quotients are rounded, and dst is 0 if the scale is. At a number that is not
+	// finite it returns false, and has written neither the number's group nor those after it.
+	QuantizeInt8 func(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool
+
+	// Finite tells whether all of src is finite.
+	Finite func(src []float32) bool
 }
 
 // genericConverters define the results.
 var genericConverters = Converters{
-	WidenF16:   fallback.WidenF16,
-	WidenBF16:  fallback.WidenBF16,
-	WidenInt8:  fallback.WidenInt8,
-	NarrowF16:  fallback.NarrowF16,
-	NarrowBF16: fallback.NarrowBF16,
+	WidenF16:     fallback.WidenF16,
+	WidenBF16:    fallback.WidenBF16,
+	WidenInt8:    fallback.WidenInt8,
+	NarrowF16:    fallback.NarrowF16,
+	NarrowBF16:   fallback.NarrowBF16,
+	QuantizeInt8: fallback.QuantizeInt8,
+	Finite:       fallback.Finite,
 }

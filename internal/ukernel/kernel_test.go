@@ -105,6 +105,8 @@ var kernelTests = []struct {
 	{"Convert.WidenInt8", widenInt8Cases},
 	{"Convert.NarrowF16", narrowCases(narrowF16Of)},
 	{"Convert.NarrowBF16", narrowCases(narrowBF16Of)},
+	{"Convert.QuantizeInt8", quantizeCases},
+	{"Convert.Finite", finiteCases},
 	{"Weights.Gemm", weightCases(float32s)},
 	{"Weights.GemmF16", weightCases(f16s)},
 	{"Weights.GemmBF16", weightCases(bf16s)},
@@ -226,9 +228,37 @@ func eachSet(t *testing.T, kernel string, test func(t *testing.T, p *kernelSet))
 				return
 			}
 			for x, tile := range tier.Tiles {
-				t.Run(fmt.Sprintf("lanes=%d", tile.Lanes), func(t *testing.T) { test(t, tier.set(x)) })
+				t.Run(fmt.Sprintf("lanes=%d", tile.Lanes), func(t *testing.T) {
+					eachVariant(t, tier, x, kernel, func(t *testing.T, choose func(p *kernelSet)) {
+						p := tier.set(x)
+						choose(p)
+						test(t, p)
+					})
+				})
 			}
 		})
+	}
+}
+
+// eachVariant runs a test of a kernel on a tile with each variant of it, which choose puts into
+// a set. If tests are thinned, each tile has one of the variants.
+func eachVariant(t *testing.T, tier *Tier, tile int, kernel string, test func(t *testing.T, choose func(p *kernelSet))) {
+	run := func(v any, number, all int, choose func(p *kernelSet)) {
+		if !testutil.Thin() || all > len(tier.Tiles) || tile%all == number {
+			t.Run(fmt.Sprintf("variant=%v", v), func(t *testing.T) { test(t, choose) })
+		}
+	}
+	switch qk, pv := tier.Variants.QK, tier.Variants.PV; {
+	case kernel == "Skinny.QK" && qk != nil:
+		for i, v := range qk {
+			run(v, i, len(qk), func(p *kernelSet) { p.Skinny.QK = v.Kernel })
+		}
+	case kernel == "Skinny.PV" && pv != nil:
+		for i, v := range pv {
+			run(v, i, len(pv), func(p *kernelSet) { p.Skinny.PV = v.Kernel })
+		}
+	default:
+		test(t, func(*kernelSet) {})
 	}
 }
 

@@ -14,8 +14,6 @@ var avx2Kernels = Kernels{
 		{Lanes: 24, LaneKernels: &avx2Lanes, Gemm: asm.Gemm3AVX2, GemmMax: asm.GemmMax3AVX2, GemmMerge: asm.GemmMerge3AVX2},
 	},
 	Skinny: SkinnyKernels{
-		QK:      asm.SkinnyQKAVX2,
-		PV:      asm.SkinnyPVAVX2,
 		QKF16:   asm.SkinnyQKF16AVX2,
 		PVF16:   asm.SkinnyPVF16AVX2,
 		QKBF16:  asm.SkinnyQKBF16AVX2,
@@ -27,11 +25,13 @@ var avx2Kernels = Kernels{
 		Unpack:  asm.SkinnyUnpackAVX2,
 	},
 	Convert: Converters{
-		WidenF16:   asm.WidenF16AVX2,
-		WidenBF16:  asm.WidenBF16AVX2,
-		WidenInt8:  asm.WidenInt8AVX2,
-		NarrowF16:  asm.NarrowF16AVX2,
-		NarrowBF16: asm.NarrowBF16AVX2,
+		WidenF16:     asm.WidenF16AVX2,
+		WidenBF16:    asm.WidenBF16AVX2,
+		WidenInt8:    asm.WidenInt8AVX2,
+		NarrowF16:    asm.NarrowF16AVX2,
+		NarrowBF16:   asm.NarrowBF16AVX2,
+		QuantizeInt8: asm.QuantizeInt8AVX2,
+		Finite:       asm.FiniteAVX2,
 	},
 	Weights: WeightKernels{
 		Gemm:       asm.WeightGemmAVX2,
@@ -70,6 +70,14 @@ var avx2Kernels = Kernels{
 		Scores:  asm.BackwardScoresAVX2,
 		Softcap: asm.BackwardSoftcapAVX2,
 	},
+	Variants: Variants{
+		QK: []QKVariant{
+			{Keys: 16, Segments: 1, Near: 1, Kernel: asm.SkinnyQK16x1L1AVX2},
+		},
+		PV: []PVVariant{
+			{Near: 1, Kernel: asm.SkinnyPVL1AVX2},
+		},
+	},
 }
 
 var avx2Lanes = LaneKernels{
@@ -94,8 +102,6 @@ var avx512Kernels = Kernels{
 		{Lanes: 64, LaneKernels: &avx512Lanes, Gemm: asm.Gemm4AVX512, GemmMax: asm.GemmMax4AVX512, GemmMerge: asm.GemmMerge4AVX512},
 	},
 	Skinny: SkinnyKernels{
-		QK:      asm.SkinnyQKAVX512,
-		PV:      asm.SkinnyPVAVX512,
 		QKF16:   asm.SkinnyQKF16AVX512,
 		PVF16:   asm.SkinnyPVF16AVX512,
 		QKBF16:  asm.SkinnyQKBF16AVX512,
@@ -107,11 +113,13 @@ var avx512Kernels = Kernels{
 		Unpack:  asm.SkinnyUnpackAVX512,
 	},
 	Convert: Converters{
-		WidenF16:   asm.WidenF16AVX512,
-		WidenBF16:  asm.WidenBF16AVX512,
-		WidenInt8:  asm.WidenInt8AVX512,
-		NarrowF16:  asm.NarrowF16AVX512,
-		NarrowBF16: asm.NarrowBF16AVX512,
+		WidenF16:     asm.WidenF16AVX512,
+		WidenBF16:    asm.WidenBF16AVX512,
+		WidenInt8:    asm.WidenInt8AVX512,
+		NarrowF16:    asm.NarrowF16AVX512,
+		NarrowBF16:   asm.NarrowBF16AVX512,
+		QuantizeInt8: asm.QuantizeInt8AVX512,
+		Finite:       asm.FiniteAVX512,
 	},
 	Weights: WeightKernels{
 		Gemm:       asm.WeightGemmAVX512,
@@ -149,6 +157,19 @@ var avx512Kernels = Kernels{
 		Weights: asm.BackwardWeightsAVX512,
 		Scores:  asm.BackwardScoresAVX512,
 		Softcap: asm.BackwardSoftcapAVX512,
+	},
+	Variants: Variants{
+		QK: []QKVariant{
+			{Keys: 16, Segments: 1, Near: 2, Kernel: asm.SkinnyQK16x1L2AVX512},
+			{Keys: 16, Segments: 1, Near: 1, Kernel: asm.SkinnyQK16x1L1AVX512},
+			{Keys: 16, Segments: 2, Near: 2, Kernel: asm.SkinnyQK16x2L2AVX512},
+			{Keys: 16, Segments: 2, Near: 1, Kernel: asm.SkinnyQK16x2L1AVX512},
+			{Keys: 32, Segments: 1, Near: 1, Kernel: asm.SkinnyQK32x1L1AVX512},
+		},
+		PV: []PVVariant{
+			{Near: 2, Kernel: asm.SkinnyPVL2AVX512},
+			{Near: 1, Kernel: asm.SkinnyPVL1AVX512},
+		},
 	},
 }
 

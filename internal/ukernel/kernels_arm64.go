@@ -27,11 +27,13 @@ var neonKernels = Kernels{
 		Unpack:  asm.SkinnyUnpackNEON,
 	},
 	Convert: Converters{
-		WidenF16:   asm.WidenF16NEON,
-		WidenBF16:  asm.WidenBF16NEON,
-		WidenInt8:  asm.WidenInt8NEON,
-		NarrowF16:  asm.NarrowF16NEON,
-		NarrowBF16: asm.NarrowBF16NEON,
+		WidenF16:     asm.WidenF16NEON,
+		WidenBF16:    asm.WidenBF16NEON,
+		WidenInt8:    asm.WidenInt8NEON,
+		NarrowF16:    asm.NarrowF16NEON,
+		NarrowBF16:   asm.NarrowBF16NEON,
+		QuantizeInt8: asm.QuantizeInt8NEON,
+		Finite:       asm.FiniteNEON,
 	},
 	Weights: WeightKernels{
 		Gemm:       asm.WeightGemmNEON,

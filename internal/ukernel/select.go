@@ -8,13 +8,14 @@ import (
 )
 
 // Tiers lists all tiers of this build, best first. The last one, generic, runs
-// everywhere.
-var Tiers = append(archTiers(), genericTier())
+// everywhere. Their numbers are those of this CPU, changed by the environment variable
+// ATTN_TUNING, which is read once.
+var Tiers = tuned(append(archTiers(), genericTier()), HostCPU(), os.Getenv("ATTN_TUNING"))
 
 // An Unavailable describes a tier that was asked for and cannot be used.
 type Unavailable struct {
 	Tier   string // the name asked for
-	Source string // who asked: "Options.Tier", "ATTN_TIER", ...
+	Source string // who asked: "Options.Tier", "ATTN_TIER", ...; or "ATTN_TUNING", which has bad numbers
 	Reason string
 }
 
@@ -37,7 +38,7 @@ func choose() (*Tier, *Unavailable) {
 	}
 	for i := range Tiers {
 		if Tiers[i].Lacks() == "" {
-			return &Tiers[i], nil
+			return Tiers[i].usable()
 		}
 	}
 	panic("attn: generic runs everywhere")
@@ -52,9 +53,17 @@ func named(name, source string) (*Tier, *Unavailable) {
 		if lacks := t.Lacks(); lacks != "" {
 			return nil, &Unavailable{name, source, "cannot run: " + lacks}
 		}
-		return t, nil
+		return t.usable()
 	}
 	return nil, &Unavailable{name, source, fmt.Sprintf("unknown; this build has %s", strings.Join(names(), ", "))}
+}
+
+// usable returns the tier, unless ATTN_TUNING has bad numbers for it.
+func (t *Tier) usable() (*Tier, *Unavailable) {
+	if t.mistuned != "" {
+		return nil, &Unavailable{t.Name, "ATTN_TUNING", t.mistuned}
+	}
+	return t, nil
 }
 
 // names returns the names of all tiers.

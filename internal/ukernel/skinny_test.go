@@ -94,7 +94,7 @@ func (c skinnyQKCase) String() string {
 
 func skinnyQKCases(w int) (list []kernelCase) {
 	for _, n := range skinnyRowCounts(w) {
-		for _, d := range []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 64, 65, 71, 72, 128, 133} {
+		for _, d := range []int{8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 64, 65, 71, 72, 128, 133, 256, 261} {
 			for _, m := range []int{16, 17, 23, 31, 32, 33, 47, 64} {
 				i := len(list)
 				list = append(list, skinnyQKCase{n, m, d, i % 2 * 3, testutil.KindOf(i)})

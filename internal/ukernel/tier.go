@@ -10,7 +10,8 @@ type Tier struct {
 	Kernels
 	Tuning
 
-	wide []TileKernels // tiles wider than the widest, see WideTile
+	mistuned string        // what is wrong with ATTN_TUNING for this tier
+	wide     []TileKernels // tiles wider than the widest, see WideTile
 }
 
 // Kernels are all micro-kernels of a tier. It inherits nothing silently: its table
@@ -20,50 +21,13 @@ type Kernels struct {
 	Tiles []TileKernels
 
 	Skinny      SkinnyKernels
+	Variants    Variants
 	Convert     Converters
 	Weights     WeightKernels
 	Functions   Functions
 	Norms       Norms
 	Activations Activations
 	Backward    BackwardKernels
-}
-
-// Tuning are the numbers that decide about the speed of a tier. No bit of a result
-// depends on them.
-type Tuning struct {
-	// MainLanes is the width of the query tile that is fastest if there are rows enough
-	// to fill it.
-	MainLanes int
-
-	// SkinnyRows is the largest number of rows of a KV head for which the skinny
-	// kernels are used. From memory they are always faster than tiles, up to four
-	// times. From L2 and L3, on Zen 4, avx512 gains up to 44 rows, a fifth on average,
-	// except where the rows fill a tile of 16 or 32 lanes: 2-9% slower. avx2 gains up
-	// to 6 rows; up to 12 it loses 0-7% from L3, and a fifth at 8 rows from L2.
-	SkinnyRows int
-
-	// FullRows is the least number of rows for which a tile is faster than the skinny
-	// kernels if they fill it and there is at most one block of keys; 0 if none is
-	// known. On Zen 4, 16 and 32 rows take avx512 5-8% less time in a tile, 8 rows take
-	// more; avx2 gains from 8 rows on.
-	FullRows int
-
-	// ThreadFMAs is the number of FMAs that take so long, some 20 to 40 µs, that with less
-	// work per thread one more thread makes a call slower.
-	ThreadFMAs int
-
-	// WeightSteps is the number of rows of Wᵀ that a product of many rows with a packed
-	// panel takes at a time: so many stay in L1, or the kernel reads them fast enough
-	// from L2. It is a multiple of InputSegment.
-	WeightSteps int
-
-	// WidenRows, if not 0, is the largest number of rows for which 16-bit weights are
-	// widened in registers. For more rows they are widened once, before the product.
-	WidenRows int
-
-	// QuantizedRows is the largest number of rows for which quantized weights are widened in
-	// registers. For more rows they are widened once.
-	QuantizedRows int
 }
 
 // Tile returns the kernels of the narrowest tile with at least n lanes, or those of

@@ -11,13 +11,5 @@ func archTiers() []Tier {
 		Name:    "neon",
 		Lacks:   func() string { return "" },
 		Kernels: neonKernels,
-		Tuning: Tuning{
-			MainLanes:     12,
-			SkinnyRows:    8,
-			ThreadFMAs:    1 << 19,
-			WeightSteps:   128,
-			QuantizedRows: 1,
-			WidenRows:     2, // llvm-mca: FCVTL halves the speed on Neoverse N1, V1 and V2
-		},
 	}}
 }

@@ -9,13 +9,6 @@ func genericTier() Tier {
 		Name:    "generic",
 		Lacks:   func() string { return "" },
 		Kernels: genericKernels,
-		Tuning: Tuning{
-			MainLanes:     fallback.Lanes,
-			SkinnyRows:    16,
-			ThreadFMAs:    1 << 15,
-			WeightSteps:   128,
-			QuantizedRows: 1,
-		},
 	}
 }
 

@@ -36,8 +36,8 @@ var bochsTests = []testedPackage{
 	},
 	{
 		path: "kernel",
-		must: []string{"TestContract", "TestGolden"},
-		run:  "TestContract|TestGolden$/./tier=avx512",
+		must: []string{"TestContract", "TestGolden", "TestTunings"},
+		run:  "TestContract|TestGolden$/./tier=avx512|TestTunings/tier=avx512",
 		skip: "TestGolden/range",
 	},
 

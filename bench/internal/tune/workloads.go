@@ -1,0 +1,133 @@
+package tune
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/attn-go/attn/bench/internal/numbers"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
+)
+
+// manySets of keys and values of 16 MB are more than caches hold.
+const manySets = 12
+
+// A workload is a call that is timed.
+type workload struct {
+	name string
+	call func() error
+}
+
+// attention returns a call on one thread with the next of sets different keys and values each
+// time, so that they come from memory if they are many.
+func attention(name, tier string, heads, kvHeads, lq, lk, d, sets, threads int) workload {
+	x := numbers.Huge(sets * kvHeads * lk * d)
+	var k []kernel.Tensor
+	for i := range sets {
+		k = append(k, kernel.BHLD(x[i*kvHeads*lk*d:][:kvHeads*lk*d], 1, kvHeads, lk, d))
+	}
+	q := kernel.BHLD(numbers.Normals(heads*lq*d), 1, heads, lq, d)
+	out := kernel.BHLD(make([]float32, heads*lq*d), 1, heads, lq, d)
+	o, next := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}, 0
+	return workload{name, func() error {
+		next++
+		return kernel.Attention(out, q, k[next%sets], k[(next+sets/2)%sets], o)
+	}}
+}
+
+func prefill(tier string) ([]workload, error) {
+	return []workload{
+		attention("8 × 1024 × 64", tier, 8, 8, 1024, 1024, 64, 1, 1),
+		attention("2 × 1024 × 128", tier, 2, 2, 1024, 1024, 128, 1, 1),
+		attention("12 × 128 × 64", tier, 12, 12, 128, 128, 64, 1, 1),
+	}, nil
+}
+
+// decode reads keys and values from L2, L3 and memory, for groups of 4 query heads and for one.
+func decode(tier string) ([]workload, error) {
+	return []workload{
+		attention("L2", tier, 4, 1, 1, 512, 128, 1, 1),
+		attention("L3", tier, 32, 8, 1, 1024, 128, 1, 1),
+		attention("memory", tier, 32, 8, 1, 4096, 128, manySets, 1),
+		attention("L3, 1 head", tier, 8, 8, 1, 1024, 128, 1, 1),
+		attention("memory, 1 head", tier, 8, 8, 1, 4096, 128, manySets, 1),
+	}, nil
+}
+
+// draft has a few queries per key head, with keys and values from L3 and from memory.
+func draft(tier string) (w []workload, err error) {
+	for _, rows := range []int{6, 8, 12, 16, 28, 40, 56} {
+		w = append(w, attention(fmt.Sprintf("%d, L3", rows), tier, 4, 4, rows, 1024, 128, 1, 1))
+		w = append(w, attention(fmt.Sprintf("%d, memory", rows), tier, 4, 4, rows, 1024, 128, 48, 1))
+	}
+	return w, nil
+}
+
+// fullTiles has as many rows as tiles have lanes, and one block of keys.
+func fullTiles(tier string) (w []workload, err error) {
+	for _, rows := range []int{8, 16, 24, 32} {
+		w = append(w, attention(fmt.Sprint(rows), tier, 8, 8, rows, 256, 64, 1, 1))
+	}
+	return w, nil
+}
+
+// threads has calls that are worth one thread or several.
+func threads(tier string) (w []workload, err error) {
+	for _, n := range []int{16, 32, 64, 128, 256} {
+		w = append(w, attention(fmt.Sprintf("12 × %d × 64", n), tier, 12, 12, n, n, 64, 1, runtime.GOMAXPROCS(0)))
+	}
+	return w, nil
+}
+
+// product returns a call of a linear layer on one thread.
+func product(tier string, l *linear.Linear, rows, n, k int) workload {
+	x := linear.DenseMatrix(numbers.Normals(rows*k), rows, k)
+	out := linear.DenseMatrix(make([]float32, rows*n), rows, n)
+	o := linear.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
+	return workload{fmt.Sprintf("%d rows", rows), func() error { return l.Apply(out, x, o) }}
+}
+
+const size = 1024 // inputs and outputs of linear layers
+
+func weights(tier string) ([]workload, error) {
+	l, err := linear.New(linear.DenseMatrix(numbers.Normals(size*size), size, size), nil)
+	if err != nil {
+		return nil, err
+	}
+	return []workload{product(tier, l, 32, size, size), product(tier, l, 128, size, size)}, nil
+}
+
+func halves(tier string) (w []workload, err error) {
+	x := make([]kernel.F16, size*size)
+	for i, v := range numbers.Normals(len(x)) {
+		x[i] = numeric.ToF16(v)
+	}
+	l, err := linear.New(linear.DenseMatrix(x, size, size), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, rows := range []int{1, 2, 4, 8, 16} {
+		w = append(w, product(tier, l, rows, size, size))
+	}
+	return w, nil
+}
+
+func quantized(tier string) (w []workload, err error) {
+	const blockBytes = 34
+	data := make([]byte, size*size/32*blockBytes)
+	for i := range data {
+		data[i] = byte(i * 167 >> 3)
+		if i%blockBytes == 1 {
+			data[i] = 0x20 // a small scale
+		}
+	}
+	l, err := linear.NewQuantized(linear.Q8_0, data, size, size, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, rows := range []int{1, 2, 4, 8, 12, 16, 24} {
+		w = append(w, product(tier, l, rows, size, size))
+	}
+	return w, nil
+}

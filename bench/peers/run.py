@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""attn beside PyTorch, ONNX Runtime and OpenVINO on this machine: installs them, times all in turn, prints a table.
+
+usage: run.py [flags]      `make peers ARGS='flags'`; needs Python with venv, pip, and Go
+Each program runs in a process of its own. Shape by shape they are timed one after the other, several rounds of that,
+and the best round of each counts. A program that cannot be installed or does not run is reported as NOT RUN.
+"""
+import argparse, json, os, pathlib, subprocess, sys, threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+LIBRARIES = {"pytorch": ["numpy", "torch"], "onnxruntime": ["numpy", "onnx", "onnxruntime"], "openvino": ["numpy", "openvino"]}
+PATIENCE = 120  # seconds for an answer
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+
+
+def requirements():
+    """The lines of requirements.txt: options of pip, and the pinned packages by name."""
+    lines = [l.strip() for l in open(HERE / "requirements.txt") if l.strip() and not l.startswith("#")]
+    options = [word for l in lines if l.startswith("-") for word in l.split()]
+    return options, {l.split("==")[0]: l for l in lines if not l.startswith("-")}
+
+
+def install(venv, libraries):
+    """Installs libraries into the virtual environment. Returns its Python, the libraries that it has, and why not others."""
+    python = venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    options, pinned = requirements()
+    found, missing = [], {}
+    for library in libraries:
+        packages = [pinned[p] for p in LIBRARIES[library]]
+        print(f"installing {' '.join(packages)}", file=sys.stderr)
+        p = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *options, *packages], stderr=subprocess.PIPE, text=True)
+        if p.returncode == 0:
+            found.append(library)
+        else:
+            lines = [l for l in p.stderr.splitlines() if l.startswith("ERROR")] or p.stderr.splitlines() or [""]
+            missing[library] = f"pip failed: {lines[-1][:200]}"
+    return python, found, missing
+
+
+class Worker:
+    """A process that times shapes, see worker.py."""
+
+    def __init__(self, *command):
+        quiet = os.environ | {"CI": "true"}  # OpenVINO then sends no telemetry
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=HERE, env=quiet)
+        self.name = self.answer().get("name")
+
+    def answer(self):
+        timer = threading.Timer(PATIENCE, self.process.kill)
+        timer.start()
+        line = self.process.stdout.readline()
+        timer.cancel()
+        return json.loads(line) if line else {"error": f"the process has ended, or was ended after {PATIENCE} s"}
+
+    def time(self, shape, seconds):
+        try:
+            self.process.stdin.write(json.dumps({"shape": shape, "seconds": seconds}) + "\n")
+            self.process.stdin.flush()
+        except OSError as e:
+            return {"error": str(e)}
+        return self.answer()
+
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def measure(workers, shape, rounds, seconds):
+    """The best times of the workers in nanoseconds, None for one that does not run the shape."""
+    best = [None] * len(workers)
+    for r in range(rounds):
+        for i, w in enumerate(workers):
+            if r > 0 and best[i] is None:
+                continue
+            answer = w.time(shape, seconds)
+            if "ns" not in answer:
+                print(f"NOT RUN: {shape['name']} by {w.name}: {answer['error']}", file=sys.stderr)
+                best[i] = None
+            else:
+                best[i] = min(answer["ns"], best[i] or answer["ns"])
+    return best
+
+
+def shapes(names):
+    sys.path.insert(0, str(HERE))
+    from shapes import SHAPES
+
+    fields = "name", "heads", "kv_heads", "lq", "lk", "d", "causal"
+    return [dict(zip(fields, s)) for s in SHAPES if names is None or s[0] in names]
+
+
+def duration(ns):
+    for unit, size in ("s", 1e9), ("ms", 1e6), ("µs", 1e3):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:.0f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def markdown(threads, names, rows):
+    """A table with the times of attn, and of the others with their ratios to it."""
+    lines = [f"Best times on {threads} thread{'s' * (threads > 1)}; in brackets the time divided by attn's.", "",
+             f"| shape | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
+    for shape, best in rows:
+        cells = [duration(best[0])] + [f"{duration(ns)} ({ns / best[0]:.2f})" if ns else "–" for ns in best[1:]]
+        lines.append(f"| {shape} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def flags():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    numbers = lambda text: [int(n) for n in text.split(",")]
+    names = lambda text: text.split(",")
+    p.add_argument("--venv", type=pathlib.Path, default=CACHE / "attn" / "peers", help="folder of the virtual environment (%(default)s)")
+    p.add_argument("--libraries", type=names, default=list(LIBRARIES), help=f"some of {','.join(LIBRARIES)}")
+    p.add_argument("--shapes", type=names, help="letters of shapes, such as A,S1 (all)")
+    p.add_argument("--threads", type=numbers, default=[1, 2], help="numbers of threads (1,2)")
+    p.add_argument("--rounds", type=int, default=5, help="how often each program times a shape (%(default)s)")
+    p.add_argument("--seconds", type=float, default=0.2, help="how long it does so each time (%(default)s)")
+    p.add_argument("--json", type=pathlib.Path, help="write the times to a file, which `go run ./bench -peers` reads")
+    p.add_argument("--markdown", type=pathlib.Path, help="write the tables to a file")
+    args = p.parse_args()
+    if unknown := set(args.libraries) - set(LIBRARIES):
+        p.error(f"unknown libraries: {', '.join(unknown)}")
+    if min(args.threads) < 1 or args.rounds < 1:
+        p.error("--threads and --rounds: want at least 1")
+    args.shapes = shapes(args.shapes)
+    if not args.shapes:
+        p.error("--shapes: none of them is known")
+    return args
+
+
+def main():
+    args = flags()
+    python, found, missing = install(args.venv, args.libraries)
+    attn = args.venv / ("attn.exe" if os.name == "nt" else "attn")
+    subprocess.run(["go", "build", "-o", attn, "./attn"], cwd=HERE, check=True)
+    peers, tables = [], []
+    for threads in args.threads:
+        workers = [Worker(attn, str(threads))]
+        for library in found:
+            w = Worker(python, HERE / "worker.py", library, str(threads))
+            if w.name:
+                workers.append(w)
+            else:
+                missing[library] = "it does not start"
+        rows = []
+        for shape in args.shapes:
+            print(f"{shape['name']}, {threads} threads", file=sys.stderr)
+            best = measure(workers, shape, args.rounds, args.seconds)
+            if best[0] is None:
+                sys.exit("attn does not run")
+            rows.append((shape["name"], best))
+            peers += [{"program": w.name, "shape": shape["name"], "threads": threads, "ns": ns, "attn_ns": best[0], "ratio": ns / best[0]}
+                      for w, ns in zip(workers[1:], best[1:]) if ns]
+        tables.append(markdown(threads, [w.name for w in workers], rows))
+        for w in workers:
+            w.close()
+    print("\n" + "\n".join(tables))
+    if args.markdown:
+        args.markdown.write_text("\n".join(tables), encoding="utf-8")
+    if args.json:
+        args.json.write_text(json.dumps(peers, indent=1) + "\n")
+    for library, why in missing.items():
+        print(f"NOT RUN: {library}: {why}", file=sys.stderr)
+    sys.exit(1 if missing else 0)
+
+
+main()

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/attn-go/attn/bench/internal/machine"
+	"github.com/attn-go/attn/bench/internal/tune"
+)
+
+const tuneUsage = `usage: go run ./bench -tune [flags]
+
+Measures which tuning numbers make the tiers fast on this CPU, one group of numbers after
+the other, and prints entries for internal/ukernel/tunings.go. It takes some minutes, and
+means little unless the machine is idle. To try an entry, or other numbers, with any
+program, set ATTN_TUNING to FIELD=NUMBER,... or to the name of a CPU with an entry. With
+TIER: before it, such an item is for that tier alone.
+
+`
+
+// runTune runs the command with -tune.
+func runTune(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	fs := newFlags("-tune")
+	tiers := fs.String("tiers", "", "tiers to measure (default all with vectors that run here)")
+	groups := fs.String("groups", strings.Join(tune.Groups(), ","), "groups of numbers to measure")
+	rounds := fs.Int("rounds", 9, "times are the best of so many")
+	per := fs.Duration("time", 2*time.Millisecond, "how long each of them takes at least")
+	others, err := parseMixed(fs, args)
+	if err == nil && len(others) > 0 {
+		err = fmt.Errorf("unexpected argument %q", others[0])
+	}
+	if err == nil && (*rounds < 1 || *per < 0) {
+		err = fmt.Errorf("-rounds %d -time %v: want at least 1 and 0", *rounds, *per)
+	}
+	names := slices.DeleteFunc(machine.Tiers(), func(t string) bool { return t == machine.Generic })
+	if err == nil && *tiers != "" {
+		names, err = parseTiers(*tiers)
+	}
+	chosen := strings.Split(*groups, ",")
+	for _, g := range chosen {
+		if err == nil && !slices.Contains(tune.Groups(), g) {
+			err = fmt.Errorf("-groups: unknown group %q, want some of %s", g, strings.Join(tune.Groups(), ","))
+		}
+	}
+	if err != nil {
+		return usageOf(fs, tuneUsage, err, stdout, stderr)
+	}
+	for _, tier := range names {
+		fmt.Fprintf(stdout, "\ntier %s\n", tier)
+		s := tune.Sweep{Tier: tier, Groups: chosen, Rounds: *rounds, Time: *per, Out: stdout}
+		if _, err := s.Run(ctx); err != nil {
+			fmt.Fprintf(stderr, "bench -tune: %v\n", err)
+			return exitFailed
+		}
+	}
+	return exitOK
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestTuneAndProfileFlags(t *testing.T) {
+	for _, x := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-tune", "-groups", "tiles,none"}, `unknown group "none"`},
+		{[]string{"-tune", "-tiers", "mmx"}, `unknown tier "mmx"`},
+		{[]string{"-tune", "-rounds", "0"}, "-rounds 0"},
+		{[]string{"-tune", "now"}, `unexpected argument "now"`},
+		{[]string{"-profile-calls", "-shapes", "Z"}, `unknown shape "Z"`},
+		{[]string{"-profile-calls", "S1"}, `unexpected argument "S1"`},
+	} {
+		if code, _, text := runCommand(x.args...); code != exitUsage || !strings.Contains(text, x.want) {
+			t.Errorf("%v: exit code %d, %s; want %d and %q", x.args, code, text, exitUsage, x.want)
+		}
+	}
+	if code, text, _ := runCommand("-tune", "-h"); code != exitOK || !strings.Contains(text, "-rounds") {
+		t.Errorf("-tune -h: exit code %d, %s", code, text)
+	}
+}

@@ -1,0 +1,56 @@
+package fallback
+
+import "math"
+
+// limit127 is the largest magnitude of a scaled integer.
+const limit127 = 127
+
+// QuantizeInt8 makes scaled integers of n rows of d finite numbers. In a row, group neighbours
+// share a scale; group divides d. With m the largest magnitude of a group,
+//
+//	scales[r·lsc+g] = m/127
+//	dst[r·ldd+x]    = src[r·lds+x]/scale, rounded to an integer, ties to even, at most ±127
+//
+// where both quotients are rounded to float32. If the scale is 0 the integers are 0. If a number
+// is not finite, QuantizeInt8 returns false, and has written neither the number's group nor
+// those after it.
+func QuantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
+	for r := range n {
+		to, from := window(dst, r*ldd, d), window(src, r*lds, d)
+		for g, at := 0, 0; at < d; g, at = g+1, at+group {
+			m := largest(from[at : at+group])
+			if m >= infBits {
+				return false
+			}
+			scale := math.Float32frombits(m) / limit127
+			scales[r*lsc+g] = scale
+			quantize(to[at:at+group], from[at:at+group], scale)
+		}
+	}
+	return true
+}
+
+// Finite tells whether all of src is finite.
+func Finite(src []float32) bool { return largest(src) < infBits }
+
+// largest returns the largest magnitude of x as bits, which are ordered like magnitudes. Those
+// of infinity and NaN are the largest.
+func largest(x []float32) (m uint32) {
+	for _, v := range x {
+		m = max(m, math.Float32bits(v)&^(1<<31))
+	}
+	return m
+}
+
+// quantize divides by the scale.
+func quantize(dst []int8, src []float32, scale float32) {
+	if scale == 0 {
+		clear(dst)
+		return
+	}
+	for i, x := range src {
+		y := max(min(x/scale, limit127), -limit127) // more is possible if the scale is subnormal and so has few bits
+		// Adding 1.5·2^23 rounds to an integer, which the low bits of the sum hold.
+		dst[i] = int8(math.Float32bits(y + 0x1.8p23))
+	}
+}

@@ -1,0 +1,36 @@
+package spec
+
+import "fmt"
+
+// A QKVariant tells an ISA's kernels SkinnyQK for float32 apart. Their results are the same.
+// Which one is the fastest depends on the CPU.
+type QKVariant struct {
+	Keys     int // of a tile for up to 4 queries
+	Segments int // of the columns that such a tile computes side by side, if D has so many
+	Near     int // level of the cache into which rows are prefetched that are needed soon
+}
+
+// A PVVariant tells an ISA's kernels SkinnyPV for float32 apart.
+type PVVariant struct {
+	Near int // as in QKVariant
+}
+
+// Function is SkinnyQK in this variant.
+func (v QKVariant) Function() Function {
+	return SkinnyQK(Float32).variant(fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near),
+		variantTable("QK", fmt.Sprintf("Keys: %d, Segments: %d, Near: %d", v.Keys, v.Segments, v.Near)),
+		fmt.Sprintf("Tiles for up to 4 queries have %d keys and %d segments at a time; the near prefetches go to level %d of the cache.", v.Keys, v.Segments, v.Near))
+}
+
+// Function is SkinnyPV in this variant.
+func (v PVVariant) Function() Function {
+	return SkinnyPV(Float32).variant(fmt.Sprintf("L%d", v.Near), variantTable("PV", fmt.Sprintf("Near: %d", v.Near)),
+		fmt.Sprintf("The near prefetches go to level %d of the cache.", v.Near))
+}
+
+// variant returns f under another name and in another table, with one more sentence in its
+// comment.
+func (f Function) variant(name string, t Table, doc string) Function {
+	f.Name, f.Table, f.Doc = f.Name+name, t, f.Doc+" "+doc
+	return f
+}

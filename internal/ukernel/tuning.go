@@ -1,0 +1,154 @@
+package ukernel
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Tuning are the numbers that decide about the speed of a tier. No bit of a result depends on
+// them. The entries for the CPUs are in tunings.go. `go run ./bench -tune` measures what the
+// numbers do on the machine at hand.
+type Tuning struct {
+	// MainLanes is the width of the query tile that is fastest if there are rows enough
+	// to fill it.
+	MainLanes int
+
+	// SkinnyRows is the largest number of rows of a KV head for which the skinny
+	// kernels are used. From memory they are always faster than tiles, up to four
+	// times.
+	SkinnyRows int
+
+	// FullRows is the least number of rows for which a tile is faster than the skinny
+	// kernels if they fill it and there is at most one block of keys; 0 if none is
+	// known.
+	FullRows int
+
+	// QKKeys is the number of keys that QK of float32 takes at a time, for up to 4 queries, and
+	// QKSegments the number of segments of columns. More of either are more chains of FMAs at a
+	// time, for which fast units wait; more keys are more rows of memory at a time.
+	QKKeys, QKSegments int
+
+	// QKNear and PVNear are the levels of the cache into which rows of float32 are prefetched
+	// that are needed soon. Those after them go to level 2.
+	QKNear, PVNear int
+
+	// PrefetchBytes is how far ahead K and V are prefetched, and once more as far.
+	PrefetchBytes int
+
+	// ThreadFMAs is the number of FMAs that take so long, some 20 to 40 µs, that with less
+	// work per thread one more thread makes a call slower.
+	ThreadFMAs int
+
+	// WeightSteps is the number of rows of Wᵀ that a product of many rows with a packed
+	// panel takes at a time: so many stay in L1, or the kernel reads them fast enough
+	// from L2. It is a multiple of InputSegment.
+	WeightSteps int
+
+	// WidenRows, if not 0, is the largest number of rows for which 16-bit weights are
+	// widened in registers. For more rows they are widened once, before the product.
+	WidenRows int
+
+	// QuantizedRows is the largest number of rows for which quantized weights are widened in
+	// registers. For more rows they are widened once.
+	QuantizedRows int
+}
+
+// Tune gives the tier other numbers and the kernels that they choose. If the tier cannot do
+// with them, it changes nothing and returns why.
+func (t *Tier) Tune(x Tuning) error {
+	if err := t.Check(&x); err != nil {
+		return err
+	}
+	t.choose(&x)
+	t.Tuning = x
+	return nil
+}
+
+// Check returns why the tier cannot do with x, nil if it can.
+func (t *Tier) Check(x *Tuning) error {
+	kernels := t.Kernels
+	switch {
+	case t.Tile(x.MainLanes).Lanes != x.MainLanes:
+		return fmt.Errorf("MainLanes=%d: there is no tile of that width", x.MainLanes)
+	case x.SkinnyRows < 0 || x.SkinnyRows > MaxLanes:
+		return fmt.Errorf("SkinnyRows=%d: want 0 to %d", x.SkinnyRows, MaxLanes)
+	case x.FullRows < 0:
+		return fmt.Errorf("FullRows=%d: want 0 or more", x.FullRows)
+	case !kernels.choose(x):
+		return fmt.Errorf("QKKeys=%d,QKSegments=%d,QKNear=%d,PVNear=%d: there are no such kernels", x.QKKeys, x.QKSegments, x.QKNear, x.PVNear)
+	case x.PrefetchBytes < 1 || x.PrefetchBytes > maxPrefetchBytes:
+		return fmt.Errorf("PrefetchBytes=%d: want 1 to %d", x.PrefetchBytes, maxPrefetchBytes)
+	case x.ThreadFMAs < 1:
+		return fmt.Errorf("ThreadFMAs=%d: want 1 or more", x.ThreadFMAs)
+	case x.WeightSteps < InputSegment || x.WeightSteps%InputSegment != 0 || x.WeightSteps > maxWeightSteps:
+		return fmt.Errorf("WeightSteps=%d: want a multiple of %d up to %d", x.WeightSteps, InputSegment, maxWeightSteps)
+	case x.WidenRows < 0:
+		return fmt.Errorf("WidenRows=%d: want 0 or more", x.WidenRows)
+	case x.QuantizedRows < 1:
+		return fmt.Errorf("QuantizedRows=%d: want 1 or more", x.QuantizedRows)
+	}
+	return nil
+}
+
+const (
+	maxPrefetchBytes = 1 << 20
+	maxWeightSteps   = 16 * InputSegment
+)
+
+// override returns x as changes say, the value of ATTN_TUNING: items with commas between them,
+// of which each is the name of a CPU, for its entry, or FIELD=NUMBER. An item of the form
+// TIER:ITEM is for that tier, others are for all.
+func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
+	for item := range strings.SplitSeq(changes, ",") {
+		what := strings.TrimSpace(item)
+		if tier, rest, isForOne := strings.Cut(what, ":"); isForOne {
+			if entryOf(tier, AnyCPU) == nil {
+				return x, fmt.Errorf("%q: there is no such tier", item)
+			}
+			if tier != t.Name {
+				continue
+			}
+			what = rest
+		}
+		name, value, isField := strings.Cut(what, "=")
+		if !isField {
+			if cpus := cpus(); !slices.Contains(cpus, name) {
+				return x, fmt.Errorf("%q: neither FIELD=NUMBER nor one of the CPUs %s", item, strings.Join(cpus, ", "))
+			}
+			x = entryFor(t.Name, name).Tuning
+			continue
+		}
+		field := reflect.ValueOf(&x).Elem().FieldByName(name)
+		if !field.IsValid() {
+			return x, fmt.Errorf("%q: want a field of ukernel.Tuning", item)
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return x, fmt.Errorf("%q: want a number", item)
+		}
+		field.SetInt(int64(n))
+	}
+	return x, nil
+}
+
+// tuned returns the tiers with the entries for a CPU, changed as changes say. What is wrong with
+// changes is told when a tier is selected.
+func tuned(tiers []Tier, cpu, changes string) []Tier {
+	for i := range tiers {
+		t := &tiers[i]
+		err := t.Tune(entryFor(t.Name, cpu).Tuning)
+		if err == nil && changes != "" {
+			var x Tuning
+			if x, err = t.override(t.Tuning, changes); err == nil {
+				err = t.Tune(x)
+			}
+		}
+		if err != nil {
+			t.mistuned = err.Error()
+		}
+	}
+	return tiers
+}

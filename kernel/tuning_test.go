@@ -1,0 +1,57 @@
+package kernel_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/kernel"
+)
+
+// TestTunings runs every tier with every entry of its tuning numbers, and with each of its
+// kernels for few rows: they change no bit.
+func TestTunings(t *testing.T) {
+	cases := []contracttest.Case{
+		{B: 1, H: 8, HKV: 2, Lq: 1, Lk: 300, D: 128, Dv: 128},                                            // decoding
+		{B: 1, H: 2, HKV: 2, Lq: 3, Lk: 290, D: 200, Dv: 64, Mask: contracttest.Causal(287)},             // a draft
+		{B: 1, H: 10, HKV: 1, Lq: 4, Lk: 40, D: 64, Dv: 20},                                              // rows beyond some limits
+		{B: 1, H: 16, HKV: 1, Lq: 1, Lk: 256, D: 32, Dv: 32},                                             // full tiles
+		{B: 1, H: 2, HKV: 1, Lq: 70, Lk: 300, D: 20, Dv: 12, Mask: contracttest.Causal(230)},             // prefill
+		{B: 1, H: 4, HKV: 1, Lq: 1, Lk: 70, D: 128, Dv: 32, Types: contracttest.Uniform(kernel.Float16)}, // widened
+	}
+	for i, c := range cases {
+		q, k, v := c.Inputs()
+		q, k, v = c.Typed(q, k, v)
+		want := c.Contract(q, k, v)
+		contracttest.EachTier(t, func(t *testing.T, name string) {
+			for n, x := range tunings(contracttest.Tier(t, name)) {
+				tier := contracttest.Tier(t, name)
+				if err := tier.Tune(x); err != nil {
+					t.Fatalf("%+v: %v", x, err)
+				}
+				tier.Name = fmt.Sprintf("%s, case %d, tuning %d", name, i, n)
+				contracttest.AddTier(t, tier)
+				got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 2}})
+				contracttest.Same(t, fmt.Sprintf("%s: %+v", tier.Name, x), &got, &want)
+			}
+		})
+	}
+}
+
+// tunings returns different numbers for a tier: those of all CPUs, and all variants of kernels.
+func tunings(tier ukernel.Tier) (list []ukernel.Tuning) {
+	for _, e := range ukernel.Tunings {
+		if e.Tier == tier.Name {
+			list = append(list, e.Tuning)
+		}
+	}
+	for _, qk := range tier.Variants.QK {
+		for _, pv := range tier.Variants.PV {
+			x := tier.Tuning
+			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear = qk.Keys, qk.Segments, qk.Near, pv.Near
+			list = append(list, x)
+		}
+	}
+	return list
+}
