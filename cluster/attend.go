@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/examples/gobytes"

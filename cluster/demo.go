@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/embed"
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/internal/command"
 )
 

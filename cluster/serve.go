@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/internal/command"
 )
 

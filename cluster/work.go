@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
 )

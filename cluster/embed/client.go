@@ -15,7 +15,7 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 )
 
 // A Client embeds a corpus by the workers of a cluster.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed/internal/corpus"
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/bert/berttest"

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/embed/internal/journal"
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
 )
 

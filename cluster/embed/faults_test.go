@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 )
 
 // runs is how often TestFaults repeats each fault.

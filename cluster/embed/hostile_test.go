@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/attn-go/attn/cluster/embed/internal/corpus"
 	"github.com/attn-go/attn/cluster/embed/internal/vectors"
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 )
 
 // The defaults of [Options].

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
 )

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/attn-go/attn/cluster/internal/hub"
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/kernel"
 )
