@@ -24,6 +24,7 @@ type job struct {
 	tier   *ukernel.Tier
 
 	activation func(dst, src []float32) // of the outputs, or nil
+	accumulate bool                     // out itself is the first summand
 
 	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
@@ -32,9 +33,11 @@ type job struct {
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
 
+	product product // the weights of a call of Product
+
 	shape      shape
 	goroutines parallel.Group[scratch, shape]
-	memory     parallel.Memory // none but the job itself
+	memory     parallel.Memory
 }
 
 const (
@@ -81,7 +84,14 @@ var (
 
 func newJob() *job {
 	j := new(job)
-	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { s.task(j, i) })
+	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) {
+		if j.product.packing {
+			j.product.packPanel(i)
+			return
+		}
+		s.task(j, i)
+	})
+	j.goroutines.OnDrop = j.memory.Forget
 	return j
 }
 
@@ -90,7 +100,11 @@ func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.plan(t, opts.Threads)
 	j.activation = opts.Activation.kernel(t)
 	j.shape = j.findShape()
-	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, opts.ParallelFor)
+	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, j.reserve(), opts.ParallelFor)
+}
+
+func (j *job) reserve() parallel.Reserve[shape] {
+	return parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
