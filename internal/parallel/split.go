@@ -1,0 +1,37 @@
+package parallel
+
+// A Split runs a function over ranges of numbered things, such as rows, on several goroutines.
+// Where the ranges end is chosen by speed alone: the function must give the same results for
+// any ranges. W is scratch memory, one for each goroutine. A Split is part of a recycled job; in the
+// steady state it allocates nothing.
+type Split[W any] struct {
+	group Group[W, struct{}]
+
+	n, chunk int
+}
+
+// splitTasks is how many ranges a thread should find at least, so that no thread waits long for
+// the last ones.
+const splitTasks = 4
+
+// Init sets up a new Split, once. onDrop, if not nil, is called when Run ends with a panic.
+func (s *Split[W]) Init(scratch *FreeList[W], do func(w *W, lo, hi int), onDrop func()) {
+	s.group.Init(scratch, func(*W) {}, func(w *W, i int) { do(w, i*s.chunk, min((i+1)*s.chunk, s.n)) })
+	s.group.OnDrop = onDrop
+}
+
+// Run calls the function for ranges that together are 0 to n-1. work is that of all in units
+// that are worth waking a thread for. threads and parallelFor are options of the call.
+func (s *Split[W]) Run(n int, work float64, threads int, parallelFor func(n int, task func(i int))) {
+	if n == 0 {
+		return
+	}
+	warm := 1 + WarmGain*work
+	t, most, _ := Threads(LimitFor(threads, warm), 1+work, warm)
+	s.n, s.chunk = n, n
+	if t > 1 {
+		s.chunk = (n + splitTasks*t - 1) / (splitTasks * t)
+	}
+	tasks := (n + s.chunk - 1) / s.chunk
+	s.group.Run(tasks, min(t, tasks), Reserve[struct{}]{Threads: min(most, n)}, parallelFor)
+}
