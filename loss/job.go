@@ -29,7 +29,7 @@ const elementFMAs = 60
 var jobs = parallel.FreeList[job]{
 	New: func() *job {
 		j := new(job)
-		j.split.Init(&strips, j.rows, j.memory.Forget)
+		j.split.Init(&strips, nil, j.rows, j.memory.Forget)
 		return j
 	},
 	Memory: func(j *job) *parallel.Memory { return &j.memory },

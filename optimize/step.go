@@ -54,7 +54,7 @@ const elementFMAs = 100
 var (
 	jobs = parallel.FreeList[job]{New: func() *job {
 		j := new(job)
-		j.split.Init(&none, j.step, nil)
+		j.split.Init(&none, nil, j.step, nil)
 		return j
 	}}
 	none = parallel.FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}

@@ -14,9 +14,13 @@ type Split[W any] struct {
 // the last ones.
 const splitTasks = 4
 
-// Init sets up a new Split, once. onDrop, if not nil, is called when Run ends with a panic.
-func (s *Split[W]) Init(scratch *FreeList[W], do func(w *W, lo, hi int), onDrop func()) {
-	s.group.Init(scratch, func(*W) {}, func(w *W, i int) { do(w, i*s.chunk, min((i+1)*s.chunk, s.n)) })
+// Init sets up a new Split, once. fit, if not nil, prepares scratch memory for the current call,
+// and onDrop, if not nil, is called when Run ends with a panic.
+func (s *Split[W]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, lo, hi int), onDrop func()) {
+	if fit == nil {
+		fit = func(*W) {}
+	}
+	s.group.Init(scratch, fit, func(w *W, i int) { do(w, i*s.chunk, min((i+1)*s.chunk, s.n)) })
 	s.group.OnDrop = onDrop
 }
 

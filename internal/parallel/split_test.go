@@ -10,7 +10,7 @@ func TestSplit(t *testing.T) {
 	var s Split[int]
 	list := FreeList[int]{New: func() *int { return new(int) }}
 	var seen [1000]atomic.Int32
-	s.Init(&list, func(_ *int, lo, hi int) {
+	s.Init(&list, nil, func(_ *int, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			seen[i].Add(1)
 		}
