@@ -107,7 +107,7 @@ func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32,
 			addTo(&row(&a.dv, b, g, j)[e], acc)
 		}
 	}
-	sumsK, sumsW := make([]float32, c.lk*c.d), make([]float32, c.d)
+	sumsK, sumsW, seen := make([]float32, c.lk*c.d), make([]float32, c.d), make([]bool, c.lk)
 	for i := lo; i < hi; i++ {
 		p, q, dout := row(&a.p, b, h, i), row(&a.q, b, h, i), row(&a.dout, b, h, i)
 		dp, mean := make([]float32, c.lk), 0.0
@@ -145,7 +145,7 @@ func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32,
 					accW = numeric.FMA(x[j], y, accW)
 					accQ = numeric.FMA(x[j], u, accQ)
 					sumsK[j*c.d+d] += float32(x[j] * u)
-					any = true
+					any, seen[j] = true, true
 				}
 				if any {
 					addTo(&rowQ, accQ)
@@ -158,6 +158,9 @@ func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32,
 	}
 	for j := range c.lk {
 		for d, w := range a.weights {
+			if !seen[j] {
+				break
+			}
 			addTo(&row(&a.dk, b, g, j)[d], float32(sumsK[j*c.d+d]*w))
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/attn-go/attn/kernel"
@@ -26,14 +27,20 @@ type training struct {
 	used   int
 }
 
-// floats returns n zeros, which last until the next batch.
+// zeros returns n zeros, which last until the next batch.
+func (t *training) zeros(n int) []float32 {
+	x := t.floats(n)
+	clear(x)
+	return x
+}
+
+// floats returns n numbers of any values, which last until the next batch.
 func (t *training) floats(n int) []float32 {
 	if t.used+n > len(t.memory) {
 		t.memory, t.used = make([]float32, max(n, 2*len(t.memory))), 0
 	}
 	x := t.memory[t.used : t.used+n : t.used+n]
 	t.used += n
-	clear(x)
 	return x
 }
 
@@ -69,6 +76,7 @@ type batch struct {
 	last    []int32 // [dateSteps, texts]: those before them
 
 	source            *encoding
+	ends              []int // the number of texts that have a character at each position
 	forward, backward *gruTrace
 	decoder           *gruTrace
 	lastState         []float32 // [texts, encoderSize]: of the backward direction
@@ -107,7 +115,10 @@ func (t *training) run(all []sample) (mean float32, right int, err error) {
 func (t *training) newBatch(all []sample) (*batch, error) {
 	b := &batch{training: t, texts: len(all)}
 	e := &encoding{}
-	for _, s := range all {
+	for i, s := range all {
+		if i > 0 && len(s.text) > len(all[i-1].text) {
+			return nil, errors.New("longer texts must come first")
+		}
 		tokens, err := t.model.tokens(s.text)
 		if err != nil {
 			return nil, err
@@ -115,6 +126,13 @@ func (t *training) newBatch(all []sample) (*batch, error) {
 		b.tokens = append(b.tokens, tokens)
 		e.lengths = append(e.lengths, len(tokens))
 		e.longest = max(e.longest, len(tokens))
+	}
+	for at := range e.longest {
+		n := 0
+		for n < b.texts && e.lengths[n] > at {
+			n++
+		}
+		b.ends = append(b.ends, n)
 	}
 	b.source = e
 	b.targets, b.last = make([]int32, dateSteps*b.texts), make([]int32, dateSteps*b.texts)
@@ -132,33 +150,31 @@ func (t *training) newBatch(all []sample) (*batch, error) {
 // encode is the forward pass of the encoder: model.encode, with traces.
 func (b *batch) encode() error {
 	e, t := b.source, b.training
-	e.states = t.floats(b.texts * e.longest * stateSize)
-	b.forward = t.newTrace(b.model.forward, &t.weights.forward, t.back.forward, b.texts, e.longest)
-	b.backward = t.newTrace(b.model.backward, &t.weights.backward, t.back.backward, b.texts, e.longest)
+	e.states = t.zeros(b.texts * e.longest * stateSize)
+	b.forward = t.newTrace(b.model.forward, &t.weights.forward, t.back.forward, b.ends)
+	b.backward = t.newTrace(b.model.backward, &t.weights.backward, t.back.backward, b.ends)
 	for half, r := range []*gruTrace{b.forward, b.backward} {
-		for i, text := range b.tokens {
-			for at, token := range text {
-				copy(r.x[(at*b.texts+i)*embeddingSize:], b.model.embedIn[token*embeddingSize:][:embeddingSize])
+		for at := range e.longest {
+			x := r.of(r.x, at)
+			for i := range b.ends[at] {
+				copy(x[i*embeddingSize:], b.model.embedIn[b.tokens[i][at]*embeddingSize:][:embeddingSize])
 			}
 		}
-		inputs := t.floats(e.longest * b.texts * 3 * encoderSize)
+		inputs := t.floats(3 * len(r.before))
 		if err := t.apply(r.input, inputs, r.x); err != nil {
 			return err
 		}
 		for step := range e.longest {
 			at := b.position(half, step)
-			active := b.active(at)
-			if err := r.forwardStep(at, r.of(inputs, at), active); err != nil {
+			if err := r.forwardStep(at, r.of(inputs, at)); err != nil {
 				return err
 			}
-			for i := range b.texts {
-				if active(i) {
-					copy(b.stateAt(e.states, i, at, half), r.row(i))
-				}
+			for i := range b.ends[at] {
+				copy(b.stateAt(e.states, i, at, half), r.row(i))
 			}
 		}
 	}
-	b.lastState = b.backward.state
+	b.lastState = b.backward.states
 	e.keys, e.start = t.floats(b.texts*e.longest*hiddenSize), t.floats(b.texts*stateSize)
 	if err := t.apply(b.model.keys, e.keys, e.states); err != nil {
 		return err
@@ -177,11 +193,6 @@ func (b *batch) position(half, step int) int {
 	return step
 }
 
-// active returns which texts have a character at a position.
-func (b *batch) active(at int) func(text int) bool {
-	return func(text int) bool { return at < b.source.lengths[text] }
-}
-
 // stateAt returns a direction's half of a state, or of its gradient.
 func (b *batch) stateAt(states []float32, text, at, half int) []float32 {
 	return states[(text*b.source.longest+at)*stateSize+half*encoderSize:][:encoderSize]
@@ -190,15 +201,15 @@ func (b *batch) stateAt(states []float32, text, at, half int) []float32 {
 // decode is the forward pass of the decoder, which reads the right characters.
 func (b *batch) decode() error {
 	t, e, n := b.training, b.source, dateSteps*b.texts
-	r := t.newTrace(b.model.decoding, &t.weights.cell, t.back.cell, b.texts, dateSteps)
+	r := t.newTrace(b.model.decoding, &t.weights.cell, t.back.cell, slices.Repeat([]int{b.texts}, dateSteps))
 	b.decoder = r
-	copy(r.state, e.start)
+	copy(r.states, e.start)
 	b.queries, b.contexts, b.alignments = t.floats(n*hiddenSize), t.floats(n*stateSize), t.floats(n*e.longest)
 	b.joined, b.logits = t.floats(n*2*stateSize), t.floats(n*len(t.output))
 	gates := t.floats(b.texts * 3 * stateSize)
 	for step := range dateSteps {
 		query, context, x := r.of(b.queries, step), r.of(b.contexts, step), r.of(r.x, step)
-		if err := t.apply(b.model.queries, query, r.state); err != nil {
+		if err := t.apply(b.model.queries, query, r.states); err != nil {
 			return err
 		}
 		if err := b.model.attend(e, context, r.of(b.alignments, step), query, t.settings); err != nil {
@@ -212,7 +223,7 @@ func (b *batch) decode() error {
 		if err := t.apply(r.input, gates, x); err != nil {
 			return err
 		}
-		if err := r.forwardStep(step, gates, nil); err != nil {
+		if err := r.forwardStep(step, gates); err != nil {
 			return err
 		}
 		joined := r.of(b.joined, step)

@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/numeric"
 )
 
 // stateGradients are the gradients of what the encoder gives to the decoder.
@@ -17,7 +18,7 @@ type stateGradients struct {
 // gradients of the logits.
 func (b *batch) differentiate() error {
 	t, e := b.training, b.source
-	d := &stateGradients{states: t.floats(len(e.states)), keys: t.floats(len(e.keys))}
+	d := &stateGradients{states: t.zeros(len(e.states)), keys: t.zeros(len(e.keys))}
 	if err := b.differentiateDecoder(d); err != nil {
 		return err
 	}
@@ -56,17 +57,13 @@ func (b *batch) differentiateEncoder(d *stateGradients) error {
 	for half, r := range [...]*gruTrace{b.forward, b.backward} {
 		for step := longest - 1; step >= 0; step-- {
 			at := b.position(half, step)
-			active := b.active(at)
-			for i := range b.texts {
-				if !active(i) {
-					continue
-				}
+			for i := range b.ends[at] {
 				row := r.dState[i*encoderSize:][:encoderSize]
 				for j, x := range b.stateAt(d.states, i, at, half) {
 					row[j] += x
 				}
 			}
-			if err := r.backwardStep(at, active); err != nil {
+			if err := r.backwardStep(at); err != nil {
 				return err
 			}
 		}
@@ -81,13 +78,12 @@ func (b *batch) differentiateEncoder(d *stateGradients) error {
 	return nil
 }
 
-// addEmbeddings adds the gradients of the encoder's inputs to those of the embeddings. What
-// stands for padding has embedding 0 and no gradient.
+// addEmbeddings adds the gradients of the encoder's inputs to those of the embeddings.
 func (b *batch) addEmbeddings(dx []float32) error {
-	ids := make([]int32, b.source.longest*b.texts)
-	for i, text := range b.tokens {
-		for at, token := range text {
-			ids[at*b.texts+i] = int32(token)
+	var ids []int32
+	for at, n := range b.ends {
+		for _, text := range b.tokens[:n] {
+			ids = append(ids, int32(text[at]))
 		}
 	}
 	g := b.gradients.embedIn
@@ -108,8 +104,9 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 		return err
 	}
 	const width = embeddingSize + stateSize
-	dx, dQueries := t.floats(n*width), t.floats(len(b.queries))
-	dContext, dState := t.floats(b.texts*stateSize), t.floats(b.texts*stateSize)
+	dx, dQueries := t.floats(n*width), t.zeros(len(b.queries))
+	dContexts := t.floats(len(b.contexts))
+	dState := t.floats(b.texts * stateSize)
 	for step := dateSteps - 1; step >= 0; step-- {
 		joined, x := r.of(dJoined, step), r.of(dx, step)
 		for i := range b.texts {
@@ -118,12 +115,13 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 				row[j] += x
 			}
 		}
-		if err := r.backwardStep(step, nil); err != nil {
+		if err := r.backwardStep(step); err != nil {
 			return err
 		}
 		if err := t.apply(t.back.cellInput, x, r.of(r.dInput, step)); err != nil {
 			return err
 		}
+		dContext := r.of(dContexts, step)
 		for i := range b.texts {
 			context, direct := dContext[i*stateSize:][:stateSize], joined[i*2*stateSize+stateSize:]
 			for j, y := range x[i*width+embeddingSize:][:stateSize] {
@@ -137,11 +135,14 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 		if err := t.apply(t.back.queries, dState, query); err != nil {
 			return err
 		}
-		for i, x := range dState {
-			r.dState[i] += x
+		if err := numeric.AddSlice(r.dState, r.dState, dState); err != nil {
+			return err
 		}
 	}
 	d.start = r.dState
+	if err := b.differentiateValues(d, dContexts); err != nil {
+		return err
+	}
 	if err := r.finish(&g.cell, nil); err != nil {
 		return err
 	}
@@ -156,13 +157,28 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 }
 
 // differentiateAttention writes the gradient of the queries of a step, and adds to those of the
-// states, of the keys and of the scoring weights.
+// keys and of the scoring weights.
 func (b *batch) differentiateAttention(d *stateGradients, step int, query, dContext []float32) error {
 	e, r, texts := b.source, b.decoder, b.texts
 	rows := func(x []float32, n, size int) kernel.Tensor { return kernel.BHLD(x, texts, 1, n, size) }
 	return kernel.AdditiveBackward(
-		kernel.AdditiveGradients{Q: rows(query, 1, hiddenSize), K: rows(d.keys, e.longest, hiddenSize), V: rows(d.states, e.longest, stateSize), Weights: b.gradients.scoring},
+		kernel.AdditiveGradients{Q: rows(query, 1, hiddenSize), K: rows(d.keys, e.longest, hiddenSize), Weights: b.gradients.scoring},
 		rows(dContext, 1, stateSize), rows(r.of(b.queries, step), 1, hiddenSize), rows(e.keys, e.longest, hiddenSize), rows(e.states, e.longest, stateSize),
 		rows(r.of(b.alignments, step), 1, e.longest), b.weights.scoring,
+		kernel.AdditiveBackwardOptions{Exec: b.products().Exec, Accumulate: true})
+}
+
+// differentiateValues adds to the gradients of the states, which are the values of the attention of
+// all steps.
+func (b *batch) differentiateValues(d *stateGradients, dContexts []float32) error {
+	e, texts := b.source, b.texts
+	values := func(x []float32, size int) kernel.Tensor { return kernel.BHLD(x, texts, 1, e.longest, size) }
+	steps := func(x []float32, size int) kernel.Tensor {
+		return kernel.Strided(x, [4]int{texts, 1, dateSteps, size}, [3]int{size, 0, texts * size})
+	}
+	return kernel.AdditiveBackward(
+		kernel.AdditiveGradients{V: values(d.states, stateSize)},
+		steps(dContexts, stateSize), steps(b.queries, hiddenSize), values(e.keys, hiddenSize), values(e.states, stateSize),
+		steps(b.alignments, e.longest), b.weights.scoring,
 		kernel.AdditiveBackwardOptions{Exec: b.products().Exec, Accumulate: true})
 }

@@ -110,14 +110,16 @@ const (
 type additiveScratch struct {
 	floats []float32
 	off    [ukernel.MaxLanes]int
-	keys   [BlockKeys]int // that a query sees in a block
+	tops   [ukernel.MaxLanes]float32 // largest products, which nobody needs
+	keys   [BlockKeys]int            // that a query sees in a block
+	seen   []bool                    // the keys that a query of the block sees
 
 	p, dp, panel        []float32 // weights of a block of queries; their gradients [keys][lanes]; dout, packed
 	t, x                []float32 // tanh of a block of keys, the gradients of their scores
 	sumsK, sumsV        []float32
 	sumsW, rowQ, rowW   []float32
 	part                []float32
-	usage               parallel.Usage
+	usage, seenUsage    parallel.Usage
 	memory              parallel.Memory
 	ldp                 int
 	tile                *ukernel.TileKernels
@@ -143,6 +145,7 @@ func (s *additiveScratch) fit(a *AdditiveBackward) {
 		n += p.n
 	}
 	parallel.Fit(&s.memory, &s.usage, &s.floats, n, parallel.Make[float32])
+	parallel.Fit(&s.memory, &s.seenUsage, &s.seen, keys, parallel.Make[bool])
 	at := 0
 	for _, p := range parts {
 		*p.s, at = s.floats[at:at+p.n:at+p.n], at+p.n
@@ -177,7 +180,7 @@ func (s *additiveScratch) block(a *AdditiveBackward, lo, n int) {
 	if !a.scores() {
 		return
 	}
-	clear(s.sumsK)
+	clear(s.seen[:a.K.Dim(2)])
 	clear(s.sumsW)
 	for i := 0; i < n; i += s.tile.Lanes {
 		m := min(s.tile.Lanes, n-i)
@@ -216,9 +219,15 @@ func (s *additiveScratch) products(a *AdditiveBackward, lo, n int) {
 		}
 		s.tile.Pack(s.panel[e*lanes:], lanes, dout, s.off[:lanes], n, m, 1)
 	}
+	skinny := n <= a.tier.SkinnyRows && dv >= ukernel.SkinnyColumns && dv <= maxSkinnyWidth
 	for j, m := 0, 0; j < keys; j += m {
 		m = ukernel.RowsPerCall(keys-j, lanes*dv)
-		s.tile.Gemm(s.dp[j*lanes:], lanes, a.V.Rows(s.batch, s.kvHead, j, m), a.V.Stride(2), 1, s.panel, lanes, m, dv, ukernel.ColumnSegment, false)
+		v, stride := a.V.Rows(s.batch, s.kvHead, j, m), a.V.Stride(2)
+		if skinny && m >= ukernel.SkinnyKeys {
+			a.tier.Skinny.QK(s.dp[j*lanes:], v, stride, s.panel, n, m, dv, s.tops[:lanes], v, 0)
+		} else {
+			s.tile.Gemm(s.dp[j*lanes:], lanes, v, stride, 1, s.panel, lanes, m, dv, ukernel.ColumnSegment, false)
+		}
 	}
 }
 
@@ -273,6 +282,10 @@ func (s *additiveScratch) keyBlock(a *AdditiveBackward, i, n int) {
 	}
 	for r, j := range s.keys[:n] {
 		x, sums := s.x[r], s.sumsK[j*d:][:d]
+		if !s.seen[j] {
+			s.seen[j] = true
+			clear(sums)
+		}
 		for e, y := range t[r*d:][:d] {
 			u := float32((1 - y) * (1 + y))
 			t[r*d+e] = u
@@ -298,6 +311,9 @@ func (s *additiveScratch) sum(a *AdditiveBackward, row []float32, n int) {
 func (s *additiveScratch) finish(a *AdditiveBackward) {
 	d := a.d()
 	for j := 0; a.DK.IsSet() && j < a.K.Dim(2); j++ {
+		if !s.seen[j] {
+			continue
+		}
 		sums := s.sumsK[j*d:][:d]
 		for e, w := range a.Weights {
 			sums[e] *= w
