@@ -52,7 +52,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.weights, "weights", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(checkpointSteps)+" steps and at the end (default "+defaultWeights+")")
 	fs.BoolVar(&c.trains, "train", false, "train a model from random weights")
 	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags,\nto the weights that it would have had")
-	fs.IntVar(&c.schedule.steps, "steps", 3000, "with -train: number of steps")
+	fs.IntVar(&c.schedule.steps, "steps", 1000, "with -train: number of steps")
 	fs.IntVar(&c.schedule.batch, "batch", 128, "with -train: dates in a step")
 	fs.Uint64Var(&c.schedule.seed, "seed", 1, "with -train: seed of the first weights and of the dates")
 	if err := command.Parse(fs, args, help); err != nil {
