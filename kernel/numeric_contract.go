@@ -330,4 +330,71 @@
 //
 // SwiGLU, GeGLU and GeGLUTanh are the products, rounded, of these three functions of an
 // element of gate with an element of up.
+//
+// # Contract: gradients of layers
+//
+// Every gradient is a function of the arguments of its call alone, down to the last bit. A result
+// that accumulates starts from what its memory holds, any other one from +0, which gives the same
+// bits as to begin with the first summand, except that a -0 is +0. A result that is NaN is 7fc00000,
+// but for those of package activation.
+//
+// linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, and of
+// linear.Backward X is Product(dy, wᵀ) and W is Product(dyᵀ, xᵀ): chains of fma for segments of
+// 128 columns of dy, or of 128 rows. Without Accumulate the first segment's sum is taken as it is.
+// The gradient of a bias has the same segments:
+//
+//	a[i] = sum of dy[m][n] over m = 128i..min(128i+127, M-1), ascending, from +0
+//	Bias[n] = a[0] + a[1] + a[2] + ..., from left to right
+//
+// linear.AddRows adds one row after the other.
+//
+// kernel.AdditiveBackward cuts the queries of a query head into blocks of 256 by their index, and
+// the keys that a query sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d]
+// + k[j][d]), the sum rounded, and u = (1-t)·(1+t), each operation rounded, a query has
+//
+//	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1) from +0: acc = fma(v[j][e], dout[e], acc)
+//	mean  = sum of p[j]·dp[j] over the keys that it sees, ascending, in binary64, then rounded
+//	x[j]  = (p[j]·(dp[j] - mean))·scale
+//	g[d]  = sum over its blocks of keys, ascending, from +0, of the fma chain from +0: acc = fma(x[j], u, acc)
+//	h[d]  = the same with t in the place of u
+//	Q[d]  = g[d]·weights[d]
+//
+// and a block of queries adds to the gradients, in the order of query heads and of blocks
+//
+//	V[j][e] = fma chain over the queries i from +0: acc = fma(p[i][j], dout[i][e], acc)
+//	K[j][d] = weights[d]·(sum of x[j]·u over the queries that see the key, from +0, each product rounded)
+//	          if there are such queries
+//	Weights[d] = sum of h[d] over the queries, from +0; these sums are added up for each key head, from
+//	          +0, and then those of the key heads
+//
+// layer.SoftmaxBackward is computed in binary64, with the sum in ascending order, and rounded once.
+// activation.TanhBackward is dy·((1-y)·(1+y)) and SigmoidBackward dy·((1-y)·y), each operation
+// rounded.
+//
+// # Contract: training
+//
+// loss.CrossEntropy computes for a row x of logits and its target t, with n rows that count
+//
+//	top  = the largest x[j]; a NaN is passed over
+//	p[j] = exp2((x[j]-top)·LOG2E), the difference and the product rounded
+//	S    = sum of p[j] in 64 chains, as the S of a norm
+//	d[j] = (p[j]·inv)·g, or (p[j]·inv - 1)·g for j = t, with inv = 1/S and g = 1/float32(n)
+//	loss = (top - x[t]) + log2(S)·LN2
+//
+// The mean is that of the losses in binary64, added up in the order of the rows, and rounded.
+//
+// optimize.AdamW.Step rounds each operation of
+//
+//	m = m + c1·(g-m)
+//	v = b2·v + (c2·g)·g
+//	w = w·keep - rate·(m/(sqrt(v)/root + epsilon))
+//
+// with the new m and v in the last line. The factors are computed in binary64 and rounded:
+// keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
+// rate = Rate/(1-Beta1^step). A power is a product of squares of its base, from the lowest bit of the
+// exponent on.
+//
+// optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains,
+// chain r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of
+// the slices. The factor of the gradients is most/sqrt(sum), rounded once.
 package kernel
