@@ -367,6 +367,23 @@
 //	Weights[d] = sum of h[d] over the queries, from +0; these sums are added up for each key head, from
 //	          +0, and then those of the key heads
 //
+// norm.RMSBackward and norm.LayerBackward compute for a row, with size = D and each operation
+// rounded to binary32 where nothing else is said
+//
+//	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64
+//	y[i]   = x[i]-mean
+//	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64
+//	y[i]   = y[i]·inv
+//	g[i]   = dy[i]·weight[i]
+//	center = sum(g)/size for LayerBackward, else 0; the sum and the quotient in binary64
+//	slope  = sum(g[i]·y[i])/size, in binary64
+//	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i]
+//
+// These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
+// with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
+// are those of blocks of 128 rows, numbered as in [B, H, L], one after the other. In a block they are
+// the sums of dy[i]·y[i], rounded, and of dy[i], over its rows in ascending order, from +0.
+//
 // layer.SoftmaxBackward is computed in binary64, with the sum in ascending order, and rounded once.
 // activation.TanhBackward is dy·((1-y)·(1+y)) and SigmoidBackward dy·((1-y)·y), each operation
 // rounded.

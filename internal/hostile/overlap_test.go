@@ -97,6 +97,10 @@ var writers = []struct {
 	{"norm.Layer", func(p *place) error {
 		return norm.Layer(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), p.in(5), 1e-5, norm.Options{Residual: p.tensor(2, 2, 3, 5), Sum: p.output(2, 2, 3, 5)})
 	}},
+	{"norm.LayerBackward", func(p *place) error {
+		g := norm.Gradients{X: p.output(2, 2, 3, 5), Weight: p.out(5), Bias: p.out(5)}
+		return norm.LayerBackward(g, p.tensor(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.BackwardOptions{Direct: p.tensor(2, 2, 3, 5)})
+	}},
 	{"kernel.Additive", func(p *place) error {
 		return kernel.Additive(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(6), p.options(4))
 	}},

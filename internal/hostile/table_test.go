@@ -265,6 +265,14 @@ var table = []entry{
 	{name: "norm.Layer", f: norm.Layer, args: func(w *world) []any {
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), w.floats(5), float32(1e-5), norm.Options{Residual: w.tensor(2, 2, 3, 5), Sum: w.tensor(2, 2, 3, 5)}}
 	}},
+	{name: "norm.RMSBackward", f: norm.RMSBackward, args: func(w *world) []any {
+		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5)}
+		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "norm.LayerBackward", f: norm.LayerBackward, args: func(w *world) []any {
+		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5), Bias: w.floats(5)}
+		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Direct: w.tensor(2, 2, 3, 5), Accumulate: true}}
+	}},
 
 	{name: "activation.SiLU", f: activation.SiLU, args: twoSlices},
 	{name: "activation.GELU", f: activation.GELU, args: twoSlices},

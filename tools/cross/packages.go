@@ -66,7 +66,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "norm",
-		must: []string{"TestContract", "TestGolden", "TestNaN"},
+		must: []string{"TestContract", "TestGolden", "TestNaN", "TestBackward", "TestBackwardGolden"},
 		skip: "Alloc|Concurrent",
 	},
 	{
