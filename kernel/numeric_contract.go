@@ -385,6 +385,14 @@
 // the sums of dy[i]·y[i], rounded, and of dy[i], over its rows in ascending order, from +0.
 //
 // layer.SoftmaxBackward is computed in binary64, with the sum in ascending order, and rounded once.
+// The gradients of activations are dy·s, rounded, with the slope s, which is 0 for x < -100 and 1 for
+// x > 100. In between, with y/x = 1/2 for x = 0 and each operation rounded, it is
+//
+//	SiLU:      (y/x)·(1 - SiLU(-x)), y = SiLU(x)
+//	GELU:      y/x + x·(exp2((x·x)·bf38aa3b)·3ecc422a), y = GELU(x)
+//	GELUTanh:  (y/x)·(1 - GELUTanh(-x)·(3fcc422a + (x·x)·3e5b33b6)), y = GELUTanh(x)
+//
+// and the gradients of gated ones are (dy·up)·s and dy·y, with gate in the place of x.
 // activation.TanhBackward is dy·((1-y)·(1+y)) and SigmoidBackward dy·((1-y)·y), each operation
 // rounded.
 //

@@ -30,6 +30,14 @@ func CheckOutput(arg string, dst []float32, name string, x []float32) *check.Fai
 	return &check.Failure{Arg: arg, Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
 }
 
+// CheckApart reports an output x that overlaps another one.
+func CheckApart(arg string, x []float32, other string, y []float32) *check.Failure {
+	if !view.MemoryOf(x).Overlaps(view.MemoryOf(y)) {
+		return nil
+	}
+	return &check.Failure{Arg: arg, Got: "memory that overlaps " + other, Want: "memory of its own"}
+}
+
 // callElements is the number of elements that one call of a kernel computes. That takes less
 // than 50 µs, in which the goroutine cannot be preempted.
 const callElements = 1 << 13

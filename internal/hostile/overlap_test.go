@@ -169,6 +169,12 @@ var writers = []struct {
 	{"activation.SwiGLU", func(p *place) error { return activation.SwiGLU(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.GeGLU", func(p *place) error { return activation.GeGLU(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.GeGLUTanh", func(p *place) error { return activation.GeGLUTanh(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.SiLUBackward", func(p *place) error { return activation.SiLUBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.GELUBackward", func(p *place) error { return activation.GELUBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.GELUTanhBackward", func(p *place) error { return activation.GELUTanhBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.SwiGLUBackward", func(p *place) error { return activation.SwiGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
+	{"activation.GeGLUBackward", func(p *place) error { return activation.GeGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
+	{"activation.GeGLUTanhBackward", func(p *place) error { return activation.GeGLUTanhBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
 	{"activation.TanhBackward", func(p *place) error { return activation.TanhBackward(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.SigmoidBackward", func(p *place) error { return activation.SigmoidBackward(p.out(9), p.in(9), p.in(9)) }},
 	{"loss.CrossEntropy", func(p *place) error {

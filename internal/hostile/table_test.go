@@ -46,6 +46,10 @@ func tensors(o func(w *world) kernel.Options) func(w *world) []any {
 func twoSlices(w *world) []any   { return []any{w.floats(7), w.floats(7)} }
 func threeSlices(w *world) []any { return []any{w.floats(7), w.floats(7), w.floats(7)} }
 
+func fiveSlices(w *world) []any {
+	return []any{w.floats(7), w.floats(7), w.floats(7), w.floats(7), w.floats(7)}
+}
+
 func noOptions(*world) kernel.Options { return kernel.Options{} }
 
 // similar returns the arguments of a similarity's method Attend.
@@ -280,6 +284,12 @@ var table = []entry{
 	{name: "activation.SwiGLU", f: activation.SwiGLU, args: threeSlices},
 	{name: "activation.GeGLU", f: activation.GeGLU, args: threeSlices},
 	{name: "activation.GeGLUTanh", f: activation.GeGLUTanh, args: threeSlices},
+	{name: "activation.SiLUBackward", f: activation.SiLUBackward, args: threeSlices},
+	{name: "activation.GELUBackward", f: activation.GELUBackward, args: threeSlices},
+	{name: "activation.GELUTanhBackward", f: activation.GELUTanhBackward, args: threeSlices},
+	{name: "activation.SwiGLUBackward", f: activation.SwiGLUBackward, args: fiveSlices},
+	{name: "activation.GeGLUBackward", f: activation.GeGLUBackward, args: fiveSlices},
+	{name: "activation.GeGLUTanhBackward", f: activation.GeGLUTanhBackward, args: fiveSlices},
 	{name: "activation.TanhBackward", f: activation.TanhBackward, args: threeSlices},
 	{name: "activation.SigmoidBackward", f: activation.SigmoidBackward, args: threeSlices},
 	{name: "loss.CrossEntropy", f: loss.CrossEntropy, args: func(w *world) []any {

@@ -76,7 +76,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "activation",
-		must: []string{"TestGolden", "TestActivations", "TestGated", "TestGradients"},
+		must: []string{"TestGolden", "TestActivations", "TestGated", "TestGradients", "TestSlopes"},
 		skip: "Alloc",
 	},
 	{
