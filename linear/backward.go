@@ -146,7 +146,7 @@ func sumRows(t *ukernel.Tier, bias []float32, dy *Matrix, accumulate bool) {
 	defer jobs.Put(j)
 	for first := 0; first < len(bias); first += sumColumns {
 		n := min(sumColumns, len(bias)-first)
-		out, acc := bias[first:first+n], j.product.sums[:n]
+		out, acc := bias[first:first+n], j.sums[:n]
 		if !accumulate {
 			clear(out)
 		}

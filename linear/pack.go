@@ -37,27 +37,23 @@ func (l *Linear) panelStart(p int) int { return p * ukernel.PanelLanes * l.k }
 // pack returns the panels of the weights w, which lie in data.
 func pack[E any](l *Linear, w *Matrix, data []E) []E {
 	packed := hugepages.Make[E](l.lanes() * l.k)
-	l.eachPanel(func(p int) { packPanel(l, packed, p, w, data) })
-	return packed
-}
-
-// packPanel packs panel p of the weights w, which lie in data. It leaves the lanes after the
-// last column as they are.
-func packPanel[E any](l *Linear, packed []E, p int, w *Matrix, data []E) {
-	first, lanes := p*ukernel.PanelLanes, l.panelWidth(p)
-	panel := packed[l.panelStart(p):][:lanes*l.k]
-	rows := min(lanes, l.n-first)
-	if l.k == 0 || rows == 0 {
-		return
-	}
-	data = data[first*w.rowStride:]
-	if w.rowStride == 1 {
-		for k := range l.k {
-			copy(panel[k*lanes:][:rows], data[k*w.colStride:])
+	l.eachPanel(func(p int) {
+		first, lanes := p*ukernel.PanelLanes, l.panelWidth(p)
+		panel := packed[l.panelStart(p):][:lanes*l.k]
+		rows := min(lanes, l.n-first)
+		if l.k == 0 || rows == 0 {
+			return
 		}
-		return
-	}
-	transpose(panel, lanes, data, w, rows, l.k)
+		data := data[first*w.rowStride:]
+		if w.rowStride == 1 {
+			for k := range l.k {
+				copy(panel[k*lanes:][:rows], data[k*w.colStride:])
+			}
+			return
+		}
+		transpose(panel, lanes, data, w, rows, l.k)
+	})
+	return packed
 }
 
 // transpose writes k columns of some rows into the lanes of a panel. It takes some columns at a

@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -101,55 +100,72 @@ func multiply(t *ukernel.Tier, out, a, b *Matrix, opts *ProductOptions) {
 		out.announce(view.Write)
 	}
 	j := jobs.Get()
-	j.setProduct(b)
-	j.out, j.x, j.accumulate = *out, *a, opts.Accumulate
-	j.plan(t, opts.Threads)
-	j.activation, j.shape = nil, j.findShape()
-	j.product.packing = true
-	j.goroutines.Run(j.linear.panels(), min(j.threads, j.linear.panels()), j.reserve(), opts.ParallelFor)
-	j.product.packing = false
-	j.goroutines.Run(j.rowBlocks*j.panelGroups, j.threads, j.reserve(), opts.ParallelFor)
-	j.linear, j.out, j.x, j.accumulate = nil, Matrix{}, Matrix{}, false // the caller's memory
-	j.product.b = Matrix{}
+	j.b, j.layer = *b, Linear{n: b.rows, k: b.cols}
+	j.layer.bias = j.noBias(j.layer.lanes())
+	j.linear, j.out, j.x, j.accumulate = &j.layer, *out, *a, opts.Accumulate
+	j.run(t, &Options{Exec: opts.Exec})
+	j.linear, j.out, j.x, j.b, j.accumulate = nil, Matrix{}, Matrix{}, Matrix{}, false // the caller's memory
 	jobs.Put(j)
 }
 
-// A product is the weights of a call of Product, packed in memory that is recycled.
+// A product is what a call of Product has in the place of a packed layer. Each task packs the part
+// of b that it needs next: that is a copy of 48 columns of a segment, in L1, for up to 320 rows.
 type product struct {
-	layer   Linear
-	b       Matrix
-	packing bool // the tasks are panels to be packed
+	b     Matrix
+	layer Linear // its sizes, and a bias of -0
 
-	panels, bias           []float32
-	panelsUsage, biasUsage parallel.Usage
-
-	sums [sumColumns]float32 // of rows of a gradient
+	bias      []float32
+	biasUsage parallel.Usage
+	sums      [sumColumns]float32 // of rows of a gradient
 }
 
-// setProduct makes the job one with b as its weights, which are not packed yet.
-func (j *job) setProduct(b *Matrix) {
-	p := &j.product
-	p.b = *b
-	p.layer = Linear{n: b.rows, k: b.cols}
-	l := &p.layer
-	n := l.lanes() * l.k
-	parallel.Fit(&j.memory, &p.panelsUsage, &p.panels, n, rows.Aligned)
-	parallel.Fit(&j.memory, &p.biasUsage, &p.bias, l.lanes(), parallel.Make[float32])
-	l.f32, l.bias = p.panels[:n], p.bias[:l.lanes()]
-	for i := range l.bias {
-		l.bias[i] = float32(math.Copysign(0, -1))
+// noBias returns a bias for so many lanes that changes nothing.
+func (j *job) noBias(lanes int) []float32 {
+	parallel.Fit(&j.memory, &j.biasUsage, &j.product.bias, lanes, parallel.Make[float32])
+	b := j.product.bias[:lanes]
+	for i := range b {
+		b[i] = float32(math.Copysign(0, -1))
 	}
-	j.linear = l
+	return b
 }
 
-// packPanel packs panel i, with zeros after the last column.
-func (p *product) packPanel(i int) {
-	l := &p.layer
-	if lanes, n := l.panelWidth(i), l.n-i*ukernel.PanelLanes; n < lanes {
-		panel := l.f32[l.panelStart(i):][:lanes*l.k]
-		for k := range l.k {
-			clear(panel[k*lanes+n : (k+1)*lanes])
+// isProduct tells whether the weights are those of a call of Product.
+func (j *job) isProduct() bool { return j.linear == &j.layer }
+
+// packPart packs some rows of panel p of a product, with zeros after its last column.
+func (s *scratch) packPart(j *job, p int, steps interval) []float32 {
+	first, lanes, b := p*ukernel.PanelLanes, j.linear.panelWidth(p), &j.b
+	n := min(lanes, b.rows-first)
+	part := s.wide[:lanes*steps.len()]
+	if steps.len() == 0 {
+		return part
+	}
+	data := b.f32[first*b.rowStride+steps.lo*b.colStride:]
+	switch {
+	case b.rowStride == 1:
+		for x := range steps.len() {
+			copy(part[x*lanes:][:n], data[x*b.colStride:])
 		}
+	case b.colStride == 1:
+		s.transposePart(j.tier, part, lanes, data, b.rowStride, n, steps.len())
+	default:
+		transpose(part, lanes, data, b, n, steps.len())
 	}
-	packPanel(l, l.f32, i, &p.b, p.b.f32)
+	for x := 0; n < lanes && x < steps.len(); x++ {
+		clear(part[x*lanes+n : (x+1)*lanes])
+	}
+	return part
+}
+
+// transposePart writes k columns of n rows into the lanes of a part. The lanes after them, up to
+// the width of a kernel's tile, may get any numbers.
+func (s *scratch) transposePart(t *ukernel.Tier, part []float32, lanes int, data []float32, stride, n, k int) {
+	tile := t.Tile(ukernel.PanelStep)
+	for lane := 0; lane < n; lane += tile.Lanes {
+		m := min(tile.Lanes, n-lane)
+		for i := range tile.Lanes {
+			s.off[i] = (lane + min(i, m-1)) * stride
+		}
+		tile.Pack(part[lane:], lanes, data[:s.off[m-1]+k], s.off[:tile.Lanes], m, k, 1)
+	}
 }

@@ -85,6 +85,10 @@ func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 		s.blockRows(j, &r, l.panelBlocks(p), steps)
 		return r
 	}
+	if j.isProduct() {
+		r.f32 = s.packPart(j, p, steps)
+		return r
+	}
 	at, n := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes
 	if l.dtype == view.Float32 {
 		r.f32 = l.f32[at : at+n]

@@ -174,7 +174,9 @@ var writers = []struct {
 	{"activation.GELUTanhBackward", func(p *place) error { return activation.GELUTanhBackward(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.SwiGLUBackward", func(p *place) error { return activation.SwiGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
 	{"activation.GeGLUBackward", func(p *place) error { return activation.GeGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
-	{"activation.GeGLUTanhBackward", func(p *place) error { return activation.GeGLUTanhBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
+	{"activation.GeGLUTanhBackward", func(p *place) error {
+		return activation.GeGLUTanhBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9))
+	}},
 	{"activation.TanhBackward", func(p *place) error { return activation.TanhBackward(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.SigmoidBackward", func(p *place) error { return activation.SigmoidBackward(p.out(9), p.in(9), p.in(9)) }},
 	{"loss.CrossEntropy", func(p *place) error {
