@@ -128,6 +128,25 @@ func TestBackward(t *testing.T) {
 	}
 }
 
+// TestProduct: a product has the bits of a layer, on all tiers, for all layouts and widths of the last
+// panel.
+func TestProduct(t *testing.T) {
+	for layout := range layouts {
+		for i, n := range []int{1, 7, 8, 15, 16, 17, 31, 33, 40, 48, 63, 97} {
+			c := testCase{m: 5, n: n, k: 3 + 37*(i%5), layout: layout, kind: testutil.Mantissas, seed: i}
+			a, b, _ := c.inputs()
+			want := c.contract(&a, &b, nil)
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				out := c.output()
+				if err := linear.Product(out.Matrix, a.Matrix, b.Matrix, linear.ProductOptions{Exec: kernel.Exec{Tier: tier}}); err != nil {
+					t.Fatal(err)
+				}
+				contracttest.SameRow(t, c.String(), out.numbers, want.numbers)
+			})
+		}
+	}
+}
+
 // TestBackwardIsApply: X has the bits of a layer with the transposed weights.
 func TestBackwardIsApply(t *testing.T) {
 	c := backwardCase{m: 33, n: 290, k: 70, kind: testutil.Mantissas, seed: 5}

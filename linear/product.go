@@ -157,15 +157,18 @@ func (s *scratch) packPart(j *job, p int, steps interval) []float32 {
 	return part
 }
 
+// transposeLanes is the width of tiles that every tier has and that divides PanelStep.
+const transposeLanes = 8
+
 // transposePart writes k columns of n rows into the lanes of a part. The lanes after them, up to
-// the width of a kernel's tile, may get any numbers.
+// a multiple of transposeLanes, may get any numbers.
 func (s *scratch) transposePart(t *ukernel.Tier, part []float32, lanes int, data []float32, stride, n, k int) {
-	tile := t.Tile(ukernel.PanelStep)
-	for lane := 0; lane < n; lane += tile.Lanes {
-		m := min(tile.Lanes, n-lane)
-		for i := range tile.Lanes {
+	tile := t.Tile(transposeLanes)
+	for lane := 0; lane < n; lane += transposeLanes {
+		m := min(transposeLanes, n-lane)
+		for i := range transposeLanes {
 			s.off[i] = (lane + min(i, m-1)) * stride
 		}
-		tile.Pack(part[lane:], lanes, data[:s.off[m-1]+k], s.off[:tile.Lanes], m, k, 1)
+		tile.Pack(part[lane:], lanes, data[:s.off[m-1]+k], s.off[:transposeLanes], m, k, 1)
 	}
 }

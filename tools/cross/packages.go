@@ -61,7 +61,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "linear",
-		must: []string{"TestApply", "TestBackward", "TestBackwardGolden", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
+		must: []string{"TestApply", "TestProduct", "TestBackward", "TestBackwardGolden", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
 		skip: "Alloc|Concurrent|Large|ParallelFor",
 	},
 	{
