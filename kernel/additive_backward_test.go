@@ -99,7 +99,14 @@ func (a *additiveData) contract(c additiveCase) {
 // block is a block of queries of the contract.
 func (a *additiveData) block(c additiveCase, b, g, h, lo, hi int, scale float32, row func(t *kernel.Tensor, b, h, l int) []float32, headW []float32) {
 	for j := range c.lk {
+		sees := false
+		for i := lo; i < hi; i++ {
+			sees = sees || row(&a.p, b, h, i)[j] != 0
+		}
 		for e := range c.dv {
+			if !sees {
+				break
+			}
 			acc := float32(0)
 			for i := lo; i < hi; i++ {
 				acc = numeric.FMA(row(&a.p, b, h, i)[j], row(&a.dout, b, h, i)[e], acc)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -114,6 +115,8 @@ type additiveScratch struct {
 	keys   [BlockKeys]int            // that a query sees in a block
 	seen   []bool                    // the keys that a query of the block sees
 
+	visible mask.Span // from the first of them to the last
+
 	p, dp, panel        []float32 // weights of a block of queries; their gradients [keys][lanes]; dout, packed
 	t, x                []float32 // tanh of a block of keys, the gradients of their scores
 	sumsK, sumsV        []float32
@@ -170,17 +173,14 @@ func (s *additiveScratch) kv(a *AdditiveBackward, batch, kvHead int) {
 
 // block computes n queries, from lo on.
 func (s *additiveScratch) block(a *AdditiveBackward, lo, n int) {
-	for i := range n {
-		row := s.p[i*s.ldp:][:s.ldp]
-		clear(row[copy(row, a.P.Row(s.batch, s.head, lo+i)):])
-	}
+	s.takeWeights(a, lo, n)
 	if a.DV.IsSet() {
 		s.values(a, lo, n)
 	}
 	if !a.scores() {
 		return
 	}
-	clear(s.seen[:a.K.Dim(2)])
+	clear(s.sumsK[s.visible.Lo*a.d() : s.visible.Hi*a.d()])
 	clear(s.sumsW)
 	for i := 0; i < n; i += s.tile.Lanes {
 		m := min(s.tile.Lanes, n-i)
@@ -192,25 +192,49 @@ func (s *additiveScratch) block(a *AdditiveBackward, lo, n int) {
 	s.finish(a)
 }
 
+// takeWeights copies the weights of n queries, from lo on, and finds which keys they see.
+func (s *additiveScratch) takeWeights(a *AdditiveBackward, lo, n int) {
+	keys := a.K.Dim(2)
+	clear(s.seen[:keys])
+	for i := range n {
+		row := s.p[i*s.ldp:][:s.ldp]
+		clear(row[copy(row, a.P.Row(s.batch, s.head, lo+i)):])
+		for j, p := range row[:keys] {
+			if p != 0 {
+				s.seen[j] = true
+			}
+		}
+	}
+	s.visible = mask.Span{Lo: 0, Hi: keys}
+	for s.visible.Lo < keys && !s.seen[s.visible.Lo] {
+		s.visible.Lo++
+	}
+	for s.visible.Hi > s.visible.Lo && !s.seen[s.visible.Hi-1] {
+		s.visible.Hi--
+	}
+}
+
 // values adds the products of the weights of a block and dout to the gradients of the values.
 func (s *additiveScratch) values(a *AdditiveBackward, lo, n int) {
 	dv := a.dv()
 	dout := a.DOut.Rows(s.batch, s.head, lo, n)
 	stride := a.DOut.Stride(2)
 	most := max(1, min(pvLanes, ukernel.RowsPerCall(pvLanes, n*dv)))
-	for j := 0; j < a.V.Dim(2); j += most {
-		m := min(most, a.V.Dim(2)-j)
+	for j := s.visible.Lo; j < s.visible.Hi; j += most {
+		m := min(most, s.visible.Hi-j)
 		a.tier.Skinny.PV(s.sumsV, dv, dout, stride, s.p[j:], s.ldp, m, n, dv, false, dout, 0)
 		for k := range m {
-			row := a.DV.Row(s.batch, s.kvHead, j+k)
-			a.tier.Norms.Add(row, row, s.sumsV[k*dv:][:dv])
+			if s.seen[j+k] {
+				row := a.DV.Row(s.batch, s.kvHead, j+k)
+				a.tier.Norms.Add(row, row, s.sumsV[k*dv:][:dv])
+			}
 		}
 	}
 }
 
-// products sets dp to the products of all values with dout of n queries, from lo on.
+// products sets dp to the products of the visible values with dout of n queries, from lo on.
 func (s *additiveScratch) products(a *AdditiveBackward, lo, n int) {
-	lanes, dv, keys := s.tile.Lanes, a.dv(), a.V.Dim(2)
+	lanes, dv := s.tile.Lanes, a.dv()
 	dout := a.DOut.Rows(s.batch, s.head, lo, n)
 	for e, m := 0, 0; e < dv; e += m {
 		m = ukernel.ColumnsPerCall(dv-e, lanes)
@@ -220,8 +244,8 @@ func (s *additiveScratch) products(a *AdditiveBackward, lo, n int) {
 		s.tile.Pack(s.panel[e*lanes:], lanes, dout, s.off[:lanes], n, m, 1)
 	}
 	skinny := n <= a.tier.SkinnyRows && dv >= ukernel.SkinnyColumns && dv <= maxSkinnyWidth
-	for j, m := 0, 0; j < keys; j += m {
-		m = ukernel.RowsPerCall(keys-j, lanes*dv)
+	for j, m := s.visible.Lo, 0; j < s.visible.Hi; j += m {
+		m = ukernel.RowsPerCall(s.visible.Hi-j, lanes*dv)
 		v, stride := a.V.Rows(s.batch, s.kvHead, j, m), a.V.Stride(2)
 		if skinny && m >= ukernel.SkinnyKeys {
 			a.tier.Skinny.QK(s.dp[j*lanes:], v, stride, s.panel, n, m, dv, s.tops[:lanes], v, 0)
@@ -233,18 +257,18 @@ func (s *additiveScratch) products(a *AdditiveBackward, lo, n int) {
 
 // queryRow computes query i, whose weights are p and whose gradients of weights are a lane of dp.
 func (s *additiveScratch) queryRow(a *AdditiveBackward, i int, p []float32, lane int) {
-	lanes, keys, sum := s.tile.Lanes, a.K.Dim(2), 0.0
-	for j, p := range p[:keys] {
-		if p != 0 {
-			sum += float64(p) * float64(s.dp[j*lanes+lane]) // a product is exact
+	lanes, sum := s.tile.Lanes, 0.0
+	for j := s.visible.Lo; j < s.visible.Hi; j++ {
+		if p[j] != 0 {
+			sum += float64(p[j]) * float64(s.dp[j*lanes+lane]) // a product is exact
 		}
 	}
 	mean := float32(sum)
 	clear(s.rowQ)
 	clear(s.rowW)
-	for lo := 0; lo < keys; lo += BlockKeys {
+	for lo := s.visible.Lo / BlockKeys * BlockKeys; lo < s.visible.Hi; lo += BlockKeys {
 		n := 0
-		for j := lo; j < min(lo+BlockKeys, keys); j++ {
+		for j := max(lo, s.visible.Lo); j < min(lo+BlockKeys, s.visible.Hi); j++ {
 			if p[j] != 0 {
 				s.keys[n] = j
 				s.x[n] = float32(p[j]*(s.dp[j*lanes+lane]-mean)) * a.Scale
@@ -282,10 +306,6 @@ func (s *additiveScratch) keyBlock(a *AdditiveBackward, i, n int) {
 	}
 	for r, j := range s.keys[:n] {
 		x, sums := s.x[r], s.sumsK[j*d:][:d]
-		if !s.seen[j] {
-			s.seen[j] = true
-			clear(sums)
-		}
 		for e, y := range t[r*d:][:d] {
 			u := float32((1 - y) * (1 + y))
 			t[r*d+e] = u
@@ -310,7 +330,7 @@ func (s *additiveScratch) sum(a *AdditiveBackward, row []float32, n int) {
 // finish adds the sums of a block of queries to the gradients of keys and weights.
 func (s *additiveScratch) finish(a *AdditiveBackward) {
 	d := a.d()
-	for j := 0; a.DK.IsSet() && j < a.K.Dim(2); j++ {
+	for j := s.visible.Lo; a.DK.IsSet() && j < s.visible.Hi; j++ {
 		if !s.seen[j] {
 			continue
 		}
