@@ -384,7 +384,8 @@
 // are those of blocks of 128 rows, numbered as in [B, H, L], one after the other. In a block they are
 // the sums of dy[i]·y[i], rounded, and of dy[i], over its rows in ascending order, from +0.
 //
-// layer.SoftmaxBackward is computed in binary64, with the sum in ascending order, and rounded once.
+// layer.SoftmaxBackward and layer.WeightedSumBackward are computed in binary64, with sums in ascending
+// order, those over queries one head after the other, and rounded once.
 // The gradients of activations are dy·s, rounded, with the slope s, which is 0 for x < -100 and 1 for
 // x > 100. In between, with y/x = 1/2 for x = 0 and each operation rounded, it is
 //

@@ -4,6 +4,9 @@
 // multiplies the rows of a [Matrix] with the weights, and [Linear.Project] those of a
 // [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.
 //
+// For training, [Backward] computes the gradients of a layer, [AddRows] those of a look-up, and
+// [Product] multiplies two matrices that change from call to call.
+//
 // Like attention in package kernel, a result has the same bits on every CPU, with any
 // number of threads, and whatever other rows are in the call.
 package linear

@@ -145,6 +145,10 @@ var writers = []struct {
 	{"layer.WeightedSum", func(p *place) error {
 		return layer.WeightedSum(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
 	}},
+	{"layer.WeightedSumBackward", func(p *place) error {
+		g := layer.WeightedSumGradients{Weights: p.output(2, 4, 3, 7), V: p.output(2, 2, 7, 5)}
+		return layer.WeightedSumBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
+	}},
 	{"layer.Softmax", func(p *place) error { return layer.Softmax(p.out(12), p.in(12), 4, nil) }},
 	{"layer.SoftmaxBackward", func(p *place) error { return layer.SoftmaxBackward(p.out(12), p.in(12), p.in(12), 4) }},
 	{"linear.Linear.Apply", func(p *place) error {

@@ -329,6 +329,10 @@ var table = []entry{
 	{name: "layer.WeightedSum", f: layer.WeightedSum, args: func(w *world) []any {
 		return []any{w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
 	}},
+	{name: "layer.WeightedSumBackward", f: layer.WeightedSumBackward, args: func(w *world) []any {
+		g := layer.WeightedSumGradients{Weights: w.tensor(2, 4, 3, 7), V: w.tensor(2, 2, 7, 5)}
+		return []any{g, w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
+	}},
 	{name: "layer.Dot.Attend", f: layer.Dot.Attend, args: similar(func(*world) any { return layer.Dot{} }, noOptions)},
 	{name: "layer.ScaledDot.Attend", f: layer.ScaledDot.Attend, args: similar(func(*world) any { return layer.ScaledDot{} }, noOptions)},
 	{name: "layer.Cosine.Attend", f: layer.Cosine.Attend, args: similar(func(*world) any { return layer.Cosine{} }, (*world).options)},
