@@ -341,10 +341,11 @@
 // linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, and of
 // linear.Backward X is Product(dy, wᵀ) and W is Product(dyᵀ, xᵀ): chains of fma for segments of
 // 128 columns of dy, or of 128 rows. Without Accumulate the first segment's sum is taken as it is.
-// The gradient of a bias has the same segments:
+// The gradient of a bias has segments of 32 rows and groups of 32 segments:
 //
-//	a[i] = sum of dy[m][n] over m = 128i..min(128i+127, M-1), ascending, from +0
-//	Bias[n] = a[0] + a[1] + a[2] + ..., from left to right
+//	a[i] = sum of dy[m][n] over m = 32i..min(32i+31, M-1), ascending, from +0
+//	b[k] = a[32k] + a[32k+1] + ... + a[32k+31], from left to right, as far as there are segments
+//	Bias[n] = b[0] + b[1] + b[2] + ..., from left to right
 //
 // linear.AddRows adds one row after the other.
 //
@@ -381,8 +382,9 @@
 //
 // These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
 // with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
-// are those of blocks of 128 rows, numbered as in [B, H, L], one after the other. In a block they are
-// the sums of dy[i]·y[i], rounded, and of dy[i], over its rows in ascending order, from +0.
+// have segments of 32 rows, numbered as in [B, H, L], and groups of 32 segments, as that of a bias of
+// a layer has. In a segment they are the sums of dy[i]·y[i], rounded, and of dy[i], from +0. Each sum of
+// segments and of groups starts from +0, too.
 //
 // layer.SoftmaxBackward and layer.WeightedSumBackward are computed in binary64, with sums in ascending
 // order, those over queries one head after the other, and rounded once.

@@ -31,10 +31,11 @@ type Gradients struct {
 // opts.Accumulate they are added to what is there.
 //
 // X and W are those of [Product]: X is summed up in segments of 128 outputs of the layer, W in
-// segments of 128 rows. Bias has the same segments:
+// segments of 128 rows. Bias has segments of 32 rows, and groups of 32 segments:
 //
-//	a[i] = sum of dy[m][n] over m = 128i..min(128i+127, M-1), ascending, from +0
-//	Bias[n] = a[0] + a[1] + ..., from left to right, after Bias[n] itself with opts.Accumulate
+//	a[i] = sum of dy[m][n] over m = 32i..min(32i+31, M-1), ascending, from +0
+//	b[k] = a[32k] + a[32k+1] + ... + a[32k+31], from left to right, as far as there are segments
+//	Bias[n] = b[0] + b[1] + ..., from left to right, after Bias[n] itself with opts.Accumulate
 //
 // A result that is NaN is 0x7FC00000. The gradient with respect to weights that are shared by
 // several calls, such as the steps of a recurrent network, is that of one call with all rows, or
@@ -63,7 +64,7 @@ func Backward(g Gradients, dy, x, w Matrix, opts ProductOptions) error {
 			dy.announce(view.Read)
 			view.Announce(view.Write, g.Bias)
 		}
-		sumRows(t, g.Bias, &dy, opts.Accumulate)
+		sumUp(t, g.Bias, &dy, opts.Accumulate)
 	}
 	return nil
 }
@@ -137,30 +138,49 @@ func (g *Gradients) checkMemory(dy, x, w *Matrix) *check.Failure {
 	return nil
 }
 
-// sumColumns is the number of columns whose rows are summed up at a time.
-const sumColumns = 64
+const (
+	// sumColumns is the number of columns whose rows are summed up at a time.
+	sumColumns = 64
 
-// sumRows sums up the rows of dy in segments. Without accumulate bias is overwritten.
-func sumRows(t *ukernel.Tier, bias []float32, dy *Matrix, accumulate bool) {
+	// sumRows rows are a segment of the sum over rows, and groupRows rows a group of segments. A
+	// product has longer segments: it would be slower with these. A sum of numbers of both signs
+	// has the smallest error if it has as many rows in a segment as segments in a group.
+	sumRows   = 32
+	groupRows = 32 * sumRows
+)
+
+// sumUp sums up the rows of dy in segments and groups. Without accumulate bias is overwritten.
+func sumUp(t *ukernel.Tier, bias []float32, dy *Matrix, accumulate bool) {
 	j := jobs.Get() // for the memory of its sums
 	defer jobs.Put(j)
 	for first := 0; first < len(bias); first += sumColumns {
 		n := min(sumColumns, len(bias)-first)
-		out, acc := bias[first:first+n], j.sums[:n]
-		if !accumulate {
-			clear(out)
+		for lo := 0; lo < dy.rows || lo == 0; lo += groupRows {
+			group := j.sumGroup(t, dy, lo, first, n)
+			add(t, bias[first:first+n], group, lo > 0 || accumulate)
 		}
-		for lo := 0; lo < dy.rows || lo == 0; lo += ukernel.InputSegment {
-			clear(acc)
-			for m := lo; m < min(lo+ukernel.InputSegment, dy.rows); m++ {
-				addRow(t, acc, dy, m, first)
-			}
-			if lo == 0 && !accumulate {
-				copy(out, acc)
-			} else {
-				t.Norms.Add(out, out, acc)
-			}
+	}
+}
+
+// sumGroup returns the sums of a group of rows, from lo on, for n columns.
+func (p *product) sumGroup(t *ukernel.Tier, dy *Matrix, lo, first, n int) []float32 {
+	group, acc, end := p.group[:n], p.segment[:n], min(lo+groupRows, dy.rows)
+	for m := lo; m < end || m == lo; m += sumRows {
+		clear(acc)
+		for r := m; r < min(m+sumRows, end); r++ {
+			addRow(t, acc, dy, r, first)
 		}
+		add(t, group, acc, m > lo)
+	}
+	return group
+}
+
+// add adds x to sum, or makes it the sum if it is the first summand.
+func add(t *ukernel.Tier, sum, x []float32, more bool) {
+	if more {
+		t.Norms.Add(sum, sum, x)
+	} else {
+		copy(sum, x)
 	}
 }
 

@@ -116,7 +116,8 @@ type product struct {
 
 	bias      []float32
 	biasUsage parallel.Usage
-	sums      [sumColumns]float32 // of rows of a gradient
+
+	segment, group [sumColumns]float32 // sums of rows of a gradient
 }
 
 // noBias returns a bias for so many lanes that changes nothing.

@@ -36,8 +36,10 @@ type gradientRow struct {
 
 const (
 	// blockRows is the number of rows whose gradients of weight and bias are summed up before they
-	// are added to those of other blocks.
-	blockRows = 128
+	// are added to those of other blocks, and groupBlocks the number of blocks whose sums are
+	// summed up before they are added.
+	blockRows   = 32
+	groupBlocks = 32
 
 	// An element takes as long as gradientFMAs FMAs of a product.
 	gradientFMAs = 60
@@ -88,13 +90,22 @@ func (j *backwardJob) run(t *ukernel.Tier, opts *BackwardOptions) {
 	j.addUp(t, j.dBias, j.bias, blocks)
 }
 
-// addUp adds the sums of the blocks to a gradient, if it is wanted.
+// addUp adds the sums of the blocks to a gradient, if it is wanted: those of a group to its first
+// block's, and then those of the groups.
 func (j *backwardJob) addUp(t *ukernel.Tier, gradient, sums []float32, blocks int) {
+	if gradient == nil {
+		return
+	}
 	if !j.accumulate {
 		clear(gradient)
 	}
-	for i := 0; i < blocks && gradient != nil; i++ {
-		t.Norms.Add(gradient, gradient, sums[i*len(gradient):][:len(gradient)])
+	of := func(block int) []float32 { return sums[block*len(gradient):][:len(gradient)] }
+	for group := 0; group < blocks; group += groupBlocks {
+		first := of(group)
+		for block := group + 1; block < min(group+groupBlocks, blocks); block++ {
+			t.Norms.Add(first, first, of(block))
+		}
+		t.Norms.Add(gradient, gradient, first)
 	}
 }
 
