@@ -362,3 +362,46 @@ func TestAdditiveBackwardErrors(t *testing.T) {
 	}
 	testutil.CheckBits(t, "after errors", memory, testutil.Filled(1000, 7))
 }
+
+// TestGuardAdditiveBackward: a call touches nothing outside of its tensors, which lie between guard
+// pages.
+func TestGuardAdditiveBackward(t *testing.T) {
+	if !testutil.Guards {
+		t.Log("NOT RUN: guard pages are not available here, this is TestAdditiveBackward again on plain slices")
+	}
+	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
+		memory := testutil.NewGuardedArena(t, place, 10, 1<<20)
+		for i, c := range additiveCases() {
+			if c.layout = 0; c.lq > 100 {
+				continue
+			}
+			want := c.data(t)
+			want.contract(c)
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				memory.Reset(i)
+				a := c.data(t)
+				a.exec.Tier = tier
+				for k, x := range []*kernel.Tensor{&a.q, &a.k, &a.v, &a.dout, &a.p, &a.dq, &a.dk, &a.dv} {
+					s := x.Shape()
+					data := memory.Vector("qkvopQKV"[k:k+1], s[0]*s[1]*s[2]*s[3], 0)
+					guarded := kernel.BHLD(data, s[0], s[1], s[2], s[3])
+					contracttest.EachRow(x, func(b, h, l int, row []float32) { copy(contracttest.Row(&guarded, b, h, l), row) })
+					*x = guarded
+				}
+				for k, x := range []*[]float32{&a.weights, &a.dw} {
+					guarded := memory.Vector([...]string{"weights", "Weights"}[k], c.d, 0)
+					copy(guarded, *x)
+					*x = guarded
+				}
+				if err := a.run(c); err != nil {
+					t.Fatal(err)
+				}
+				for k, x := range [][2]*kernel.Tensor{{&a.dq, &want.dq}, {&a.dk, &want.dk}, {&a.dv, &want.dv}} {
+					contracttest.EachRow(x[0], func(b, h, l int, row []float32) {
+						testutil.CheckBits(t, fmt.Sprintf("%+v %v: %d %d %d %d", c, place, k, b, h, l), row, contracttest.Row(x[1], b, h, l))
+					})
+				}
+			})
+		}
+	}
+}

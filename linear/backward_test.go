@@ -363,3 +363,37 @@ func TestAddRows(t *testing.T) {
 	contracttest.CheckArgument(t, "overlap", err, "out", "memory of its own")
 	testutil.CheckBits(t, "after errors", out, testutil.Filled(n*k, 3))
 }
+
+// TestBackwardGuard: a call touches nothing outside of its matrices, which lie between guard pages.
+func TestBackwardGuard(t *testing.T) {
+	if !testutil.Guards {
+		t.Log("NOT RUN: guard pages are not available here, this is TestBackward again on plain slices")
+	}
+	for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
+		a := testutil.NewGuardedArena(t, place, 6, 1<<20)
+		for i, c := range backwardCases() {
+			want := c.data()
+			want.contract(c)
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				a.Reset(i)
+				d := c.data()
+				d.tier = tier
+				for k, m := range []*matrix{&d.dy, &d.x, &d.w, &d.dx, &d.dw} {
+					guard(a, [...]string{"dy", "x", "w", "X", "W"}[k], m)
+				}
+				bias := a.Vector("Bias", len(d.db), 0)
+				copy(bias, d.db)
+				if d.db = bias; bias == nil {
+					d.db = []float32{}
+				}
+				if err := d.run(c); err != nil {
+					t.Fatal(err)
+				}
+				what := fmt.Sprintf("%+v %v: ", c, place)
+				contracttest.SameRow(t, what+"X", d.dx.numbers, want.dx.numbers)
+				contracttest.SameRow(t, what+"W", d.dw.numbers, want.dw.numbers)
+				contracttest.SameRow(t, what+"Bias", d.db, want.db)
+			})
+		}
+	}
+}
