@@ -51,7 +51,7 @@ type AdditiveBackwardOptions struct {
 // Dropout. A key with the weight 0 does not count for the query, even if it or its value is NaN.
 //
 // The gradients share no memory with each other or with an argument. The numeric contract
-// defines their bits, see "Contract: gradients". In the steady state a call allocates nothing.
+// defines their bits, see "Contract: gradients of layers". In the steady state a call allocates nothing.
 // It uses as many threads as there are key heads in the batch. An error is an [*ArgumentError] or a
 // [*TierError], and leaves the gradients untouched.
 func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []float32, opts AdditiveBackwardOptions) error {

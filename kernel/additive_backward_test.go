@@ -59,8 +59,7 @@ func (a *additiveData) run(c additiveCase) error {
 		kernel.AdditiveBackwardOptions{Exec: a.exec, Scale: c.scale, Accumulate: c.accumulate})
 }
 
-// A sums adds numbers up as the contract says: each of its summands is added to what is there, and
-// a NaN is 0x7fc00000.
+// addTo adds y to x. A NaN is 0x7fc00000.
 func addTo(x *float32, y float32) {
 	if *x += y; *x != *x {
 		*x = math.Float32frombits(0x7fc00000)

@@ -17,7 +17,7 @@ type job struct {
 	targets         []int32
 	share           float32 // of a row in the mean
 
-	split       parallel.Split[strip]
+	split       parallel.Split[strip, struct{}]
 	losses      []float32 // of the rows
 	lossesUsage parallel.Usage
 	memory      parallel.Memory
@@ -48,7 +48,7 @@ func (j *job) run(opts *Options) float32 {
 	j.share = 1 / float32(max(counted, 1))
 	parallel.Fit(&j.memory, &j.lossesUsage, &j.losses, rows, parallel.Make[float32])
 	work := float64(len(j.logits)) * elementFMAs / float64(j.tier.ThreadFMAs)
-	j.split.Run(rows, work, opts.Threads, opts.ParallelFor)
+	j.split.Run(rows, work, struct{}{}, opts.Threads, opts.ParallelFor)
 	sum := 0.0
 	for _, l := range j.losses[:rows] {
 		sum += float64(l)

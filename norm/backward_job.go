@@ -18,7 +18,7 @@ type backwardJob struct {
 	backwardCall
 	rows int
 
-	split      parallel.Split[gradientRow]
+	split      parallel.Split[gradientRow, int]
 	sums, bias []float32 // [blocks, D]
 	ones       []float32 // in the place of a weight
 	sumsUsage  parallel.Usage
@@ -85,7 +85,7 @@ func (j *backwardJob) run(t *ukernel.Tier, opts *BackwardOptions) {
 		parallel.Fit(&j.memory, &j.biasUsage, &j.bias, blocks*d, parallel.Make[float32])
 	}
 	work := float64(j.rows) * float64(d) * gradientFMAs / float64(t.ThreadFMAs)
-	j.split.Run(blocks, work, opts.Threads, opts.ParallelFor)
+	j.split.Run(blocks, work, d, opts.Threads, opts.ParallelFor)
 	j.addUp(t, j.dWeight, j.sums, blocks)
 	j.addUp(t, j.dBias, j.bias, blocks)
 }

@@ -45,7 +45,7 @@ func power(x float64, n int) float64 {
 type job struct {
 	factors
 	w, g, m, v []float32
-	split      parallel.Split[struct{}]
+	split      parallel.Split[struct{}, struct{}]
 }
 
 // elementFMAs is how many FMAs of a product take as long as one weight.

@@ -11,8 +11,8 @@ import (
 	"github.com/attn-go/attn/optimize"
 )
 
-// schedule is what a run of training is given. Together with the step, it determines every bit of the
-// weights.
+// A schedule is what a run of training is given. It determines every bit of the weights after each
+// step.
 type schedule struct {
 	steps, batch int
 	seed         uint64

@@ -27,8 +27,8 @@ func trained(t testing.TB, s schedule, o settings, steps int) *trainer {
 	return r
 }
 
-// TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and architecture and with
-// any number of threads.
+// TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
+// architecture and with any number of threads.
 func TestTrainedWeights(t *testing.T) {
 	const want = "86794a68622afdcde4e31817fdad3dd7f1eff89125d94d076dab3cbaed1d5167"
 	contracttest.ForceThreads(t)
@@ -41,7 +41,8 @@ func TestTrainedWeights(t *testing.T) {
 	})
 }
 
-// TestTrainingIsInference: the logits of training are, to the bit, those of the model that translates.
+// TestTrainingIsInference: the logits of training are, to the bit, those of the model that
+// translates.
 func TestTrainingIsInference(t *testing.T) {
 	r := trained(t, shortRun, settings{}, 2)
 	all := samples(rand.New(rand.NewPCG(3, 4)), 9)
@@ -81,8 +82,9 @@ func TestTrainingIsInference(t *testing.T) {
 	}
 }
 
-// TestGradients compares the gradient of every tensor, along a random direction, with the difference of the
-// losses on both sides. They are float32: the difference is as far from 0 as its noise allows.
+// TestGradients compares the norm of the gradient of every tensor with the difference of the
+// losses on both sides along it. Losses are float32, so the sides lie as far apart as their
+// rounding demands.
 func TestGradients(t *testing.T) {
 	r := trained(t, shortRun, settings{}, 3)
 	all := samples(rand.New(rand.NewPCG(8, 9)), 16)
@@ -124,7 +126,8 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// TestResume: an interrupted run continues to the weights of one that was not, and a checkpoint is a model.
+// TestResume: an interrupted run continues to the weights of one that was not, and a
+// checkpoint is a model.
 func TestResume(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.safetensors")
 	whole := trained(t, shortRun, settings{}, shortRun.steps)

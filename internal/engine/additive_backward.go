@@ -22,7 +22,7 @@ type AdditiveBackward struct {
 	Accumulate       bool
 
 	tier     *ukernel.Tier
-	split    parallel.Split[additiveScratch]
+	split    parallel.Split[additiveScratch, additiveShape]
 	partials []float32 // of DWeights, for each KV head
 	usage    parallel.Usage
 	memory   parallel.Memory
@@ -42,6 +42,9 @@ var (
 		Memory: func(s *additiveScratch) *parallel.Memory { return &s.memory },
 	}
 )
+
+// An additiveShape is what decides how much scratch memory a call needs: queries, keys, D and Dv.
+type additiveShape [4]int
 
 // NewAdditiveBackward returns a call to be set.
 func NewAdditiveBackward() *AdditiveBackward { return additiveBackwards.Get() }
@@ -67,7 +70,7 @@ func (a *AdditiveBackward) Run(t *ukernel.Tier, threads int, parallelFor func(n 
 	}
 	pairs := float64(a.Q.Dim(0)*a.Q.Dim(1)) * float64(a.Q.Dim(2)) * float64(a.K.Dim(2))
 	work := pairs * float64(tanhFMAs*a.d()+2*a.dv()) / float64(t.ThreadFMAs)
-	a.split.Run(heads, work, threads, parallelFor)
+	a.split.Run(heads, work, additiveShape{a.Q.Dim(2), a.K.Dim(2), a.d(), a.dv()}, threads, parallelFor)
 	if a.DWeights != nil {
 		a.start(a.DWeights)
 		for h := range heads {

@@ -7,7 +7,7 @@ import (
 
 // TestSplit: each thing is in exactly one range, whatever the work and the threads.
 func TestSplit(t *testing.T) {
-	var s Split[int]
+	var s Split[int, int]
 	list := FreeList[int]{New: func() *int { return new(int) }}
 	var seen [1000]atomic.Int32
 	s.Init(&list, nil, func(_ *int, lo, hi int) {
@@ -22,7 +22,7 @@ func TestSplit(t *testing.T) {
 				for i := range seen {
 					before[i] = seen[i].Load()
 				}
-				s.Run(n, work, threads, nil)
+				s.Run(n, work, 0, threads, nil)
 				for i := range seen {
 					want := before[i]
 					if i < n {
