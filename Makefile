@@ -77,7 +77,7 @@ vet: ## go vet of all modules for amd64, arm64 and purego
 # Packages without goroutines are left out.
 race: ## the short tests of packages with goroutines under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -short $(TESTFLAGS) ./kernel ./internal/engine ./internal/parallel ./kvcache ./linear ./norm ./rope ./numeric \
-		./activation ./layer ./internal/racetest ./models/bert ./cluster/shard/... ./cluster/embed ./cluster/hub
+		./activation ./layer ./loss ./optimize ./internal/racetest ./models/bert ./cluster/shard/... ./cluster/embed ./cluster/hub
 
 standalone: ## the root module's tests without go.work, as other modules see it
 	GOWORK=off go test $(TESTFLAGS) ./...

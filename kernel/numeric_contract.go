@@ -370,4 +370,99 @@
 //
 // SwiGLU, GeGLU and GeGLUTanh are the products, rounded, of these three functions of an
 // element of gate with an element of up.
+//
+// # Contract: gradients of layers
+//
+// Every gradient is a function of the arguments of its call alone, down to the last bit. A result
+// that accumulates starts from what its memory holds, any other one from +0, which gives the same
+// bits as to begin with the first summand, except that a -0 is +0. A result that is NaN is 7fc00000,
+// but for those of package activation.
+//
+// linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, and of
+// linear.Backward X is Product(dy, wᵀ) and W is Product(dyᵀ, xᵀ): chains of fma for segments of
+// 128 columns of dy, or of 128 rows. Without Accumulate the first segment's sum is taken as it is.
+// The gradient of a bias has segments of 32 rows and groups of 32 segments:
+//
+//	a[i] = sum of dy[m][n] over m = 32i..min(32i+31, M-1), ascending, from +0
+//	b[k] = a[32k] + a[32k+1] + ... + a[32k+31], from left to right, as far as there are segments
+//	Bias[n] = b[0] + b[1] + b[2] + ..., from left to right
+//
+// linear.AddRows adds one row after the other.
+//
+// kernel.AdditiveBackward cuts the queries of a query head into blocks of 256 by their index, and
+// the keys that a query sees, those with p[j] ≠ 0, into blocks of 256 by theirs. With t = tanh(q[d]
+// + k[j][d]), the sum rounded, and u = (1-t)·(1+t), each operation rounded, a query has
+//
+//	dp[j] = a[0] + a[1] + ..., a[n] = fma chain over e = 64n..min(64n+63, Dv-1) from +0: acc = fma(v[j][e], dout[e], acc)
+//	mean  = sum of p[j]·dp[j] over the keys that it sees, ascending, in binary64, then rounded
+//	x[j]  = (p[j]·(dp[j] - mean))·scale
+//	g[d]  = sum over its blocks of keys, ascending, from +0, of the fma chain from +0: acc = fma(x[j], u, acc)
+//	h[d]  = the same with t in the place of u
+//	Q[d]  = g[d]·weights[d]
+//
+// and a block of queries adds to the gradients, in the order of query heads and of blocks, to those of
+// K and V only for keys that one of its queries sees
+//
+//	V[j][e] = fma chain over all of its queries i from +0: acc = fma(p[i][j], dout[i][e], acc)
+//	K[j][d] = weights[d]·(sum of x[j]·u over the queries that see the key, from +0, each product rounded)
+//	Weights[d] = sum of h[d] over the queries, from +0; these sums are added up for each key head, from
+//	          +0, and then those of the key heads
+//
+// norm.RMSBackward and norm.LayerBackward compute for a row, with size = D and each operation
+// rounded to binary32 where nothing else is said
+//
+//	mean   = sum(x)/size for LayerBackward, else 0; the sum and the quotient in binary64
+//	y[i]   = x[i]-mean
+//	inv    = 1/sqrt(sum(y[i]·y[i])/size + eps), all in binary64
+//	y[i]   = y[i]·inv
+//	g[i]   = dy[i]·weight[i]
+//	center = sum(g)/size for LayerBackward, else 0; the sum and the quotient in binary64
+//	slope  = sum(g[i]·y[i])/size, in binary64
+//	X[i]   = ((g[i]-center) - y[i]·slope)·inv, and then + Direct[i]
+//
+// These sums are in binary64, where the products are exact, in 8 chains: chain r takes the elements i
+// with i mod 8 = r, in ascending order, and then the sums of halves. The gradients of weight and bias
+// have segments of 32 rows, numbered as in [B, H, L], and groups of 32 segments, as that of a bias of
+// a layer has. In a segment they are the sums of dy[i]·y[i], rounded, and of dy[i], from +0. Each sum of
+// segments and of groups starts from +0, too.
+//
+// layer.SoftmaxBackward and layer.WeightedSumBackward are computed in binary64, with sums in ascending
+// order, those over queries one head after the other, and rounded once.
+// The gradients of activations are dy·s, rounded, with the slope s, which is 0 for x < -100 and 1 for
+// x > 100. In between, with y/x = 1/2 for x = 0 and each operation rounded, it is
+//
+//	SiLU:      (y/x)·(1 - SiLU(-x)), y = SiLU(x)
+//	GELU:      y/x + x·(exp2((x·x)·bf38aa3b)·3ecc422a), y = GELU(x)
+//	GELUTanh:  (y/x)·(1 - GELUTanh(-x)·(3fcc422a + (x·x)·3e5b33b6)), y = GELUTanh(x)
+//
+// and the gradients of gated ones are (dy·up)·s and dy·y, with gate in the place of x.
+// activation.TanhBackward is dy·((1-y)·(1+y)) and SigmoidBackward dy·((1-y)·y), each operation
+// rounded.
+//
+// # Contract: training
+//
+// loss.CrossEntropy computes for a row x of logits and its target t, with n rows that count
+//
+//	top  = the largest x[j]; a NaN is passed over
+//	p[j] = exp2((x[j]-top)·LOG2E), the difference and the product rounded
+//	S    = sum of p[j] in 64 chains, as the S of a norm
+//	d[j] = (p[j]·inv)·g, or (p[j]·inv - 1)·g for j = t, with inv = 1/S and g = 1/float32(n)
+//	loss = (top - x[t]) + log2(S)·LN2
+//
+// The mean is that of the losses in binary64, added up in the order of the rows, and rounded.
+//
+// optimize.AdamW.Step rounds each operation of
+//
+//	m = m + c1·(g-m)
+//	v = b2·v + (c2·g)·g
+//	w = w·keep - rate·(m/(sqrt(v)/root + epsilon))
+//
+// with the new m and v in the last line. The factors are computed in binary64 and rounded:
+// keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
+// rate = Rate/(1-Beta1^step). A power is a product of squares of its base, from the lowest bit of the
+// exponent on.
+//
+// optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains,
+// chain r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of
+// the slices. The factor of the gradients is most/sqrt(sum), rounded once.
 package kernel

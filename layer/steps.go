@@ -237,13 +237,10 @@ func checkWeightedSum(out, weights, v *kernel.Tensor) error {
 			return err
 		}
 	}
+	if err := checkValues(weights, v); err != nil {
+		return err
+	}
 	w, values := weights.Shape(), v.Shape()
-	if values[0] != w[0] || values[2] != w[3] {
-		return tensorError("v", v, fmt.Sprintf("batch %d and length %d, a value for every weight of a row", w[0], w[3]))
-	}
-	if values[1] == 0 && w[1] > 0 || values[1] > 0 && w[1]%values[1] != 0 {
-		return tensorError("v", v, fmt.Sprintf("a number of heads that divides that of weights, %d", w[1]))
-	}
 	if want := [4]int{w[0], w[1], w[2], values[3]}; out.Shape() != want {
 		return tensorError("out", out, fmt.Sprintf("shape %v, that of weights with the head size of v", want))
 	}
@@ -254,4 +251,16 @@ func checkWeightedSum(out, weights, v *kernel.Tensor) error {
 		return argumentError(f)
 	}
 	return checkMemory(out, &kernel.Options{}, names[:], weights, v)
+}
+
+// checkValues reports values that do not fit the weights.
+func checkValues(weights, v *kernel.Tensor) error {
+	w, values := weights.Shape(), v.Shape()
+	if values[0] != w[0] || values[2] != w[3] {
+		return tensorError("v", v, fmt.Sprintf("batch %d and length %d, a value for every weight of a row", w[0], w[3]))
+	}
+	if values[1] == 0 && w[1] > 0 || values[1] > 0 && w[1]%values[1] != 0 {
+		return tensorError("v", v, fmt.Sprintf("a number of heads that divides that of weights, %d", w[1]))
+	}
+	return nil
 }

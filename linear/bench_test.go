@@ -83,3 +83,42 @@ func benchmarkNew[E kernel.Float](b *testing.B, n, k int) {
 		})
 	}
 }
+
+// BenchmarkBackward times each gradient of square layers on one thread, with Apply beside it:
+// GFLOP/s, and GB/s of dy for the bias.
+func BenchmarkBackward(b *testing.B) {
+	for _, size := range []int{128, 512, 1024} {
+		for _, tier := range kernel.Tiers() {
+			if !tier.Runs || tier.Name == "generic" {
+				continue
+			}
+			c := backwardCase{m: size, n: size, k: size, seed: 1}
+			d := c.data()
+			l := mustNew(b, d.w.Matrix, nil)
+			opts := linear.ProductOptions{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}}
+			run := func(name string, call func() error) {
+				b.Run(fmt.Sprintf("size=%d/of=%s/tier=%s", size, name, tier.Name), func(b *testing.B) {
+					for b.Loop() {
+						if err := call(); err != nil {
+							b.Fatal(err)
+						}
+					}
+					ns, n := float64(b.Elapsed().Nanoseconds())/float64(b.N), float64(size)
+					if name == "Bias" {
+						b.ReportMetric(4*n*n/ns, "GB/s")
+					} else {
+						b.ReportMetric(2*n*n*n/ns, "GFLOP/s")
+					}
+				})
+			}
+			backward := func(g linear.Gradients) func() error {
+				return func() error { return linear.Backward(g, d.dy.Matrix, d.x.Matrix, d.w.Matrix, opts) }
+			}
+			run("Apply", func() error { return l.Apply(d.dx.Matrix, d.x.Matrix, options(tier.Name, 1)) })
+			run("Product", func() error { return linear.Product(d.dx.Matrix, d.x.Matrix, d.w.Matrix, opts) })
+			run("X", backward(linear.Gradients{X: d.dx.Matrix}))
+			run("W", backward(linear.Gradients{W: d.dw.Matrix}))
+			run("Bias", backward(linear.Gradients{Bias: d.db}))
+		}
+	}
+}

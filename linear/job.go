@@ -24,6 +24,7 @@ type job struct {
 	tier   *ukernel.Tier
 
 	activation func(dst, src []float32) // of the outputs, or nil
+	accumulate bool                     // out itself is the first summand
 
 	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
@@ -32,9 +33,11 @@ type job struct {
 	mostThreads            int  // that the same call may have the next time
 	varies                 bool // and whether it may have another number then
 
+	product // of a call of Product
+
 	shape      shape
 	goroutines parallel.Group[scratch, shape]
-	memory     parallel.Memory // none but the job itself
+	memory     parallel.Memory
 }
 
 const (
@@ -82,6 +85,7 @@ var (
 func newJob() *job {
 	j := new(job)
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { s.task(j, i) })
+	j.goroutines.OnDrop = j.memory.Forget
 	return j
 }
 
@@ -98,7 +102,7 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = j.linear.widens(t, m)
-	if m <= skinnyRows && !j.widens {
+	if m <= skinnyRows && !j.widens && !j.isProduct() {
 		j.steps = skinnySteps
 	}
 	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)
@@ -147,8 +151,9 @@ func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 // A scratch is the memory of one goroutine of a call. It grows to what the largest call of late needed
 // and is recycled.
 type scratch struct {
-	wide []float32 // some rows of a panel, widened
+	wide []float32 // some rows of a panel, widened or packed
 	edge []float32 // the sums of the last panel, if out lacks columns for them
+	off  [transposeLanes]int
 
 	wideUsage, edgeUsage parallel.Usage
 	memory               parallel.Memory
@@ -159,7 +164,7 @@ type shape struct{ wide, edge int }
 
 func (j *job) findShape() (s shape) {
 	l := j.linear
-	if l.dtype != view.Float32 || l.format != 0 {
+	if l.dtype != view.Float32 || l.format != 0 || j.isProduct() {
 		s.wide = ukernel.PanelLanes * min(j.steps, l.k)
 	}
 	if l.n%ukernel.PanelStep != 0 {

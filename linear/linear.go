@@ -4,6 +4,9 @@
 // multiplies the rows of a [Matrix] with the weights, and [Linear.Project] those of a
 // [kernel.Tensor]. [Linear.Rows] looks rows of the weights up.
 //
+// For training, [Backward] computes the gradients of a layer, [AddRows] those of a look-up, and
+// [Product] multiplies two matrices that change from call to call.
+//
 // Like attention in package kernel, a result has the same bits on every CPU, with any
 // number of threads, and whatever other rows are in the call.
 package linear
@@ -16,7 +19,6 @@ import (
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -81,14 +83,19 @@ func checkNew(w *Matrix, bias []float32) *check.Failure {
 	if f := checkBias(bias, w.rows); f != nil {
 		return f
 	}
+	return checkWeights("w", w)
+}
+
+// checkWeights reports a matrix that does not fit memory once it is packed.
+func checkWeights(arg string, w *Matrix) *check.Failure {
 	// A row or column that stands for many, or rows without inputs, take no memory. Only this
 	// limit finds a wrong number of them before the packed weights exhaust memory.
 	if n := ints.MulSat(w.rows, max(w.cols, 1)); n > max(mostShared, w.len()) {
-		return w.failure("w", "at most %d elements that take no memory of their own", mostShared)
+		return w.failure(arg, "at most %d elements that take no memory of their own", mostShared)
 	}
 	lanes := ints.AddSat(w.rows, ukernel.PanelStep-1)
 	if !hugepages.Fits(ints.AddSat(ints.MulSat(ints.MulSat(lanes, w.cols), w.dtype.Size()), ints.MulSat(lanes, 4)), 1) {
-		return w.failure("w", "a size that fits memory and the memory limit of the program")
+		return w.failure(arg, "a size that fits memory and the memory limit of the program")
 	}
 	return nil
 }
@@ -131,12 +138,9 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 // An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and leaves out
 // untouched.
 func (l *Linear) Apply(out, x Matrix, opts Options) error {
-	if f := parallel.CheckSpin(); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
+	t, err := selectTier(opts.Tier)
+	if err != nil {
+		return err
 	}
 	if f := l.check(&out, &x, &opts); f != nil {
 		return (*kernel.ArgumentError)(f)
@@ -170,11 +174,8 @@ func (l *Linear) announce() {
 func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 	names := [...]string{"x", "out"}
 	for i, m := range [...]*Matrix{x, out} {
-		if f := m.check(names[i]); f != nil {
+		if f := m.checkFloats(names[i]); f != nil {
 			return f
-		}
-		if m.dtype != view.Float32 {
-			return m.failure(names[i], "float32")
 		}
 	}
 	switch {

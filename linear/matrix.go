@@ -131,6 +131,17 @@ func (m *Matrix) check(arg string) *check.Failure {
 	return nil
 }
 
+// checkFloats reports a matrix that is not valid by itself, or not of float32.
+func (m *Matrix) checkFloats(arg string) *check.Failure {
+	if f := m.check(arg); f != nil {
+		return f
+	}
+	if m.dtype != view.Float32 {
+		return m.failure(arg, "float32")
+	}
+	return nil
+}
+
 // checkOutput reports a matrix that is no output: its rows are contiguous, and no two elements
 // share an address.
 func (m *Matrix) checkOutput(arg string) *check.Failure {

@@ -29,7 +29,7 @@ func (s *scratch) task(j *job, i int) {
 	for k := 0; ; k += j.steps {
 		steps := interval{k, min(k+j.steps, j.linear.k)}
 		for p := panels.lo; p < panels.hi; p++ {
-			c, ldc := s.sums(j, rows, p)
+			c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
 			s.multiply(j, rows, p, steps, c, ldc)
 			if steps.hi == j.linear.k {
 				finish(j, rows, p, c, ldc)
@@ -42,9 +42,14 @@ func (s *scratch) task(j *job, i int) {
 }
 
 // sums returns the memory of the rows' sums of panel p, from the first row on, and
-// the distance of the rows: the output, or scratch memory if the panel is wider.
-func (s *scratch) sums(j *job, rows interval, p int) (c []float32, ldc int) {
+// the distance of the rows: the output, or scratch memory if the panel is wider. If load is
+// true, that memory gets what is in the output.
+func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ldc int) {
 	if first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p); first+lanes > j.linear.n {
+		for i := 0; load && i < rows.len(); i++ {
+			row := s.edge[i*lanes:][:lanes]
+			clear(row[copy(row, j.out.f32[(rows.lo+i)*j.out.rowStride+first:][:j.linear.n-first]):])
+		}
 		return s.edge, lanes
 	}
 	return j.out.f32[rows.lo*j.out.rowStride+p*ukernel.PanelLanes:], j.out.rowStride
@@ -57,7 +62,7 @@ func (s *scratch) multiply(j *job, rows interval, p int, steps interval, c []flo
 	for lo := rows.lo; lo < rows.hi; {
 		m := ukernel.RowsPerCall(rows.hi-lo, ukernel.PanelLanes*steps.len())
 		x := j.x.f32[min(lo*rs+steps.lo*cs, len(j.x.f32)):]
-		part.multiply(j.tier, c[(lo-rows.lo)*ldc:], ldc, x, rs, cs, m, steps.len(), steps.lo > 0)
+		part.multiply(j.tier, c[(lo-rows.lo)*ldc:], ldc, x, rs, cs, m, steps.len(), steps.lo > 0 || j.accumulate)
 		lo += m
 	}
 }
@@ -78,6 +83,10 @@ func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 	r := panelRows{lanes: l.panelWidth(p), dtype: l.dtype, format: l.format}
 	if l.format != 0 {
 		s.blockRows(j, &r, l.panelBlocks(p), steps)
+		return r
+	}
+	if j.isProduct() {
+		r.f32 = s.packPart(j, p, steps)
 		return r
 	}
 	at, n := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes

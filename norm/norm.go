@@ -1,5 +1,5 @@
 // Package norm normalises rows: [RMS] and [Layer], the norms of transformers, with the
-// addition of a residual before them.
+// addition of a residual before them. [RMSBackward] and [LayerBackward] compute their gradients.
 //
 // Like attention in package kernel, a result has the same bits on every CPU, with any number
 // of threads, and whatever other rows are in the call.

@@ -12,6 +12,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"strconv"
 
 	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/pictures"
@@ -27,6 +28,11 @@ type config struct {
 	texts    []string
 	pictures pictures.Files
 	settings settings
+
+	weights string // the file of a model, "" for the one that comes with the program
+
+	trains, resumes bool
+	schedule        schedule
 }
 
 // parse parses the command line. If it asks for help, help gets it.
@@ -34,25 +40,65 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("dates", flag.ContinueOnError)
 	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "usage: dates [flags] TEXT...\n\n"+
+		fmt.Fprintf(fs.Output(), "usage: dates [flags] TEXT...\n       dates -train [flags]\n\n"+
 			"Translates each text, a date, into YYYY-MM-DD with a small trained model, says how probable the\n"+
-			"answer is, and draws the attention weights.\n\n%s\n\n", knownFormats())
+			"answer is, and draws the attention weights. With -train it trains such a model on random dates\n"+
+			"and prints a hash of the weights, which is the same on every machine.\n\n%s\n\n", knownFormats())
 		fs.PrintDefaults()
 	}
 	c.pictures.Flags(fs, "dates")
 	fs.StringVar(&c.settings.tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.threads, "threads", 1, "most threads to use; 0 means all")
+	fs.StringVar(&c.weights, "weights", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(checkpointSteps)+" steps and at the end (default "+defaultWeights+")")
+	fs.BoolVar(&c.trains, "train", false, "train a model from random weights")
+	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags,\nto the weights that it would have had")
+	fs.IntVar(&c.schedule.steps, "steps", 1000, "with -train: number of steps")
+	fs.IntVar(&c.schedule.batch, "batch", 128, "with -train: dates in a step")
+	fs.Uint64Var(&c.schedule.seed, "seed", 1, "with -train: seed of the first weights and of the dates")
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
 	c.texts = fs.Args()
 	switch {
-	case len(c.texts) == 0:
+	case c.trains && len(c.texts) > 0:
+		return nil, command.Usage(fmt.Errorf("-train with the text %q, want none", c.texts[0]))
+	case c.trains && (c.schedule.steps < 1 || c.schedule.batch < 1):
+		return nil, command.Usage(fmt.Errorf("-steps is %d and -batch is %d, want at least 1", c.schedule.steps, c.schedule.batch))
+	case c.resumes && !c.trains:
+		return nil, command.Usage(errors.New("-resume without -train"))
+	case len(c.texts) == 0 && !c.trains:
 		return nil, command.Usage(errors.New("no text to translate, such as 'Saturday, November 21, 2026'"))
 	case c.settings.threads < 0:
 		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.threads))
 	}
+	if c.trains && c.weights == "" {
+		c.weights = defaultWeights
+	}
 	return c, nil
+}
+
+// defaultWeights is the file that training writes unless it is told another one.
+const defaultWeights = "dates.safetensors"
+
+// model loads the model.
+func (c *config) model() (*model, error) {
+	if c.weights == "" {
+		return loadDefault()
+	}
+	f, err := os.Open(c.weights)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	m, err := load(f, st.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.weights, err)
+	}
+	return m, nil
 }
 
 // run runs the command. It writes the dates to out, one a line, and all else to report.
@@ -61,7 +107,10 @@ func run(args []string, out, report io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := loadDefault()
+	if c.trains {
+		return c.train(out, report)
+	}
+	m, err := c.model()
 	if err != nil {
 		return err
 	}

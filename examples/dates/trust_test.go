@@ -10,38 +10,6 @@ import (
 	"time"
 )
 
-// writers write a day in each of the formats, in the same order.
-var writers = []func(d time.Time) string{
-	layout("Monday, January 2, 2006"),
-	layout("Monday 2 January 2006"),
-	func(d time.Time) string { return d.Format("January 2") + ordinal(d.Day()) + d.Format(", 2006") },
-	func(d time.Time) string { return d.Format("the 2") + ordinal(d.Day()) + d.Format(" of January 2006") },
-	layout("2 January 2006"),
-	layout("2 Jan 2006"),
-	layout("Jan 2 2006"),
-	layout("2/Jan/2006"),
-	layout("2.1.2006"),
-}
-
-func layout(l string) func(time.Time) string {
-	return func(d time.Time) string { return d.Format(l) }
-}
-
-// ordinal returns the suffix of a day's number.
-func ordinal(day int) string {
-	if day/10 != 1 {
-		switch day % 10 {
-		case 1:
-			return "st"
-		case 2:
-			return "nd"
-		case 3:
-			return "rd"
-		}
-	}
-	return "th"
-}
-
 // TestFormats: the model reads the dates that the user is told it knows.
 func TestFormats(t *testing.T) {
 	if len(writers) != len(formats) {
@@ -77,18 +45,8 @@ type source struct {
 
 // sources returns texts in the known formats, and then other kinds.
 func sources(m *model, r *rand.Rand) []source {
-	day := func(first, last int) time.Time {
-		from := time.Date(first, 1, 1, 0, 0, 0, 0, time.UTC)
-		to := time.Date(last+1, 1, 1, 0, 0, 0, 0, time.UTC)
-		return from.AddDate(0, 0, r.IntN(int(to.Sub(from)/(24*time.Hour))))
-	}
-	known := func(d time.Time) string {
-		text := writers[r.IntN(len(writers))](d)
-		if r.IntN(10) < 3 { // as in data/train.py
-			text = strings.ToLower(text)
-		}
-		return text
-	}
+	day := func(first, last int) time.Time { return anyDay(r, first, last) }
+	known := func(d time.Time) string { return known(r, d) }
 	write := func(first, last int, write func(time.Time) string) func() (string, string) {
 		return func() (string, string) {
 			d := day(first, last)

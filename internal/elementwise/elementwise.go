@@ -19,10 +19,23 @@ func CheckLength(name string, x []float32, other string, y []float32) *check.Fai
 
 // CheckPlace reports a dst that overlaps x, unless it is x.
 func CheckPlace(dst []float32, name string, x []float32) *check.Failure {
+	return CheckOutput("dst", dst, name, x)
+}
+
+// CheckOutput is CheckPlace for an output called arg.
+func CheckOutput(arg string, dst []float32, name string, x []float32) *check.Failure {
 	if d, m := view.MemoryOf(dst), view.MemoryOf(x); d == m || !d.Overlaps(m) {
 		return nil
 	}
-	return &check.Failure{Arg: "dst", Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
+	return &check.Failure{Arg: arg, Got: "memory that overlaps a part of " + name, Want: name + " itself, or memory of its own"}
+}
+
+// CheckApart reports an output x that overlaps another one.
+func CheckApart(arg string, x []float32, other string, y []float32) *check.Failure {
+	if !view.MemoryOf(x).Overlaps(view.MemoryOf(y)) {
+		return nil
+	}
+	return &check.Failure{Arg: arg, Got: "memory that overlaps " + other, Want: "memory of its own"}
 }
 
 // callElements is the number of elements that one call of a kernel computes. That takes less

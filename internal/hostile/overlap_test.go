@@ -11,8 +11,10 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/loss"
 	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
+	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -101,8 +103,16 @@ var writers = []struct {
 	{"norm.Layer", func(p *place) error {
 		return norm.Layer(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), p.in(5), 1e-5, norm.Options{Residual: p.tensor(2, 2, 3, 5), Sum: p.output(2, 2, 3, 5)})
 	}},
+	{"norm.LayerBackward", func(p *place) error {
+		g := norm.Gradients{X: p.output(2, 2, 3, 5), Weight: p.out(5), Bias: p.out(5)}
+		return norm.LayerBackward(g, p.tensor(2, 2, 3, 5), p.tensor(2, 2, 3, 5), p.in(5), 1e-5, norm.BackwardOptions{Direct: p.tensor(2, 2, 3, 5)})
+	}},
 	{"kernel.Additive", func(p *place) error {
 		return kernel.Additive(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(6), p.options(4))
+	}},
+	{"kernel.AdditiveBackward", func(p *place) error {
+		g := kernel.AdditiveGradients{Q: p.output(2, 4, 3, 6), K: p.output(2, 2, 7, 6), V: p.output(2, 2, 7, 5), Weights: p.out(6)}
+		return kernel.AdditiveBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.tensor(2, 4, 3, 7), p.in(6), kernel.AdditiveBackwardOptions{})
 	}},
 	{"kernel.AttentionPartials", func(p *place) error {
 		d := p.partials(p.out)
@@ -141,9 +151,24 @@ var writers = []struct {
 	{"layer.WeightedSum", func(p *place) error {
 		return layer.WeightedSum(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
 	}},
+	{"layer.WeightedSumBackward", func(p *place) error {
+		g := layer.WeightedSumGradients{Weights: p.output(2, 4, 3, 7), V: p.output(2, 2, 7, 5)}
+		return layer.WeightedSumBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 7), p.tensor(2, 2, 7, 5))
+	}},
 	{"layer.Softmax", func(p *place) error { return layer.Softmax(p.out(12), p.in(12), 4, nil) }},
+	{"layer.SoftmaxBackward", func(p *place) error { return layer.SoftmaxBackward(p.out(12), p.in(12), p.in(12), 4) }},
 	{"linear.Linear.Apply", func(p *place) error {
 		return p.linear(5, 3).Apply(linear.DenseMatrix(p.out(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.Options{})
+	}},
+	{"linear.Product", func(p *place) error {
+		return linear.Product(linear.DenseMatrix(p.out(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.DenseMatrix(p.in(15), 5, 3), linear.ProductOptions{})
+	}},
+	{"linear.Backward", func(p *place) error {
+		g := linear.Gradients{X: linear.DenseMatrix(p.out(12), 4, 3), W: linear.DenseMatrix(p.out(15), 5, 3), Bias: p.out(5)}
+		return linear.Backward(g, linear.DenseMatrix(p.in(20), 4, 5), linear.DenseMatrix(p.in(12), 4, 3), linear.DenseMatrix(p.in(15), 5, 3), linear.ProductOptions{})
+	}},
+	{"linear.AddRows", func(p *place) error {
+		return linear.AddRows(linear.DenseMatrix(p.out(15), 5, 3), linear.DenseMatrix(p.in(12), 4, 3), []int32{0, 4, 2, 4})
 	}},
 	{"linear.Linear.Project", func(p *place) error {
 		return p.linear(5, 3).Project(p.output(2, 2, 3, 5), p.tensor(2, 2, 3, 3), linear.Options{})
@@ -154,6 +179,28 @@ var writers = []struct {
 	{"activation.SwiGLU", func(p *place) error { return activation.SwiGLU(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.GeGLU", func(p *place) error { return activation.GeGLU(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.GeGLUTanh", func(p *place) error { return activation.GeGLUTanh(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.SiLUBackward", func(p *place) error { return activation.SiLUBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.GELUBackward", func(p *place) error { return activation.GELUBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.GELUTanhBackward", func(p *place) error { return activation.GELUTanhBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.SwiGLUBackward", func(p *place) error { return activation.SwiGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
+	{"activation.GeGLUBackward", func(p *place) error { return activation.GeGLUBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9)) }},
+	{"activation.GeGLUTanhBackward", func(p *place) error {
+		return activation.GeGLUTanhBackward(p.out(9), p.out(9), p.in(9), p.in(9), p.in(9))
+	}},
+	{"activation.TanhBackward", func(p *place) error { return activation.TanhBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.SigmoidBackward", func(p *place) error { return activation.SigmoidBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"loss.CrossEntropy", func(p *place) error {
+		_, err := loss.CrossEntropy(p.out(12), p.in(12), 4, []int32{1, 0, 3}, loss.Options{})
+		return err
+	}},
+	{"optimize.AdamW.Step", func(p *place) error {
+		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8}
+		return a.Step(p.out(9), p.in(9), p.out(9), p.out(9), 3, optimize.Options{})
+	}},
+	{"optimize.Clip", func(p *place) error {
+		_, err := optimize.Clip(1, p.out(9), p.out(9))
+		return err
+	}},
 	{"numeric.Exp2Slice", func(p *place) error { return numeric.Exp2Slice(p.out(9), p.in(9)) }},
 	{"numeric.TanhSlice", func(p *place) error { return numeric.TanhSlice(p.out(9), p.in(9)) }},
 	{"numeric.QuantizeInt8", func(p *place) error { return numeric.QuantizeInt8(make([]int8, 12), p.out(3), p.in(12), 4) }},

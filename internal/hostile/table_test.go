@@ -12,8 +12,10 @@ import (
 	"github.com/attn-go/attn/kvcache"
 	"github.com/attn-go/attn/layer"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/loss"
 	"github.com/attn-go/attn/norm"
 	"github.com/attn-go/attn/numeric"
+	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -43,6 +45,10 @@ func tensors(o func(w *world) kernel.Options) func(w *world) []any {
 
 func twoSlices(w *world) []any   { return []any{w.floats(7), w.floats(7)} }
 func threeSlices(w *world) []any { return []any{w.floats(7), w.floats(7), w.floats(7)} }
+
+func fiveSlices(w *world) []any {
+	return []any{w.floats(7), w.floats(7), w.floats(7), w.floats(7), w.floats(7)}
+}
 
 func noOptions(*world) kernel.Options { return kernel.Options{} }
 
@@ -110,6 +116,11 @@ var table = []entry{
 	{name: "kernel.Additive", f: kernel.Additive, args: func(w *world) []any {
 		out, q, k, v := w.attention()
 		return []any{out, q, k, v, w.floats(6), w.options()}
+	}},
+	{name: "kernel.AdditiveBackward", f: kernel.AdditiveBackward, args: func(w *world) []any {
+		g := kernel.AdditiveGradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Weights: w.floats(6)}
+		dout, q, k, v := w.attention()
+		return []any{g, dout, q, k, v, w.tensor(2, 4, 3, 7), w.floats(6), kernel.AdditiveBackwardOptions{Scale: 0.5, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},
 	{name: "kernel.AttentionPartials", f: kernel.AttentionPartials, args: func(w *world) []any {
 		_, q, k, v := w.attention()
@@ -212,6 +223,16 @@ var table = []entry{
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
 		return []any{linear.DenseMatrix(w.floats(15), 5, 3), w.floats(5)}
 	}},
+	{name: "linear.Product", f: linear.Product, args: func(w *world) []any {
+		return []any{linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3), linear.DenseMatrix(w.floats(15), 5, 3), linear.ProductOptions{Accumulate: true, Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "linear.Backward", f: linear.Backward, args: func(w *world) []any {
+		g := linear.Gradients{X: linear.DenseMatrix(w.floats(12), 4, 3), W: linear.DenseMatrix(w.floats(15), 5, 3), Bias: w.floats(5)}
+		return []any{g, linear.DenseMatrix(w.floats(20), 4, 5), linear.DenseMatrix(w.floats(12), 4, 3), linear.DenseMatrix(w.floats(15), 5, 3), linear.ProductOptions{}}
+	}},
+	{name: "linear.AddRows", f: linear.AddRows, args: func(w *world) []any {
+		return []any{linear.DenseMatrix(w.floats(15), 5, 3), linear.DenseMatrix(w.floats(12), 4, 3), []int32{0, 4, 2, 4}}
+	}},
 	{name: "linear.NewQuantized", f: linear.NewQuantized, args: func(w *world) []any {
 		return []any{linear.Q4_1, make([]byte, 5*2*20), 5, 64, w.floats(5)}
 	}},
@@ -260,6 +281,14 @@ var table = []entry{
 	{name: "norm.Layer", f: norm.Layer, args: func(w *world) []any {
 		return []any{w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), w.floats(5), float32(1e-5), norm.Options{Residual: w.tensor(2, 2, 3, 5), Sum: w.tensor(2, 2, 3, 5)}}
 	}},
+	{name: "norm.RMSBackward", f: norm.RMSBackward, args: func(w *world) []any {
+		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5)}
+		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "norm.LayerBackward", f: norm.LayerBackward, args: func(w *world) []any {
+		g := norm.Gradients{X: w.tensor(2, 2, 3, 5), Weight: w.floats(5), Bias: w.floats(5)}
+		return []any{g, w.tensor(2, 2, 3, 5), w.tensor(2, 2, 3, 5), w.floats(5), float32(1e-5), norm.BackwardOptions{Direct: w.tensor(2, 2, 3, 5), Accumulate: true}}
+	}},
 
 	{name: "activation.SiLU", f: activation.SiLU, args: twoSlices},
 	{name: "activation.GELU", f: activation.GELU, args: twoSlices},
@@ -267,6 +296,24 @@ var table = []entry{
 	{name: "activation.SwiGLU", f: activation.SwiGLU, args: threeSlices},
 	{name: "activation.GeGLU", f: activation.GeGLU, args: threeSlices},
 	{name: "activation.GeGLUTanh", f: activation.GeGLUTanh, args: threeSlices},
+	{name: "activation.SiLUBackward", f: activation.SiLUBackward, args: threeSlices},
+	{name: "activation.GELUBackward", f: activation.GELUBackward, args: threeSlices},
+	{name: "activation.GELUTanhBackward", f: activation.GELUTanhBackward, args: threeSlices},
+	{name: "activation.SwiGLUBackward", f: activation.SwiGLUBackward, args: fiveSlices},
+	{name: "activation.GeGLUBackward", f: activation.GeGLUBackward, args: fiveSlices},
+	{name: "activation.GeGLUTanhBackward", f: activation.GeGLUTanhBackward, args: fiveSlices},
+	{name: "activation.TanhBackward", f: activation.TanhBackward, args: threeSlices},
+	{name: "activation.SigmoidBackward", f: activation.SigmoidBackward, args: threeSlices},
+	{name: "loss.CrossEntropy", f: loss.CrossEntropy, args: func(w *world) []any {
+		return []any{w.floats(12), w.floats(12), 4, []int32{0, loss.Ignore, 3}, loss.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "optimize.AdamW.Step", f: optimize.AdamW.Step, args: func(w *world) []any {
+		a := optimize.AdamW{Rate: 0.01, Beta1: 0.9, Beta2: 0.99, Epsilon: 1e-8, WeightDecay: 0.1}
+		return []any{a, w.floats(7), w.floats(7), w.floats(7), w.floats(7), 3, optimize.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
+	}},
+	{name: "optimize.Clip", f: func(most float32, gradients [][]float32) (float32, error) { return optimize.Clip(most, gradients...) }, args: func(w *world) []any {
+		return []any{float32(1), [][]float32{w.floats(7), w.floats(5)}}
+	}},
 	{name: "numeric.Exp2", f: numeric.Exp2, args: list(float32(1))},
 	{name: "numeric.Log2", f: numeric.Log2, args: list(float32(1))},
 	{name: "numeric.Tanh", f: numeric.Tanh, args: list(float32(1))},
@@ -290,8 +337,13 @@ var table = []entry{
 		return []any{w.tensor(2, 4, 3, 7), q, k, layer.Similarity(layer.ScaledDot{}), w.scoreOptions()}
 	}},
 	{name: "layer.Softmax", f: layer.Softmax, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), 4, []int{4, 2, 0}} }},
+	{name: "layer.SoftmaxBackward", f: layer.SoftmaxBackward, args: func(w *world) []any { return []any{w.floats(12), w.floats(12), w.floats(12), 4} }},
 	{name: "layer.WeightedSum", f: layer.WeightedSum, args: func(w *world) []any {
 		return []any{w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
+	}},
+	{name: "layer.WeightedSumBackward", f: layer.WeightedSumBackward, args: func(w *world) []any {
+		g := layer.WeightedSumGradients{Weights: w.tensor(2, 4, 3, 7), V: w.tensor(2, 2, 7, 5)}
+		return []any{g, w.tensor(2, 4, 3, 5), w.tensor(2, 4, 3, 7), w.tensor(2, 2, 7, 5)}
 	}},
 	{name: "layer.Dot.Attend", f: layer.Dot.Attend, args: similar(func(*world) any { return layer.Dot{} }, noOptions)},
 	{name: "layer.ScaledDot.Attend", f: layer.ScaledDot.Attend, args: similar(func(*world) any { return layer.ScaledDot{} }, noOptions)},

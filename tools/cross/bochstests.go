@@ -35,6 +35,21 @@ var bochsTests = []testedPackage{
 		run:  "TestApply$",
 	},
 	{
+		path: "linear",
+		must: []string{"TestProduct", "TestBackwardGolden"},
+		run:  "(TestProduct|TestBackwardGolden)$/tier=avx512",
+	},
+	{
+		path: "kernel",
+		must: []string{"TestAdditiveBackward"},
+		run:  "TestAdditiveBackward$/tier=avx512",
+	},
+	{
+		path: "examples/dates",
+		must: []string{"TestTrainedWeights"},
+		run:  "TestTrainedWeights$/tier=avx512",
+	},
+	{
 		path: "kernel",
 		must: []string{"TestContract", "TestGolden", "TestTunings"},
 		run:  "TestContract|TestGolden$/./tier=avx512|TestTunings/tier=avx512",

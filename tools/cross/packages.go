@@ -50,7 +50,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "kernel",
-		must: []string{"TestGolden", "TestContract", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
+		must: []string{"TestGolden", "TestContract", "TestAdditiveBackward", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
 			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$",
 	},
@@ -61,12 +61,12 @@ var known = []testedPackage{
 	},
 	{
 		path: "linear",
-		must: []string{"TestApply", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
+		must: []string{"TestApply", "TestProduct", "TestBackward", "TestBackwardGolden", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
 		skip: "Alloc|Concurrent|Large|ParallelFor",
 	},
 	{
 		path: "norm",
-		must: []string{"TestContract", "TestGolden", "TestNaN"},
+		must: []string{"TestContract", "TestGolden", "TestNaN", "TestBackward", "TestBackwardGolden"},
 		skip: "Alloc|Concurrent",
 	},
 	{
@@ -76,7 +76,17 @@ var known = []testedPackage{
 	},
 	{
 		path: "activation",
-		must: []string{"TestGolden", "TestActivations", "TestGated"},
+		must: []string{"TestGolden", "TestActivations", "TestGated", "TestGradients", "TestSlopes"},
+		skip: "Alloc",
+	},
+	{
+		path: "loss",
+		must: []string{"TestContract", "TestGolden"},
+		skip: "Alloc",
+	},
+	{
+		path: "optimize",
+		must: []string{"TestStep", "TestGolden", "TestClip"},
 		skip: "Alloc",
 	},
 	{
@@ -111,8 +121,8 @@ var known = []testedPackage{
 	},
 	{
 		path: "examples/dates",
-		must: []string{"TestReference", "TestSameBits", "TestTranslate"}, only: []string{"arm64"},
-		skip: "TestTrust",
+		must: []string{"TestReference", "TestSameBits", "TestTranslate", "TestTrainedWeights"}, only: []string{"arm64"},
+		skip: "TestTrust|TestTrain$|TestGradients",
 	},
 }
 

@@ -1,0 +1,219 @@
+package activation
+
+import (
+	"cmp"
+	"math"
+
+	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// SiLUBackward computes the gradient of [SiLU] from its argument x and the gradient dy of its
+// result. With s = 1/(1+e^-x) it is
+//
+//	dx[i] = dy[i]·s·(1 + x·(1-s))
+//
+// dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the lengths
+// differ, the error is a [*kernel.ArgumentError]. If ATTN_TIER names a tier that cannot run, it
+// is a [*kernel.TierError]. An error leaves dx untouched. The numeric contract in package kernel
+// defines the bits.
+func SiLUBackward(dx, x, dy []float32) error { return slopes(dx, x, dy, siluSlope) }
+
+// GELUBackward computes the gradient of [GELU]. With the normal distribution function Φ and its
+// density φ it is
+//
+//	dx[i] = dy[i]·(Φ(x) + x·φ(x))
+//
+// The slices and the errors are those of [SiLUBackward].
+func GELUBackward(dx, x, dy []float32) error { return slopes(dx, x, dy, geluSlope) }
+
+// GELUTanhBackward computes the gradient of [GELUTanh]. With s = (1 + tanh(u))/2 and u =
+// sqrt(2/π)·(x + 0.044715·x³) it is
+//
+//	dx[i] = dy[i]·(s + 2·x·s·(1-s)·sqrt(2/π)·(1 + 0.134145·x²))
+//
+// The slices and the errors are those of [SiLUBackward].
+func GELUTanhBackward(dx, x, dy []float32) error { return slopes(dx, x, dy, geluTanhSlope) }
+
+// SwiGLUBackward computes the gradients of [SwiGLU] from its arguments and the gradient dy of its
+// result:
+//
+//	dgate[i] = (dy[i]·up[i])·slope of SiLU at gate[i], as in SiLUBackward
+//	dup[i]   = dy[i]·SiLU(gate[i])
+//
+// dgate and dup may each be gate, up or dy, but not the same. If one of them overlaps another slice
+// in part or the lengths differ, the error is a [*kernel.ArgumentError]. If ATTN_TIER names a
+// tier that cannot run, it is a [*kernel.TierError]. An error leaves dgate and dup untouched.
+func SwiGLUBackward(dgate, dup, gate, up, dy []float32) error {
+	return gatedSlopes(dgate, dup, gate, up, dy, siluSlope)
+}
+
+// GeGLUBackward computes the gradients of [GeGLU], with [GELU]. The slices and the errors are
+// those of [SwiGLUBackward].
+func GeGLUBackward(dgate, dup, gate, up, dy []float32) error {
+	return gatedSlopes(dgate, dup, gate, up, dy, geluSlope)
+}
+
+// GeGLUTanhBackward computes the gradients of [GeGLUTanh], with [GELUTanh]. The slices and the
+// errors are those of [SwiGLUBackward].
+func GeGLUTanhBackward(dgate, dup, gate, up, dy []float32) error {
+	return gatedSlopes(dgate, dup, gate, up, dy, geluTanhSlope)
+}
+
+// stripElements is how many elements are computed at a time: they stay in L1.
+const stripElements = 1024
+
+// A strip is memory for some elements. f is the function of x, and slope its slope.
+type strip struct{ f, slope, other [stripElements]float32 }
+
+var strips = parallel.FreeList[strip]{New: func() *strip { return new(strip) }}
+
+// A slope computes a function f and its slope for the elements of x.
+type slope func(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32)
+
+// share returns f(x)/x, a share of x, and 1/2 for 0.
+func share(f, x float32) float32 {
+	if x == 0 {
+		return 0.5
+	}
+	return f / x
+}
+
+// siluSlope uses x·(1-s) = -SiLU(-x).
+func siluSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
+	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
+	t.Activations.SiLU(f, x)
+	for i, x := range x {
+		other[i] = -x
+	}
+	t.Activations.SiLU(other, other)
+	for i, x := range x {
+		slope[i] = float32(share(f[i], x) * (1 - other[i]))
+		if x < -steep || x > steep {
+			slope[i] = step(x)
+		}
+	}
+	return f, slope
+}
+
+// steep is where a slope is 0 or 1: from here on the formulas may multiply 0 by infinity.
+const steep = 100
+
+// step returns 0 for negative x and 1 for others.
+func step(x float32) float32 {
+	if x < 0 {
+		return 0
+	}
+	return 1
+}
+
+// geluSlope uses Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
+func geluSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
+	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
+	t.Activations.GELU(f, x)
+	for i, x := range x {
+		other[i] = float32(x*x) * (-math.Log2E / 2)
+	}
+	t.Functions.Exp2(other, other)
+	for i, x := range x {
+		slope[i] = share(f[i], x) + float32(x*float32(other[i]*invRootTwoPi))
+		if x < -steep || x > steep {
+			slope[i] = step(x)
+		}
+	}
+	return f, slope
+}
+
+const (
+	invRootTwoPi = 0.398942280401432677939946059934 // 1/sqrt(2π)
+	tanhSlope0   = 1.595769121605730711759542307706 // 2·sqrt(2/π)
+	tanhSlope1   = 3 * 0.044715 * tanhSlope0
+)
+
+// geluTanhSlope uses x·(1-s) = -GELUTanh(-x).
+func geluTanhSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
+	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
+	t.Activations.GELUTanh(f, x)
+	for i, x := range x {
+		other[i] = -x
+	}
+	t.Activations.GELUTanh(other, other)
+	for i, x := range x {
+		u := tanhSlope0 + float32(float32(x*x)*tanhSlope1)
+		slope[i] = float32(share(f[i], x) * (1 - float32(other[i]*u)))
+		if x < -steep || x > steep {
+			slope[i] = step(x)
+		}
+	}
+	return f, slope
+}
+
+// slopes multiplies dy by the slopes of a function.
+func slopes(dx, x, dy []float32, function slope) error {
+	if f := cmp.Or(
+		elementwise.CheckLength("dx", dx, "x", x), elementwise.CheckLength("dy", dy, "x", x),
+		elementwise.CheckOutput("dx", dx, "x", x), elementwise.CheckOutput("dx", dx, "dy", dy),
+	); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	t, unavailable := ukernel.Default()
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	announce(view.Read, x, dy)
+	announce(view.Write, dx)
+	s := strips.Get()
+	for len(x) > 0 {
+		n := min(len(x), stripElements)
+		_, slope := function(s, t, x[:n])
+		for i, k := range slope {
+			dx[i] = dy[i] * k
+		}
+		dx, x, dy = dx[n:], x[n:], dy[n:]
+	}
+	strips.Put(s)
+	return nil
+}
+
+// gatedSlopes computes the gradients of a function of gate times up.
+func gatedSlopes(dgate, dup, gate, up, dy []float32, function slope) error {
+	if f := cmp.Or(
+		elementwise.CheckLength("dgate", dgate, "gate", gate), elementwise.CheckLength("dup", dup, "gate", gate),
+		elementwise.CheckLength("up", up, "gate", gate), elementwise.CheckLength("dy", dy, "gate", gate),
+		elementwise.CheckApart("dgate", dgate, "dup", dup),
+		elementwise.CheckOutput("dgate", dgate, "gate", gate), elementwise.CheckOutput("dgate", dgate, "up", up), elementwise.CheckOutput("dgate", dgate, "dy", dy),
+		elementwise.CheckOutput("dup", dup, "gate", gate), elementwise.CheckOutput("dup", dup, "up", up), elementwise.CheckOutput("dup", dup, "dy", dy),
+	); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	t, unavailable := ukernel.Default()
+	if unavailable != nil {
+		return (*kernel.TierError)(unavailable)
+	}
+	announce(view.Read, gate, up, dy)
+	announce(view.Write, dgate, dup)
+	s := strips.Get()
+	for len(gate) > 0 {
+		n := min(len(gate), stripElements)
+		f, slope := function(s, t, gate[:n])
+		for i, k := range slope {
+			g, u := dy[i], up[i]
+			dgate[i], dup[i] = float32(g*u)*k, g*f[i]
+		}
+		dgate, dup, gate, up, dy = dgate[n:], dup[n:], gate[n:], up[n:], dy[n:]
+	}
+	strips.Put(s)
+	return nil
+}
+
+// announce tells the race detector what a call reads or writes.
+func announce(a view.Access, slices ...[]float32) {
+	if view.Races {
+		for _, x := range slices {
+			view.Announce(a, x)
+		}
+	}
+}

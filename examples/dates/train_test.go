@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+)
+
+// shortRun is a run of a few steps of small batches.
+var shortRun = schedule{steps: 4, batch: 8, seed: 5}
+
+// trained returns a trainer after some steps.
+func trained(t testing.TB, s schedule, o settings, steps int) *trainer {
+	t.Helper()
+	r := newTrainer(s, o)
+	for range steps {
+		if _, _, err := r.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
+// architecture and with any number of threads.
+func TestTrainedWeights(t *testing.T) {
+	const want = "86794a68622afdcde4e31817fdad3dd7f1eff89125d94d076dab3cbaed1d5167"
+	contracttest.ForceThreads(t)
+	contracttest.EachDefault(t, func(t *testing.T) {
+		for _, threads := range []int{1, 3} {
+			if got := trained(t, shortRun, settings{threads: threads}, shortRun.steps).weights.hash(); got != want {
+				t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
+			}
+		}
+	})
+}
+
+// TestTrainingIsInference: the logits of training are, to the bit, those of the model that
+// translates.
+func TestTrainingIsInference(t *testing.T) {
+	r := trained(t, shortRun, settings{}, 2)
+	all := samples(rand.New(rand.NewPCG(3, 4)), 9)
+	r.used = 0
+	if err := r.pack(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := r.newBatch(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func() error{b.encode, b.decode} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = s.text
+	}
+	e, err := r.model.encode(texts, r.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.model.newDecoder(e, r.settings)
+	for step := range dateSteps {
+		last := make([]int, len(all))
+		for i := range last {
+			last[i] = int(b.last[step*len(all)+i])
+		}
+		if err := d.step(last); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.decoder.of(b.logits, step); !slices.Equal(got, d.logits) {
+			t.Fatalf("step %d: other logits than the model's", step)
+		}
+	}
+}
+
+// TestGradients compares the norm of the gradient of every tensor with the difference of the
+// losses on both sides along it. Losses are float32, so the sides lie as far apart as their
+// rounding demands.
+func TestGradients(t *testing.T) {
+	r := trained(t, shortRun, settings{}, 3)
+	all := samples(rand.New(rand.NewPCG(8, 9)), 16)
+	loss := func() float64 {
+		l, _, err := r.run(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(l)
+	}
+	loss()
+	gradients := newParameters(1+len(r.input), len(r.output))
+	copy(gradients.all, r.gradients.all)
+	of := gradients.parts(1+len(r.input), len(r.output))
+	for i, w := range r.weights.parts(1+len(r.input), len(r.output)) {
+		// Along the gradient itself: there the loss changes most.
+		g, norm := *of[i].numbers, 0.0
+		for _, x := range g {
+			norm += float64(x) * float64(x)
+		}
+		norm = math.Sqrt(norm)
+		if norm == 0 {
+			t.Errorf("%s: the gradient is 0", w.name)
+			continue
+		}
+		h := 0.02 / max(norm, 0.2)
+		before := slices.Clone(*w.numbers)
+		at := func(h float64) float64 {
+			for k, x := range g {
+				(*w.numbers)[k] = before[k] + float32(h*float64(x)/norm)
+			}
+			return loss()
+		}
+		got := (at(h) - at(-h)) / (2 * h)
+		copy(*w.numbers, before)
+		if math.Abs(got-norm) > 0.02*norm+2e-5 {
+			t.Errorf("%s: the loss changes by %v along the gradient, want its norm, %v", w.name, got, norm)
+		}
+	}
+}
+
+// TestResume: an interrupted run continues to the weights of one that was not, and a
+// checkpoint is a model.
+func TestResume(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "c.safetensors")
+	whole := trained(t, shortRun, settings{}, shortRun.steps)
+	if err := trained(t, shortRun, settings{}, 2).save(name); err != nil {
+		t.Fatal(err)
+	}
+	r := newTrainer(shortRun, settings{})
+	if err := r.load(name); err != nil || r.step != 2 {
+		t.Fatalf("step %d, error %v", r.step, err)
+	}
+	for r.step < r.steps {
+		if _, _, err := r.next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := r.weights.hash(), whole.weights.hash(); got != want {
+		t.Errorf("sha256 %s, want %s", got, want)
+	}
+	c := config{weights: name}
+	if _, err := c.model(); err != nil {
+		t.Error(err)
+	}
+	other := shortRun
+	other.seed++
+	if err := newTrainer(other, settings{}).load(name); err == nil || !strings.Contains(err.Error(), "seed") {
+		t.Errorf("a checkpoint of another run: %v", err)
+	}
+	if err := newTrainer(shortRun, settings{}).load(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("no file: no error")
+	}
+}
+
+// TestTrain: the command trains, reports, and its file translates and can be resumed.
+func TestTrain(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "c.safetensors")
+	args := []string{"-train", "-weights", name, "-steps", "2", "-batch", "4", "-threads", "2"}
+	var first string
+	for _, more := range [][]string{nil, {"-resume"}} {
+		var out, report bytes.Buffer
+		if err := run(append(more, args...), &out, &report); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "2000 new dates\nweights  sha256 ") || !strings.Contains(report.String(), "wrote "+name) {
+			t.Errorf("%v: %s%s", more, out.String(), report.String())
+		}
+		if first == "" {
+			first = out.String()
+		}
+		if out.String() != first {
+			t.Errorf("resumed: %s, want %s", out.String(), first)
+		}
+	}
+	if err := run([]string{"-weights", name, "-svg", "", "-png", "", "1.2.2003"}, new(bytes.Buffer), new(bytes.Buffer)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAlphabets: they are those of the model that comes with the program.
+func TestAlphabets(t *testing.T) {
+	m := defaultModel(t)
+	if input, output := alphabets(); !slices.Equal(input, m.input) || !slices.Equal(output, m.output) {
+		t.Errorf("%q and %q, want %q and %q", string(input), string(output), string(m.input), string(m.output))
+	}
+}
+
+// BenchmarkTrain times a step of training with 128 dates on one thread.
+func BenchmarkTrain(b *testing.B) {
+	t := newTrainer(schedule{steps: 1 << 20, batch: 128, seed: 1}, settings{threads: 1})
+	for b.Loop() {
+		if _, _, err := t.next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

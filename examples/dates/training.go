@@ -1,0 +1,252 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/loss"
+	"github.com/attn-go/attn/numeric"
+)
+
+// dateSteps is the number of characters that the decoder writes: a date and its end.
+const dateSteps = 11
+
+// A training computes the loss of batches and its gradients. The memory of a batch is used again
+// for the next one.
+type training struct {
+	settings
+	input, output      []rune
+	weights, gradients *parameters
+
+	*model
+	back struct{ forward, backward, cell, cellInput, start, queries *linear.Linear } // transposed weights
+
+	memory []float32
+	used   int
+}
+
+// zeros returns n zeros, which last until the next batch.
+func (t *training) zeros(n int) []float32 {
+	x := t.floats(n)
+	clear(x)
+	return x
+}
+
+// floats returns n numbers of any values, which last until the next batch.
+func (t *training) floats(n int) []float32 {
+	if t.used+n > len(t.memory) {
+		t.memory, t.used = make([]float32, max(n, 2*len(t.memory))), 0
+	}
+	x := t.memory[t.used : t.used+n : t.used+n]
+	t.used += n
+	return x
+}
+
+// products are the options of a call of linear.Backward.
+func (s settings) products() linear.ProductOptions {
+	return linear.ProductOptions{Exec: kernel.Exec{Tier: s.tier, Threads: s.threads}}
+}
+
+// pack packs the weights, also transposed.
+func (t *training) pack() (err error) {
+	if t.model, err = t.weights.model(t.input, t.output); err != nil {
+		return err
+	}
+	var k packer
+	w, b := t.weights, &t.back
+	transposed := func(w []float32, outputs, inputs int) *linear.Linear {
+		return k.matrix(linear.DenseMatrix(w, outputs, inputs).T(), nil)
+	}
+	b.forward = transposed(w.forward.hidden, 3*encoderSize, encoderSize)
+	b.backward = transposed(w.backward.hidden, 3*encoderSize, encoderSize)
+	b.cell = transposed(w.cell.hidden, 3*stateSize, stateSize)
+	b.cellInput = transposed(w.cell.input, 3*stateSize, embeddingSize+stateSize)
+	b.queries = transposed(w.queries, hiddenSize, stateSize)
+	return k.err
+}
+
+// A batch is a forward pass, with all that its gradients need.
+type batch struct {
+	*training
+	texts   int
+	tokens  [][]int // of the texts
+	targets []int32 // [dateSteps, texts]: the characters of the dates, as indices into output
+	last    []int32 // [dateSteps, texts]: those before them
+
+	source            *encoding
+	ends              []int // the number of texts that have a character at each position
+	forward, backward *gruTrace
+	decoder           *gruTrace
+	lastState         []float32 // [texts, encoderSize]: of the backward direction
+
+	queries, contexts []float32 // of all steps: [dateSteps, texts, hiddenSize or stateSize]
+	alignments        []float32 // [dateSteps, texts, longest]
+	joined, logits    []float32 // [dateSteps, texts, 2·stateSize or characters]
+}
+
+// run computes the mean loss of the characters of a batch, how many dates are right, and the
+// gradients of the loss.
+func (t *training) run(all []sample) (mean float32, right int, err error) {
+	t.used = 0
+	if err := t.pack(); err != nil {
+		return 0, 0, err
+	}
+	b, err := t.newBatch(all)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, step := range []func() error{b.encode, b.decode} {
+		if err := step(); err != nil {
+			return 0, 0, err
+		}
+	}
+	right = b.right()
+	mean, err = loss.CrossEntropy(b.logits, b.logits, len(t.output), b.targets, loss.Options{Exec: t.products().Exec})
+	if err != nil {
+		return 0, 0, err
+	}
+	clear(t.gradients.all)
+	return mean, right, b.differentiate()
+}
+
+// newBatch returns a batch before the forward pass.
+func (t *training) newBatch(all []sample) (*batch, error) {
+	b := &batch{training: t, texts: len(all)}
+	e := &encoding{}
+	for i, s := range all {
+		if i > 0 && len(s.text) > len(all[i-1].text) {
+			return nil, errors.New("longer texts must come first")
+		}
+		tokens, err := t.model.tokens(s.text)
+		if err != nil {
+			return nil, err
+		}
+		b.tokens = append(b.tokens, tokens)
+		e.lengths = append(e.lengths, len(tokens))
+		e.longest = max(e.longest, len(tokens))
+	}
+	for at := range e.longest {
+		n := 0
+		for n < b.texts && e.lengths[n] > at {
+			n++
+		}
+		b.ends = append(b.ends, n)
+	}
+	b.source = e
+	b.targets, b.last = make([]int32, dateSteps*b.texts), make([]int32, dateSteps*b.texts)
+	for i, s := range all {
+		for step, c := range s.date + string(end) {
+			b.targets[step*b.texts+i] = int32(slices.Index(t.output, c))
+			if step+1 < dateSteps {
+				b.last[(step+1)*b.texts+i] = b.targets[step*b.texts+i]
+			}
+		}
+	}
+	return b, nil
+}
+
+// encode is the forward pass of the encoder: model.encode, with traces.
+func (b *batch) encode() error {
+	e, t := b.source, b.training
+	e.states = t.zeros(b.texts * e.longest * stateSize)
+	b.forward = t.newTrace(b.model.forward, &t.weights.forward, t.back.forward, b.ends)
+	b.backward = t.newTrace(b.model.backward, &t.weights.backward, t.back.backward, b.ends)
+	for half, r := range []*gruTrace{b.forward, b.backward} {
+		for at := range e.longest {
+			x := r.of(r.x, at)
+			for i := range b.ends[at] {
+				copy(x[i*embeddingSize:], b.model.embedIn[b.tokens[i][at]*embeddingSize:][:embeddingSize])
+			}
+		}
+		inputs := t.floats(3 * len(r.before))
+		if err := t.apply(r.input, inputs, r.x); err != nil {
+			return err
+		}
+		for step := range e.longest {
+			at := b.position(half, step)
+			if err := r.forwardStep(at, r.of(inputs, at)); err != nil {
+				return err
+			}
+			for i := range b.ends[at] {
+				copy(b.stateAt(e.states, i, at, half), r.row(i))
+			}
+		}
+	}
+	b.lastState = b.backward.states
+	e.keys, e.start = t.floats(b.texts*e.longest*hiddenSize), t.floats(b.texts*stateSize)
+	if err := t.apply(b.model.keys, e.keys, e.states); err != nil {
+		return err
+	}
+	if err := t.apply(b.model.start, e.start, b.lastState); err != nil {
+		return err
+	}
+	return numeric.TanhSlice(e.start, e.start)
+}
+
+// position returns the character that a direction of the encoder reads in a step.
+func (b *batch) position(half, step int) int {
+	if half == 1 {
+		return b.source.longest - 1 - step
+	}
+	return step
+}
+
+// stateAt returns a direction's half of a state, or of its gradient.
+func (b *batch) stateAt(states []float32, text, at, half int) []float32 {
+	return states[(text*b.source.longest+at)*stateSize+half*encoderSize:][:encoderSize]
+}
+
+// decode is the forward pass of the decoder, which reads the right characters.
+func (b *batch) decode() error {
+	t, e, n := b.training, b.source, dateSteps*b.texts
+	r := t.newTrace(b.model.decoding, &t.weights.cell, t.back.cell, slices.Repeat([]int{b.texts}, dateSteps))
+	b.decoder = r
+	copy(r.states, e.start)
+	b.queries, b.contexts, b.alignments = t.floats(n*hiddenSize), t.floats(n*stateSize), t.floats(n*e.longest)
+	b.joined, b.logits = t.floats(n*2*stateSize), t.floats(n*len(t.output))
+	gates := t.floats(b.texts * 3 * stateSize)
+	for step := range dateSteps {
+		query, context, x := r.of(b.queries, step), r.of(b.contexts, step), r.of(r.x, step)
+		if err := t.apply(b.model.queries, query, r.states); err != nil {
+			return err
+		}
+		if err := b.model.attend(e, context, r.of(b.alignments, step), query, t.settings); err != nil {
+			return err
+		}
+		for i := range b.texts {
+			row := x[i*(embeddingSize+stateSize):]
+			copy(row, b.model.embedOut[int(b.last[step*b.texts+i])*embeddingSize:][:embeddingSize])
+			copy(row[embeddingSize:], context[i*stateSize:][:stateSize])
+		}
+		if err := t.apply(r.input, gates, x); err != nil {
+			return err
+		}
+		if err := r.forwardStep(step, gates); err != nil {
+			return err
+		}
+		joined := r.of(b.joined, step)
+		for i := range b.texts {
+			copy(joined[i*2*stateSize:], r.row(i))
+			copy(joined[i*2*stateSize+stateSize:], context[i*stateSize:][:stateSize])
+		}
+	}
+	return t.apply(b.model.head, b.logits, b.joined)
+}
+
+// right returns the number of dates all of whose characters are the likeliest ones.
+func (b *batch) right() int {
+	n, right := len(b.output), 0
+	for i := range b.texts {
+		all := true
+		for step := range dateSteps {
+			at := step*b.texts + i
+			all = all && numeric.Argmax(b.logits[at*n:][:n]) == int(b.targets[at])
+		}
+		if all {
+			right++
+		}
+	}
+	return right
+}

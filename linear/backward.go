@@ -1,0 +1,197 @@
+package linear
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Gradients are the outputs of [Backward]. Those that are not set are not computed.
+type Gradients struct {
+	X    Matrix    // [M, K]: with respect to x
+	W    Matrix    // [N, K]: with respect to the weights
+	Bias []float32 // N: with respect to the bias
+}
+
+// Backward computes the gradients of a linear layer y = x·Wᵀ + b from dy, the gradient of its
+// outputs:
+//
+//	X    = dy·W
+//	W    = dyᵀ·x
+//	Bias = dy summed up over its rows
+//
+//	dy [M, N], x [M, K], w [N, K]  float32, with any strides
+//
+// x is needed for W alone, and w for X: the other may be the zero Matrix. The gradients share no
+// memory with each other or with an argument; the rows of X and W are contiguous. With
+// opts.Accumulate they are added to what is there.
+//
+// X and W are those of [Product]: X is summed up in segments of 128 outputs of the layer, W in
+// segments of 128 rows. Bias has segments of 32 rows, and groups of 32 segments:
+//
+//	a[i] = sum of dy[m][n] over m = 32i..min(32i+31, M-1), ascending, from +0
+//	b[k] = a[32k] + a[32k+1] + ... + a[32k+31], from left to right, as far as there are segments
+//	Bias[n] = b[0] + b[1] + ..., from left to right, after Bias[n] itself with opts.Accumulate
+//
+// A result that is NaN is 0x7FC00000. The gradient with respect to weights that are shared by
+// several calls, such as the steps of a recurrent network, is that of one call with all rows, or
+// their sum by Accumulate: the two differ in rounding.
+//
+// In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
+// [*kernel.TierError], and leaves the gradients untouched.
+func Backward(g Gradients, dy, x, w Matrix, opts ProductOptions) error {
+	t, err := selectTier(opts.Tier)
+	if err != nil {
+		return err
+	}
+	if f := g.check(&dy, &x, &w, &opts); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	if g.X.isSet() {
+		wt := w.T()
+		multiply(t, &g.X, &dy, &wt, &opts)
+	}
+	if g.W.isSet() {
+		dyt, xt := dy.T(), x.T()
+		multiply(t, &g.W, &dyt, &xt, &opts)
+	}
+	if g.Bias != nil {
+		if view.Races {
+			dy.announce(view.Read)
+			view.Announce(view.Write, g.Bias)
+		}
+		sumUp(t, g.Bias, &dy, opts.Accumulate)
+	}
+	return nil
+}
+
+// isSet tells whether m is not the zero Matrix.
+func (m *Matrix) isSet() bool { return m.len() > 0 || m.rows != 0 || m.cols != 0 }
+
+// check reports the first argument that does not fit.
+func (g *Gradients) check(dy, x, w *Matrix, opts *ProductOptions) *check.Failure {
+	if f := dy.checkFloats("dy"); f != nil {
+		return f
+	}
+	if f := check.Threads(opts.Threads); f != nil {
+		return f
+	}
+	if g.X.isSet() {
+		if f := checkGradient("Gradients.X", &g.X, "w", w, *dy); f != nil {
+			return f
+		}
+	}
+	if g.W.isSet() {
+		if f := checkGradient("Gradients.W", &g.W, "x", x, dy.T()); f != nil {
+			return f
+		}
+	}
+	if g.Bias != nil && len(g.Bias) != dy.cols {
+		return &check.Failure{Arg: "Gradients.Bias", Got: fmt.Sprintf("%d numbers", len(g.Bias)), Want: fmt.Sprintf("%d, one per output, or nil", dy.cols)}
+	}
+	return g.checkMemory(dy, x, w)
+}
+
+// checkGradient reports a gradient or the matrix in, if it is not the product dy·in.
+func checkGradient(arg string, out *Matrix, inArg string, in *Matrix, dy Matrix) *check.Failure {
+	if f := in.checkFloats(inArg); f != nil {
+		return f
+	}
+	if in.rows != dy.cols {
+		return in.failure(inArg, "%d rows, as many as dy needs", dy.cols)
+	}
+	if f := out.checkFloats(arg); f != nil {
+		return f
+	}
+	if out.rows != dy.rows || out.cols != in.cols {
+		return out.failure(arg, "[%d %d]", dy.rows, in.cols)
+	}
+	b := in.T()
+	if f := checkWeights(inArg, &b); f != nil {
+		return f
+	}
+	return out.checkOutput(arg)
+}
+
+// checkMemory reports a gradient that shares memory with another argument.
+func (g *Gradients) checkMemory(dy, x, w *Matrix) *check.Failure {
+	names := [...]string{"Gradients.X", "Gradients.W", "Gradients.Bias", "dy", "x", "w"}
+	var memory [len(names)]view.Memory
+	for i, m := range [...]*Matrix{&g.X, &g.W, nil, dy, x, w} {
+		if m == nil {
+			memory[i] = view.MemoryOf(g.Bias)
+		} else if m.check("") == nil { // x or w may be anything if it is not used
+			memory[i] = m.memory()
+		}
+	}
+	for i := range memory {
+		for k := range min(i, 3) {
+			if memory[k].Overlaps(memory[i]) {
+				return overlap(names[k], names[i])
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	// sumColumns is the number of columns whose rows are summed up at a time.
+	sumColumns = 64
+
+	// sumRows rows are a segment of the sum over rows, and groupRows rows a group of segments. A
+	// product has longer segments: it would be slower with these. A sum of numbers of both signs
+	// has the smallest error if it has as many rows in a segment as segments in a group.
+	sumRows   = 32
+	groupRows = 32 * sumRows
+)
+
+// sumUp sums up the rows of dy in segments and groups. Without accumulate bias is overwritten.
+func sumUp(t *ukernel.Tier, bias []float32, dy *Matrix, accumulate bool) {
+	j := jobs.Get() // for the memory of its sums
+	defer jobs.Put(j)
+	for first := 0; first < len(bias); first += sumColumns {
+		n := min(sumColumns, len(bias)-first)
+		for lo := 0; lo < dy.rows || lo == 0; lo += groupRows {
+			group := j.sumGroup(t, dy, lo, first, n)
+			add(t, bias[first:first+n], group, lo > 0 || accumulate)
+		}
+	}
+}
+
+// sumGroup returns the sums of a group of rows, from lo on, for n columns.
+func (p *product) sumGroup(t *ukernel.Tier, dy *Matrix, lo, first, n int) []float32 {
+	group, acc, end := p.group[:n], p.segment[:n], min(lo+groupRows, dy.rows)
+	for m := lo; m < end || m == lo; m += sumRows {
+		clear(acc)
+		for r := m; r < min(m+sumRows, end); r++ {
+			addRow(t, acc, dy, r, first)
+		}
+		add(t, group, acc, m > lo)
+	}
+	return group
+}
+
+// add adds x to sum, or makes it the sum if it is the first summand.
+func add(t *ukernel.Tier, sum, x []float32, more bool) {
+	if more {
+		t.Norms.Add(sum, sum, x)
+	} else {
+		copy(sum, x)
+	}
+}
+
+// addRow adds len(acc) columns of row m of dy to acc.
+func addRow(t *ukernel.Tier, acc []float32, dy *Matrix, m, first int) {
+	at := m*dy.rowStride + first*dy.colStride
+	if dy.colStride == 1 {
+		t.Norms.Add(acc, acc, dy.f32[at:at+len(acc)])
+		return
+	}
+	for i := range acc {
+		acc[i] = fallback.Canonical(acc[i] + dy.f32[at+i*dy.colStride])
+	}
+}

@@ -1,0 +1,179 @@
+package linear
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// ProductOptions are the settings of one call of [Product] or [Backward].
+type ProductOptions struct {
+	kernel.Exec // changes no bit of the result
+
+	// Accumulate adds the results to what the outputs hold: that is the first summand, before
+	// the sums of the segments.
+	Accumulate bool
+}
+
+// Product computes out = a·bᵀ, the product of two matrices that change from call to call:
+//
+//	a   [M, K]  float32, with any strides
+//	b   [N, K]  float32, with any strides
+//	out [M, N]  overwritten, or added to with opts.Accumulate; its rows are contiguous, and no
+//	            element of a or b lies between its first and its last element
+//
+// a·b is the product with b.T(). The bits are those of Apply of the layer that [New] makes of b
+// without a bias: chains of fused multiply-adds for segments of 128 of the K columns. b is packed
+// in memory that is recycled, which takes some time: weights that are used in several calls
+// are better packed once, by New.
+//
+// In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
+// [*kernel.TierError], and leaves out untouched.
+func Product(out, a, b Matrix, opts ProductOptions) error {
+	t, err := selectTier(opts.Tier)
+	if err != nil {
+		return err
+	}
+	if f := checkProduct(&out, &a, &b, &opts); f != nil {
+		return (*kernel.ArgumentError)(f)
+	}
+	multiply(t, &out, &a, &b, &opts)
+	return nil
+}
+
+// selectTier returns the tier of a call, or the error of a call that cannot run.
+func selectTier(name string) (*ukernel.Tier, error) {
+	if f := parallel.CheckSpin(); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	t, unavailable := ukernel.Select(name, "Options.Tier")
+	if unavailable != nil {
+		return nil, (*kernel.TierError)(unavailable)
+	}
+	return t, nil
+}
+
+// checkProduct reports the first argument of Product that does not fit.
+func checkProduct(out, a, b *Matrix, opts *ProductOptions) *check.Failure {
+	names := [...]string{"a", "b", "out"}
+	for i, m := range [...]*Matrix{a, b, out} {
+		if f := m.checkFloats(names[i]); f != nil {
+			return f
+		}
+	}
+	switch {
+	case b.cols != a.cols:
+		return b.failure("b", "%d columns, as a has", a.cols)
+	case out.rows != a.rows || out.cols != b.rows:
+		return out.failure("out", "[%d %d], the rows of a and those of b", a.rows, b.rows)
+	}
+	if f := checkWeights("b", b); f != nil {
+		return f
+	}
+	if f := out.checkOutput("out"); f != nil {
+		return f
+	}
+	for i, m := range [...]*Matrix{a, b} {
+		if out.memory().Overlaps(m.memory()) {
+			return overlap("out", names[i])
+		}
+	}
+	return check.Threads(opts.Threads)
+}
+
+func overlap(arg, with string) *check.Failure {
+	return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
+}
+
+// multiply computes a product whose arguments have been checked.
+func multiply(t *ukernel.Tier, out, a, b *Matrix, opts *ProductOptions) {
+	if out.rows == 0 || out.cols == 0 {
+		return
+	}
+	if view.Races {
+		a.announce(view.Read)
+		b.announce(view.Read)
+		out.announce(view.Write)
+	}
+	j := jobs.Get()
+	j.b, j.layer = *b, Linear{n: b.rows, k: b.cols}
+	j.layer.bias = j.noBias(j.layer.lanes())
+	j.linear, j.out, j.x, j.accumulate = &j.layer, *out, *a, opts.Accumulate
+	j.run(t, &Options{Exec: opts.Exec})
+	j.linear, j.out, j.x, j.b, j.accumulate = nil, Matrix{}, Matrix{}, Matrix{}, false // the caller's memory
+	jobs.Put(j)
+}
+
+// A product is what a call of Product has in the place of a packed layer. Each task packs the part
+// of b that it needs next: that is a copy of 48 columns of a segment, in L1, for up to 320 rows.
+type product struct {
+	b     Matrix
+	layer Linear // its sizes, and a bias of -0
+
+	bias      []float32
+	biasUsage parallel.Usage
+
+	segment, group [sumColumns]float32 // sums of rows of a gradient
+}
+
+// noBias returns a bias for so many lanes that changes nothing.
+func (j *job) noBias(lanes int) []float32 {
+	parallel.Fit(&j.memory, &j.biasUsage, &j.product.bias, lanes, parallel.Make[float32])
+	b := j.product.bias[:lanes]
+	for i := range b {
+		b[i] = float32(math.Copysign(0, -1))
+	}
+	return b
+}
+
+// isProduct tells whether the weights are those of a call of Product.
+func (j *job) isProduct() bool { return j.linear == &j.layer }
+
+// packPart packs some rows of panel p of a product, with zeros after its last column.
+func (s *scratch) packPart(j *job, p int, steps interval) []float32 {
+	first, lanes, b := p*ukernel.PanelLanes, j.linear.panelWidth(p), &j.b
+	n := min(lanes, b.rows-first)
+	part := s.wide[:lanes*steps.len()]
+	if steps.len() == 0 {
+		return part
+	}
+	data := b.f32[first*b.rowStride+steps.lo*b.colStride:]
+	switch {
+	case b.rowStride == 1:
+		for x := range steps.len() {
+			copy(part[x*lanes:][:n], data[x*b.colStride:])
+		}
+	case b.colStride == 1:
+		s.transposePart(j.tier, part, lanes, data, b.rowStride, n, steps.len())
+	default:
+		for r := range n {
+			for x := range steps.len() {
+				part[x*lanes+r] = data[r*b.rowStride+x*b.colStride]
+			}
+		}
+	}
+	for x := 0; n < lanes && x < steps.len(); x++ {
+		clear(part[x*lanes+n : (x+1)*lanes])
+	}
+	return part
+}
+
+// transposeLanes is the width of tiles that every tier has and that divides PanelStep.
+const transposeLanes = 8
+
+// transposePart writes k columns of n rows into the lanes of a part. The lanes after them, up to
+// a multiple of transposeLanes, may get any numbers.
+func (s *scratch) transposePart(t *ukernel.Tier, part []float32, lanes int, data []float32, stride, n, k int) {
+	tile := t.Tile(transposeLanes)
+	for lane := 0; lane < n; lane += transposeLanes {
+		m := min(transposeLanes, n-lane)
+		for i := range transposeLanes {
+			s.off[i] = (lane + min(i, m-1)) * stride
+		}
+		tile.Pack(part[lane:], lanes, data[:s.off[m-1]+k], s.off[:transposeLanes], m, k, 1)
+	}
+}

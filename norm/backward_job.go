@@ -1,0 +1,232 @@
+package norm
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// A backwardJob is the state of one call. Jobs are recycled, so that in the steady state a call
+// allocates nothing.
+//
+// The rows are numbered as they are in [B, H, L], those beyond a length too. A task is some blocks
+// of them. The gradients of weight and bias of each block wait in sums and are added up in order.
+type backwardJob struct {
+	backwardCall
+	rows int
+
+	split      parallel.Split[gradientRow, int]
+	sums, bias []float32 // [blocks, D]
+	ones       []float32 // in the place of a weight
+	sumsUsage  parallel.Usage
+	biasUsage  parallel.Usage
+	onesUsage  parallel.Usage
+	memory     parallel.Memory
+}
+
+// A gradientRow is the memory of one goroutine: dy·weight and the normalised x of a row.
+type gradientRow struct {
+	g, y   []float32
+	usage  [2]parallel.Usage
+	memory parallel.Memory
+}
+
+const (
+	// blockRows is the number of rows whose gradients of weight and bias are summed up before they
+	// are added to those of other blocks, and groupBlocks the number of blocks whose sums are
+	// summed up before they are added.
+	blockRows   = 32
+	groupBlocks = 32
+
+	// An element takes as long as gradientFMAs FMAs of a product.
+	gradientFMAs = 60
+)
+
+var (
+	backwardJobs = parallel.FreeList[backwardJob]{
+		New: func() *backwardJob {
+			j := new(backwardJob)
+			j.split.Init(&gradientRows, func(r *gradientRow) { r.fit(j.x.Dim(3)) }, j.blocks, j.memory.Forget)
+			return j
+		},
+		Memory: func(j *backwardJob) *parallel.Memory { return &j.memory },
+	}
+	gradientRows = parallel.FreeList[gradientRow]{
+		New:    func() *gradientRow { return new(gradientRow) },
+		Memory: func(r *gradientRow) *parallel.Memory { return &r.memory },
+	}
+)
+
+func (r *gradientRow) fit(d int) {
+	parallel.Fit(&r.memory, &r.usage[0], &r.g, d, parallel.Make[float32])
+	parallel.Fit(&r.memory, &r.usage[1], &r.y, d, parallel.Make[float32])
+}
+
+// run computes the call.
+func (j *backwardJob) run(t *ukernel.Tier, opts *BackwardOptions) {
+	d := j.x.Dim(3)
+	if s := j.x.Shape(); min(s[0], s[1], s[2]) > 0 { // else the others may be any numbers
+		j.rows = s[0] * s[1] * s[2]
+	} else {
+		j.rows = 0
+	}
+	if j.weight == nil {
+		parallel.Fit(&j.memory, &j.onesUsage, &j.ones, d, parallel.Make[float32])
+		j.weight = filled(j.ones[:d], 1)
+	}
+	blocks := ints.CeilDiv(j.rows, blockRows)
+	if j.dWeight != nil {
+		parallel.Fit(&j.memory, &j.sumsUsage, &j.sums, blocks*d, parallel.Make[float32])
+	}
+	if j.dBias != nil {
+		parallel.Fit(&j.memory, &j.biasUsage, &j.bias, blocks*d, parallel.Make[float32])
+	}
+	work := float64(j.rows) * float64(d) * gradientFMAs / float64(t.ThreadFMAs)
+	j.split.Run(blocks, work, d, opts.Threads, opts.ParallelFor)
+	j.addUp(t, j.dWeight, j.sums, blocks)
+	j.addUp(t, j.dBias, j.bias, blocks)
+}
+
+// addUp adds the sums of the blocks to a gradient, if it is wanted: those of a group to its first
+// block's, and then those of the groups.
+func (j *backwardJob) addUp(t *ukernel.Tier, gradient, sums []float32, blocks int) {
+	if gradient == nil {
+		return
+	}
+	if !j.accumulate {
+		clear(gradient)
+	}
+	of := func(block int) []float32 { return sums[block*len(gradient):][:len(gradient)] }
+	for group := 0; group < blocks; group += groupBlocks {
+		first := of(group)
+		for block := group + 1; block < min(group+groupBlocks, blocks); block++ {
+			t.Norms.Add(first, first, of(block))
+		}
+		t.Norms.Add(gradient, gradient, first)
+	}
+}
+
+// blocks computes the blocks lo to hi-1.
+func (j *backwardJob) blocks(s *gradientRow, lo, hi int) {
+	heads, length, d := j.x.Dim(1), j.x.Dim(2), j.x.Dim(3)
+	for block := lo; block < hi; block++ {
+		var weight, bias []float32
+		if j.dWeight != nil {
+			weight = j.sums[block*d:][:d]
+			clear(weight)
+		}
+		if j.dBias != nil {
+			bias = j.bias[block*d:][:d]
+			clear(bias)
+		}
+		for r := block * blockRows; r < min((block+1)*blockRows, j.rows); r++ {
+			if b, h, l := r/length/heads, r/length%heads, r%length; l < j.x.Length(b) {
+				s.row(j, b, h, l, weight, bias)
+			}
+		}
+	}
+}
+
+// row computes a row, and adds its part to the gradients of weight and bias, unless they are nil.
+func (s *gradientRow) row(j *backwardJob, b, h, l int, weight, bias []float32) {
+	x, dy := j.x.Row(b, h, l), j.dy.Row(b, h, l)
+	d := len(x)
+	g, y, x := s.g[:d], s.y[:d], x[:d]
+	size, mean := float64(d), float32(0)
+	if j.layer {
+		mean = float32(sum(x) / size)
+	}
+	for i := range y {
+		y[i] = x[i] - mean
+	}
+	inv := float32(1 / math.Sqrt(float64(dot(y, y)/size)+float64(j.eps)))
+	w, dy := j.weight[:d], dy[:d]
+	if weight != nil {
+		weight := weight[:d]
+		for i, z := range y {
+			z *= inv
+			y[i], g[i] = z, dy[i]*w[i]
+			weight[i] += float32(dy[i] * z)
+		}
+	} else {
+		for i, z := range y {
+			y[i], g[i] = z*inv, dy[i]*w[i]
+		}
+	}
+	if bias != nil {
+		bias := bias[:d]
+		for i, dy := range dy {
+			bias[i] += dy
+		}
+	}
+	if j.dx.IsSet() {
+		center, slope := float32(0), float32(dot(g, y)/size)
+		if j.layer {
+			center = float32(sum(g) / size)
+		}
+		s.store(j, b, h, l, center, slope, inv)
+	}
+}
+
+// store writes a row of the gradient of x.
+func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv float32) {
+	dx := j.dx.Row(b, h, l)
+	g, y := s.g[:len(dx)], s.y[:len(dx)]
+	if !j.direct.IsSet() {
+		for i := range dx {
+			dx[i] = fallback.Canonical(float32((g[i]-center)-float32(y[i]*slope)) * inv)
+		}
+		return
+	}
+	for i, direct := range j.direct.Row(b, h, l) {
+		dx[i] = fallback.Canonical(float32(float32((g[i]-center)-float32(y[i]*slope))*inv) + direct)
+	}
+}
+
+// sum returns the sum of x in binary64, in 8 chains.
+func sum(x []float32) float64 {
+	var a0, a1, a2, a3, a4, a5, a6, a7 float64
+	for ; len(x) >= 8; x = x[8:] {
+		a0 += float64(x[0])
+		a1 += float64(x[1])
+		a2 += float64(x[2])
+		a3 += float64(x[3])
+		a4 += float64(x[4])
+		a5 += float64(x[5])
+		a6 += float64(x[6])
+		a7 += float64(x[7])
+	}
+	a := [8]float64{a0, a1, a2, a3, a4, a5, a6, a7}
+	for i, x := range x {
+		a[i] += float64(x)
+	}
+	return halves(&a)
+}
+
+// dot returns the sum of the products of x and y, which are exact, in binary64, in 8 chains.
+func dot(x, y []float32) float64 {
+	var a0, a1, a2, a3, a4, a5, a6, a7 float64
+	for ; len(x) >= 8 && len(y) >= 8; x, y = x[8:], y[8:] {
+		a0 += float64(x[0]) * float64(y[0])
+		a1 += float64(x[1]) * float64(y[1])
+		a2 += float64(x[2]) * float64(y[2])
+		a3 += float64(x[3]) * float64(y[3])
+		a4 += float64(x[4]) * float64(y[4])
+		a5 += float64(x[5]) * float64(y[5])
+		a6 += float64(x[6]) * float64(y[6])
+		a7 += float64(x[7]) * float64(y[7])
+	}
+	a := [8]float64{a0, a1, a2, a3, a4, a5, a6, a7}
+	for i, x := range x {
+		a[i] += float64(x) * float64(y[i])
+	}
+	return halves(&a)
+}
+
+// halves adds the upper half of the chains to the lower half until one is left.
+func halves(a *[8]float64) float64 {
+	return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))
+}

@@ -1,0 +1,92 @@
+package optimize
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// Clip bounds the norm of all gradients of a model together. It returns
+//
+//	norm = the root of the sum of all squares
+//
+// and, if norm is above most, multiplies every element by most/norm. gradients are the
+// slices of the model in a fixed order, since the sum depends on it; they share no
+// memory. If the norm is NaN or +Inf, the gradients are left as they are: a step with them would
+// spoil the weights.
+//
+// The squares are summed up in float64. most is above 0. An error is a [*kernel.ArgumentError],
+// and leaves the gradients untouched. A call allocates nothing.
+func Clip(most float32, gradients ...[]float32) (norm float32, err error) {
+	if f := checkClip(most, gradients); f != nil {
+		return 0, (*kernel.ArgumentError)(f)
+	}
+	if view.Races {
+		for _, g := range gradients {
+			view.Announce(view.Write, g)
+		}
+	}
+	sum := 0.0
+	for _, g := range gradients {
+		sum += squares(g)
+	}
+	root := math.Sqrt(sum)
+	norm = float32(root)
+	if norm != norm {
+		return math.Float32frombits(0x7fc00000), nil
+	}
+	if !(root > float64(most)) || math.IsInf(float64(norm), 1) {
+		return norm, nil
+	}
+	scale := float32(float64(most) / root)
+	for _, g := range gradients {
+		for i := range g {
+			g[i] *= scale
+		}
+	}
+	return norm, nil
+}
+
+// squares returns the sum of the squares of x in float64, where a square is exact:
+//
+//	acc[r] = the sum over i mod 8 = r, ascending
+//
+// and then the sums of halves.
+func squares(x []float32) float64 {
+	var a0, a1, a2, a3, a4, a5, a6, a7 float64
+	for ; len(x) >= 8; x = x[8:] {
+		a0 += square(x[0])
+		a1 += square(x[1])
+		a2 += square(x[2])
+		a3 += square(x[3])
+		a4 += square(x[4])
+		a5 += square(x[5])
+		a6 += square(x[6])
+		a7 += square(x[7])
+	}
+	rest := [...]*float64{&a0, &a1, &a2, &a3, &a4, &a5, &a6}
+	for i, x := range x {
+		*rest[i] += square(x)
+	}
+	return ((a0 + a4) + (a2 + a6)) + ((a1 + a5) + (a3 + a7))
+}
+
+func square(x float32) float64 { return float64(x) * float64(x) }
+
+// checkClip reports the first argument of Clip that does not fit.
+func checkClip(most float32, gradients [][]float32) *check.Failure {
+	if !(most > 0 && most <= math.MaxFloat32) {
+		return &check.Failure{Arg: "most", Got: fmt.Sprint(most), Want: "above 0, finite"}
+	}
+	for i, g := range gradients {
+		for k, h := range gradients[:i] {
+			if view.MemoryOf(g).Overlaps(view.MemoryOf(h)) {
+				return &check.Failure{Arg: fmt.Sprintf("gradients[%d]", i), Got: fmt.Sprintf("memory that overlaps gradients[%d]", k), Want: "memory of its own"}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package optimize
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/parallel"
+)
+
+// factors are the numbers of a step.
+type factors struct {
+	keep    float32 // of a weight
+	gain1   float32 // 1-Beta1
+	beta2   float32
+	gain2   float32 // 1-Beta2
+	root    float32 // sqrt(1-Beta2^step)
+	epsilon float32
+	rate    float32 // Rate/(1-Beta1^step)
+}
+
+func (a *AdamW) factors(step int) factors {
+	return factors{
+		keep:    float32(1 - float64(a.Rate*a.WeightDecay)),
+		gain1:   float32(1 - a.Beta1),
+		beta2:   float32(a.Beta2),
+		gain2:   float32(1 - a.Beta2),
+		root:    float32(math.Sqrt(1 - power(a.Beta2, step))),
+		epsilon: float32(a.Epsilon),
+		rate:    float32(a.Rate / (1 - power(a.Beta1, step))),
+	}
+}
+
+// power returns x^n, n ≥ 1, by squaring: math.Pow has other last bits on some architectures.
+func power(x float64, n int) float64 {
+	y := 1.0
+	for ; n > 0; n /= 2 {
+		if n%2 == 1 {
+			y = float64(y * x)
+		}
+		x = float64(x * x)
+	}
+	return y
+}
+
+// A job is one call of Step.
+type job struct {
+	factors
+	w, g, m, v []float32
+	split      parallel.Split[struct{}, struct{}]
+}
+
+// elementFMAs is how many FMAs of a product take as long as one weight.
+const elementFMAs = 100
+
+var (
+	jobs = parallel.FreeList[job]{New: func() *job {
+		j := new(job)
+		j.split.Init(&none, nil, j.step, nil)
+		return j
+	}}
+	none = parallel.FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
+)
+
+// step changes the weights lo to hi-1.
+func (j *job) step(_ *struct{}, lo, hi int) {
+	f, w := j.factors, j.w[lo:hi]
+	g, m, v := j.g[lo:hi][:len(w)], j.m[lo:hi][:len(w)], j.v[lo:hi][:len(w)]
+	for i, g := range g {
+		mean := m[i] + float32(f.gain1*(g-m[i]))
+		square := float32(f.beta2*v[i]) + float32(float32(f.gain2*g)*g)
+		m[i], v[i] = mean, square
+		d := float32(math.Sqrt(float64(square)))/f.root + f.epsilon
+		w[i] = float32(w[i]*f.keep) - float32(f.rate*(mean/d))
+	}
+}
