@@ -362,3 +362,38 @@ func TestBackwardErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestBackwardPanic: a parallel-for that panics ends the call, and the next one is right.
+func TestBackwardPanic(t *testing.T) {
+	contracttest.ForceThreads(t)
+	c := contracttest.Case{B: 1, H: 4, HKV: 2, Lq: 80, Lk: 130, D: 16, Dv: 16, Seed: 4}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
+	want := w.gradients()
+	w.run(t, want, w.o)
+	for range 3 {
+		for phase := range 3 { // the call has three
+			calls := 0
+			o := w.o
+			o.Exec = kernel.Exec{Threads: 2, ParallelFor: func(n int, task func(i int)) {
+				task(0)
+				if calls == phase {
+					panic("planted")
+				}
+				calls++
+				task(1)
+			}}
+			func() {
+				defer func() {
+					if r := recover(); r != "planted" {
+						t.Errorf("phase %d: recovered %v", phase, r)
+					}
+				}()
+				kernel.AttentionBackward(w.gradients(), w.dout, w.q, w.k, w.v, o)
+			}()
+			g := w.gradients()
+			w.run(t, g, w.o)
+			sameGradients(t, "after a panic", g, want)
+		}
+	}
+}

@@ -75,6 +75,7 @@ func newJob() *Job {
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.phase(s, i) })
 	j.goroutines.OnStop = func() { j.stopped.Store(true) }
 	j.goroutines.OnDrop = func() {
+		j.scores.Drop()
 		j.memory.Forget()
 		j.free()
 	}

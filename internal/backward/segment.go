@@ -116,8 +116,8 @@ func (s *scratch) sumUp(j *Job) (kept bool) {
 // weigh computes the weights of the current keys, not yet normalised, and their gradients, from
 // index at on. It adds to sum and dot.
 func (s *scratch) weigh(j *Job, at int) {
-	kern, keys := s.Kernels(), s.Current()
-	lanes, n := kern.Lanes, keys.Len()
+	keys := s.Current()
+	lanes, n := s.Kernels().Lanes, keys.Len()
 	p, dp := s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
 	var capped []float32
 	if j.shape.isCap {
@@ -125,7 +125,7 @@ func (s *scratch) weigh(j *Job, at int) {
 	}
 	s.Score(p, capped)
 	v, ldv := s.Values(s.Key(keys.Lo), n)
-	kern.Gemm(dp, lanes, v, ldv, 1, s.dOutT, lanes, n, j.dv(), ukernel.ColumnSegment, false)
+	j.tier.Product(dp, lanes, v, ldv, 1, s.dOutT, lanes, n, lanes, j.dv(), ukernel.ColumnSegment, false)
 	if j.Forward.Dropout.Rate != 0 {
 		s.Drop(dp)
 	}

@@ -74,6 +74,9 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	j.goroutines.Run(j.tasks, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, parallelFor)
 }
 
+// Drop is called instead of Release for a job whose call has failed.
+func (j *Job) Drop() { jobs.Drop(j) }
+
 // Release gives the job back. It forgets the caller's memory.
 func (j *Job) Release() {
 	j.Call = Call{}
