@@ -318,7 +318,7 @@ func (m *Model) Unit() string {
 	return "tokens/s"
 }
 
-// A Peer is the time of another program for a shape, as bench/peers/attention.py --json writes it.
+// A Peer is the time of another program for a shape, as bench/peers/attention.py --json and others write it.
 type Peer struct {
 	Program string  `json:"program"` // with its version
 	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed or Models, or BackwardPrefix and that of one of Backward
