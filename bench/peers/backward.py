@@ -12,14 +12,10 @@ import argparse, json, statistics, time
 import torch
 import torch.nn.functional as F
 
-SHAPES = [  # of bench/internal/suite/backward.go: name, query heads, key heads, Lq = Lk, D, causal
-    ("A", 8, 8, 1024, 64, False),
-    ("B", 4, 4, 2048, 128, True),
-    ("D", 12, 12, 128, 64, False),
-    ("E", 4, 4, 2048, 128, False),
-    ("M", 12, 12, 128, 32, False),
-    ("G", 8, 2, 1024, 64, False),
-]
+import shapes
+
+# Those of bench/internal/suite/backward.go: name, query heads, key heads, Lq, Lk, D, causal.
+SHAPES = [s for s in shapes.SHAPES if s[0] in "ABDEM"] + [("G", 8, 2, 1024, 1024, 64, False)]
 
 
 def calls(q, k, v, dout, causal):
@@ -69,11 +65,11 @@ def main():
     torch.manual_seed(1)
     library, peers = f"PyTorch {torch.__version__}", []
     print(f"milliseconds, {args.threads} threads, {library}\n\n| shape | gradients | forward |\n|---|---|---|")
-    for name, heads, kv_heads, l, d, causal in SHAPES:
+    for name, heads, kv_heads, lq, lk, d, causal in SHAPES:
         if name not in named:
             continue
-        q, dout = (torch.randn(1, heads, l, d) for _ in "qo")
-        k, v = (torch.randn(1, kv_heads, l, d) for _ in "kv")
+        q, dout = (torch.randn(1, heads, lq, d) for _ in "qo")
+        k, v = (torch.randn(1, kv_heads, lk, d) for _ in "kv")
         for x in q, k, v:
             x.requires_grad_()
         forward, backward = calls(q, k, v, dout, causal)
