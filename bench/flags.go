@@ -67,7 +67,7 @@ func parse(args []string, w io.Writer) (*config, error) {
 	fs.BoolVar(&c.Quick, "quick", false, "measure less of everything, or of the measurements that are named;\nin total it takes less than a minute")
 	fs.StringVar(&c.json, "json", "", "write all results to a `file` (-: print them instead of tables)")
 	fs.StringVar(&c.note, "note", "", "a `text` about the machine or its load, kept in the file of -json")
-	fs.StringVar(&c.peers, "peers", "", "take other programs' times into the file of -json from a `file` of\nbench/peers/attention.py --json or models/peers, or several with commas")
+	fs.StringVar(&c.peers, "peers", "", "take other programs' times into the file of -json from a `file` of\nbench/peers/attention.py or backward.py --json, or of models/peers, or\nseveral with commas")
 	for i, s := range suite.All {
 		fs.BoolVar(&c.suites[i], s.Name, false, s.Usage)
 	}

@@ -70,7 +70,7 @@ func readPeers(paths string) (peers []results.Peer, err error) {
 		}
 		var some []results.Peer
 		if err := json.Unmarshal(data, &some); err != nil {
-			return nil, fmt.Errorf("%s: not a file of bench/peers/attention.py --json or models/peers: %w", path, err)
+			return nil, fmt.Errorf("%s: not a file of bench/peers/attention.py or backward.py --json, or of models/peers: %w", path, err)
 		}
 		peers = append(peers, some...)
 	}

@@ -134,6 +134,9 @@ func samples(files []*results.File) (values map[string][]float64, names []string
 		for _, n := range f.Norms {
 			add(fmt.Sprintf("%s norm %d×%d %s threads=%d", n.Norm, n.Tokens, n.Width, n.Tier, n.Threads), n.Ns, n.Runs)
 		}
+		for _, b := range f.Backward {
+			add(fmt.Sprintf("%s %s threads=%d", b.Name(), b.Tier, b.Threads), b.Ns, b.Runs)
+		}
 		for _, d := range f.Decode {
 			add(fmt.Sprintf("decode %s %s %s threads=%d", d.Level, d.Type, d.Tier, d.Threads), d.Ns, d.Runs)
 		}

@@ -13,7 +13,7 @@ import (
 type drawer func(f *results.File, i int) (*figure, error)
 
 // drawers are the figures of a machine, in order.
-var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, linear, models, options, accuracy, peers}
+var drawers = []drawer{roofline, tiersByShape, lengths, scaling, decode, backward, linear, models, options, accuracy, peers}
 
 // oneThread returns the rows of the shapes on one thread, with their indices.
 func oneThread(rows []results.Speed) (found []int) {
@@ -179,6 +179,23 @@ func decodeChart(f *results.File, i int) (*chart.Chart, string, table) {
 	return c, "One token after the other: each key and value is read once for a few queries. Where the bar does not reach that of reading, arithmetic is the limit: narrow types need as much of it as float32.", t
 }
 
+// backward shows the share of the peak that gradients reach, beside the forward calls.
+func backward(f *results.File, i int) (*figure, error) {
+	c := &chart.Chart{XLabel: "% of the FMA peak, one thread of " + f.Default(), FromZero: true}
+	t := table{Caption: "Gradients of attention, and the forward calls in turns with them", Head: []string{"shape", "input", "tier", "threads", "time", "GFLOP/s", "peak", "% of peak", "forward", "% of peak"}}
+	for k := range f.Backward {
+		b := &f.Backward[k]
+		from := from(i, "backward", k)
+		t.Rows = append(t.Rows, []cell{text("%s", b.Shape), text("%s", b.Input), text("%s", b.Tier), from.int("threads", b.Threads), from.num("ns", b.Ns, tables.Duration(b.Ns)), from.num("gflops", b.GFLOPs, tables.GFLOPs(b.GFLOPs)),
+			from.fixed("peak_gflops", b.Peak, 1), from.fixed("peak_percent", b.Percent, 1), from.num("forward_ns", b.Forward, tables.Duration(b.Forward)), from.fixed("forward_percent", b.ForwardPercent, 1)})
+		if b.Threads == 1 && b.Tier == f.Default() {
+			addBar(c, b.Shape, "gradients", chart.Point{X: b.Percent, Label: fmt.Sprintf("%s, gradients: %.1f%% of peak, %s", b.Shape, b.Percent, tables.Duration(b.Ns))})
+			addBar(c, b.Shape, "forward", chart.Point{X: b.ForwardPercent, Label: fmt.Sprintf("%s, forward: %.1f%% of peak, %s", b.Shape, b.ForwardPercent, tables.Duration(b.Forward))})
+		}
+	}
+	return newFigure("backward", "Gradients", "What training computes after each forward call. The operations of gradients are counted as 2.5 times those of the forward call: five products in place of two, as the scores are computed again.", c, t)
+}
+
 // linear shows the share of its limit that a linear layer reaches.
 func linear(f *results.File, i int) (*figure, error) {
 	c := &chart.Chart{XLabel: "% of the limit, one thread", FromZero: true}
@@ -281,6 +298,12 @@ func same(f *results.File, p *results.Peer) (shape string, ns float64) {
 	for i := range f.Models {
 		if m := &f.Models[i]; m.Tier == f.Default() && m.Threads == p.Threads && m.Shape == p.Shape {
 			return m.Shape, m.Ns
+		}
+	}
+	for i := range f.Backward {
+		b := &f.Backward[i]
+		if b.Tier == f.Default() && b.Threads == p.Threads && (p.Shape == b.Name() || p.Shape == results.BackwardPrefix+b.Alias) {
+			return b.Name(), b.Ns
 		}
 	}
 	return "", 0

@@ -47,6 +47,7 @@ func example(seed float64) *results.File {
 		MultiHead: []results.Module{{Batch: 1, Tokens: 2, Width: 3, Heads: 4, Tier: "avx2", Threads: 1, Timing: t(5), GFLOPs: 5, Peak: 10, Percent: 50}},
 		Additive:  []results.Additive{{Batch: 1, Queries: 2, Keys: 3, Hidden: 4, Values: 5, Tier: "avx2", Threads: 1, Timing: t(6), Tanh: 0.7, Alone: 0.5, Percent: 70}},
 		Norms:     []results.Norm{{Tokens: 1, Width: 2, Norm: "RMS", Tier: "avx2", Threads: 1, Timing: t(7), Element: 0.2, Copy: 0.1}},
+		Backward:  []results.Backward{{Shape: "prefill", Alias: "A", Input: "input", Tier: "avx2", Threads: 1, Timing: t(3e4), Flops: 2.5e6, GFLOPs: x(80), Peak: 100, Percent: x(80), Forward: x(1e4), ForwardPercent: x(90), SHA256: strings.Repeat("ab", 32)}},
 		Decode:    []results.Decode{{Level: "memory", KVHeads: 8, Keys: 4096, Size: 128, Group: 4, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 9, Read: 12, ReadPercent: 75, PeakPercent: 20, Tokens: 1000}},
 		Queries:   []results.Queries{{Keys: 100, Queries: 2, Rows: 8, Tier: "avx2", Ns: x(8), Percent: 70}},
 		Ragged:    []results.Ragged{{Level: "L3", Bytes: 1e6, Type: "float32", Tier: "avx2", One: x(9), Threads: 2, Speedup: 1.8, Reading: 1.9}},
@@ -55,7 +56,7 @@ func example(seed float64) *results.File {
 		Growth:    []results.Growth{{AtOnce: 1, PageSize: 16, Layout: "HND", Copy: 1, Scatter: 2, Types: []string{"float32"}, Ns: []float64{x(3)}}},
 		Models:    []results.Model{{Model: "MiniLM", Weights: strings.Repeat("ef", 32), Shape: "minilm-8x64", Task: results.TaskEmbed, Texts: 8, Tokens: 64, Tier: "avx2", Threads: 1, Timing: t(2e8), Rate: x(47), SHA256: strings.Repeat("ab", 32)}},
 		NotRun:    []string{"SmolLM2: " + hostile},
-		Peers:     []results.Peer{{Program: "PyTorch 2", Shape: "A", Threads: 1, Ns: x(15000)}, {Program: "PyTorch 2", Shape: "minilm-8x64", Threads: 1, Ns: x(3e8)}, {Program: "PyTorch 2", Shape: "unknown", Threads: 1, Ns: 1}},
+		Peers:     []results.Peer{{Program: "PyTorch 2", Shape: "A", Threads: 1, Ns: x(15000)}, {Program: "PyTorch 2", Shape: "minilm-8x64", Threads: 1, Ns: x(3e8)}, {Program: "PyTorch 2", Shape: "backward-A", Threads: 1, Ns: x(4e4)}, {Program: "PyTorch 2", Shape: "unknown", Threads: 1, Ns: 1}},
 	}
 }
 
@@ -190,10 +191,10 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// Other programs are compared with attention and with models.
+// Other programs are compared with attention, with models and with gradients.
 func TestPeers(t *testing.T) {
 	f, err := peers(example(0), 0)
-	if err != nil || len(f.Table.Rows) != 2 || f.Table.Rows[0][1].Text != "prefill" || f.Table.Rows[1][1].Text != "minilm-8x64" {
+	if err != nil || len(f.Table.Rows) != 3 || f.Table.Rows[0][1].Text != "prefill" || f.Table.Rows[1][1].Text != "minilm-8x64" || f.Table.Rows[2][1].Text != "backward-prefill" {
 		t.Errorf("%+v, %v", f, err)
 	}
 }
@@ -263,8 +264,8 @@ func TestAccessible(t *testing.T) {
 			t.Errorf("a figure has %v", count)
 		}
 	})
-	if figures != 10 {
-		t.Errorf("%d figures, want 10", figures)
+	if figures != 11 {
+		t.Errorf("%d figures, want 11", figures)
 	}
 }
 

@@ -89,6 +89,14 @@ func LayerLines(f *results.File) (lines []string) {
 	return lines
 }
 
+// BackwardLines returns the times of gradients in Go's benchmark format.
+func BackwardLines(f *results.File) (lines []string) {
+	for _, b := range f.Backward {
+		lines = append(lines, line(b.Samples, b.Ns, []value{{b.GFLOPs, "GFLOP/s"}, {b.Percent, "%peak"}}, "Backward/shape=%s/tier=%s/threads=%d", b.Shape, b.Tier, b.Threads))
+	}
+	return lines
+}
+
 // DecodeLines returns the times of decoding in Go's benchmark format.
 func DecodeLines(f *results.File) (lines []string) {
 	for _, d := range f.Decode {

@@ -12,15 +12,15 @@ import (
 
 // Line returns a result in one line.
 func Line(r results.Speed) string {
-	return fmt.Sprintf("%s %s threads=%d: %s, %s GFLOP/s, %.1f%% of peak", label(r), r.Tier, r.Threads, table.Duration(r.Ns), table.GFLOPs(r.GFLOPs), r.Percent)
+	return fmt.Sprintf("%s %s threads=%d: %s, %s GFLOP/s, %.1f%% of peak", label(r.Shape, r.Alias), r.Tier, r.Threads, table.Duration(r.Ns), table.GFLOPs(r.GFLOPs), r.Percent)
 }
 
-// label returns the name of a row's shape, with its alias.
-func label(r results.Speed) string {
-	if r.Alias == "" {
-		return r.Shape
+// label returns the name of a shape, with its alias if it has one.
+func label(shape, alias string) string {
+	if alias == "" {
+		return shape
 	}
-	return r.Shape + " (" + r.Alias + ")"
+	return shape + " (" + alias + ")"
 }
 
 // Speed prints the tables of all results.
@@ -42,7 +42,7 @@ func speeds(w io.Writer, title string, f *results.File, all []results.Speed) {
 	for _, r := range all {
 		name, input := "", ""
 		if r.Shape != last {
-			name, input, last = label(r), r.Input, r.Shape
+			name, input, last = label(r.Shape, r.Alias), r.Input, r.Shape
 		}
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%7d\t%s\t%9s\t%5.1f%%\t%7s\t%6.1f\t%8.1f%%", name, input, r.Threads, r.Tier,
 			table.Duration(r.Ns), 100*r.Spread(), table.GFLOPs(r.GFLOPs), r.Peak, r.Percent))

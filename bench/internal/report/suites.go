@@ -72,6 +72,21 @@ func Layer(w io.Writer, f *results.File) {
 	write(w, "Norms of tokens in L2, in comparison with a copy of them", rows)
 }
 
+// Backward prints the speed of gradients.
+func Backward(w io.Writer, f *results.File) {
+	rows := []string{"shape\tinput\tthreads\ttier\t     time\tspread\tGFLOP/s\t  peak\t% of peak\t  forward\t% of peak\t÷ forward"}
+	last := ""
+	for _, b := range f.Backward {
+		name, input := "", ""
+		if b.Shape != last {
+			name, input, last = label(b.Shape, b.Alias), b.Input, b.Shape
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%7d\t%s\t%9s\t%5.1f%%\t%7s\t%6.1f\t%8.1f%%\t%9s\t%8.1f%%\t%9.2f", name, input, b.Threads, b.Tier, table.Duration(b.Ns), 100*b.Spread(),
+			table.GFLOPs(b.GFLOPs), b.Peak, b.Percent, table.Duration(b.Forward), b.ForwardPercent, b.Ns/b.Forward))
+	}
+	write(w, "Gradients of attention (kernel.AttentionBackward): median time of a call, in turns with the forward\ncall. GFLOP/s counts 2.5 times the forward call's 4·heads·Lq·Lk·D, half if causal", rows)
+}
+
 // Decode prints the speed of decoding.
 func Decode(w io.Writer, f *results.File) {
 	rows := []string{"from\tKV heads × keys\ttype\ttier\tthreads\t    time\t  GB/s\t  read\t% of read\t% of FMA\ttokens/s"}

@@ -41,6 +41,7 @@ type File struct {
 	MultiHead []Module   `json:"multihead,omitempty"`
 	Additive  []Additive `json:"additive,omitempty"`
 	Norms     []Norm     `json:"norms,omitempty"`
+	Backward  []Backward `json:"backward,omitempty"` // gradients of attention
 	Decode    []Decode   `json:"decode,omitempty"`
 	Queries   []Queries  `json:"queries,omitempty"`
 	Ragged    []Ragged   `json:"ragged,omitempty"`

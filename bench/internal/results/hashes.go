@@ -64,6 +64,9 @@ func Outputs(files []*File) []*Output {
 				add(s.Shape, OutputHash{i, s.Tier, s.Threads, s.SHA256})
 			}
 		}
+		for _, b := range f.Backward {
+			add(b.Name(), OutputHash{i, b.Tier, b.Threads, b.SHA256})
+		}
 		for _, m := range f.Models { // other weights give other bits
 			add(fmt.Sprintf("%s (weights %.8s)", m.Name(), m.Weights), OutputHash{i, m.Tier, m.Threads, m.SHA256})
 		}

@@ -86,6 +86,11 @@ func (f *File) validate(path string) error {
 			}
 		}
 	}
+	for i := range f.Backward {
+		if b := &f.Backward[i]; !(b.Ns > 0) || !(b.Forward > 0) || b.Threads < 1 {
+			return fmt.Errorf("%s: backward %d (%s) has %g ns, %g of the forward call, on %d threads: %w", path, i, b.Shape, b.Ns, b.Forward, b.Threads, ErrDamaged)
+		}
+	}
 	for i := range f.Models {
 		if m := &f.Models[i]; !(m.Ns > 0) || m.Threads < 1 {
 			return fmt.Errorf("%s: model %d (%s) has %g ns on %d threads: %w", path, i, m.Name(), m.Ns, m.Threads, ErrDamaged)

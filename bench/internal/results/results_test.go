@@ -144,9 +144,10 @@ func TestBadFiles(t *testing.T) {
 		`{"format": 3}`:                      "x.json",
 		`{"format":"attn-bench"}`:            "schema 0, want 1",
 		`{"format":"attn-bench","schema":1}`: "contract 0",
-		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"speed":[{"threads":1}]}`:          "speed 0",
-		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"pages":[{"page_sizes":[1]}]}`:     "pages 0",
-		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"growth":[{"types":["float32"]}]}`: "growth 0",
+		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"speed":[{"threads":1}]}`:           "speed 0",
+		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"pages":[{"page_sizes":[1]}]}`:      "pages 0",
+		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"backward":[{"ns":1,"threads":1}]}`: "backward 0",
+		`{"format":"attn-bench","schema":1,"contract":2,"machine":{"cpu":"x"},"tiers":[{"name":"generic"}],"growth":[{"types":["float32"]}]}`:  "growth 0",
 	} {
 		_, err := Parse("x.json", []byte(text))
 		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {

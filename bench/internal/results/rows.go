@@ -159,6 +159,32 @@ type Norm struct {
 	Copy    float64 `json:"copy_element_ns"` // to copy an element
 }
 
+// A Backward is the speed of the gradients of an attention call, beside that of the call itself,
+// which was made right before each time.
+type Backward struct {
+	Shape   string `json:"shape"`           // descriptive name
+	Alias   string `json:"alias,omitempty"` // short name
+	Input   string `json:"input"`           // in a few words
+	Tier    string `json:"tier"`
+	Threads int    `json:"threads"`
+	Timing
+	Flops          float64 `json:"flops"` // operations of a call: 2.5 times those of the forward call
+	GFLOPs         float64 `json:"gflops"`
+	Peak           float64 `json:"peak_gflops"`     // FMA peak of as many threads at once, measured between the calls
+	Percent        float64 `json:"peak_percent"`    // of that peak
+	Forward        float64 `json:"forward_ns"`      // of the forward call with its LSE, median
+	ForwardPercent float64 `json:"forward_percent"` // of the peak
+	SHA256         string  `json:"sha256"`          // of the hexadecimal SHA-256s of dq, dk and dv, one behind the other
+}
+
+// Name returns the name of the shape for Peer.Shape and Outputs, which is not that of the forward
+// call.
+func (b *Backward) Name() string { return BackwardPrefix + b.Shape }
+
+// BackwardPrefix stands before the name or alias of a shape in Peer.Shape if a Peer is the time of
+// gradients.
+const BackwardPrefix = "backward-"
+
 // A Decode is the speed of attention with one query per head.
 type Decode struct {
 	Level   string `json:"level"` // where keys and values lie: L2, L3 or memory
@@ -292,10 +318,10 @@ func (m *Model) Unit() string {
 	return "tokens/s"
 }
 
-// A Peer is the time of another program for a shape, as bench/peers/attention.py --json writes it.
+// A Peer is the time of another program for a shape, as bench/peers/attention.py --json and others write it.
 type Peer struct {
 	Program string  `json:"program"` // with its version
-	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed or Models
+	Shape   string  `json:"shape"`   // name or alias of one of the shapes of Speed or Models, or BackwardPrefix and that of one of Backward
 	Threads int     `json:"threads"`
 	Ns      float64 `json:"ns"`
 }

@@ -34,6 +34,10 @@ func layerSteps(c *Config) int {
 	return shapes * len(c.vectorTiers()) * len(c.Threads)
 }
 
+func backwardSteps(c *Config) int {
+	return len(c.chosenBackward()) * len(c.vectorTiers()) * len(c.Threads)
+}
+
 func decodeSteps(c *Config) int {
 	tiers := len(c.decodeTiers())
 	n := len(chosen(c, cacheLevels())) * len(elementTypes) * tiers * len(c.Threads)

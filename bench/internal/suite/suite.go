@@ -38,6 +38,8 @@ var All = []Suite{
 		Run: Linear, Print: report.Linear, Lines: report.LinearLines, Steps: linearSteps, Shapes: func() []string { return shapesOf(linearShapes) }},
 	{Name: "layer", Usage: "measure the multi-head module, additive attention and norms",
 		Run: Layer, Print: report.Layer, Lines: report.LayerLines, Steps: layerSteps, Shapes: layerShapeNames},
+	{Name: "backward", Usage: "measure the gradients of attention beside the forward call",
+		Run: Backward, Print: report.Backward, Lines: report.BackwardLines, Steps: backwardSteps, Shapes: backwardShapeNames},
 	{Name: "decode", Usage: "measure decoding in comparison with the bandwidth of caches and memory",
 		Run: Decode, Print: report.Decode, Lines: report.DecodeLines, Steps: decodeSteps, Shapes: decodeShapeNames},
 	{Name: "accuracy", Usage: "compare the errors against float64 with PyTorch's",

@@ -13,6 +13,7 @@ import (
 	"github.com/attn-go/attn/bench/internal/problem"
 	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
+	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/weights"
 )
 
@@ -71,6 +72,47 @@ func TestLayer(t *testing.T) {
 	replace(t, &limitTime, time.Millisecond)
 	replace(t, &alternateTime, time.Millisecond)
 	run(t, "layer", allTiers(), "2 × 5 × 8, 2", "[2, 1, 8], 20, 4", "generic", "% of peak", "ns/tanh")
+}
+
+func TestBackward(t *testing.T) {
+	replace(t, &backwardShapes, []backwardShape{
+		{problem.Shape{Name: "x", Alias: "X", Heads: 2, KVHeads: 2, Lq: 70, Lk: 70, D: 8, Causal: true}},
+		{problem.Shape{Name: "y", Heads: 4, KVHeads: 2, Lq: 9, Lk: 130, D: 5}},
+	})
+	replace(t, &alternateTime, time.Millisecond)
+	run(t, "backward", allTiers(), "x (X)", "2 heads 70×70 D8 causal", "4 heads on 2, 9×130 D5", "generic", "% of peak", "÷ forward")
+	var f results.File
+	if err := Backward(t.Context(), allTiers(), &f); err != nil {
+		t.Fatal(err)
+	}
+	if a := results.Agree([]*results.File{&f}); !a.Agree || len(results.Outputs([]*results.File{&f})) != 2 {
+		t.Error(a.Line)
+	}
+	for _, b := range f.Backward {
+		ratio := b.GFLOPs * b.Ns / (b.ForwardPercent / 100 * b.Peak * b.Forward)
+		if b.Percent <= 0 || len(b.SHA256) != 64 || ratio < 2.499 || ratio > 2.501 {
+			t.Errorf("%+v has %g times the operations of the forward call, want 2.5", b, ratio)
+		}
+	}
+}
+
+// Gradients that depend on the number of threads are an error, in each of the three.
+func TestGradientsDiffer(t *testing.T) {
+	replace(t, &backwardShapes, []backwardShape{{problem.Shape{Name: "x", Heads: 1, KVHeads: 1, Lq: 3, Lk: 3, D: 2}}})
+	replace(t, &alternateTime, time.Millisecond)
+	for i := range 3 {
+		replace(t, &attentionBackward, func(g kernel.Gradients, dout, q, k, v kernel.Tensor, o kernel.Options) error {
+			if o.Threads == 1 {
+				return kernel.AttentionBackward(g, dout, q, k, v, o)
+			}
+			wrong := []kernel.Gradients{{Q: g.Q}, {K: g.K}, {V: g.V}}[i] // the other two stay
+			return kernel.AttentionBackward(wrong, v, q, k, v, o)
+		})
+		err := Backward(t.Context(), &Config{Tiers: []string{machine.Generic}, Threads: []int{1, 2}, Generic: true}, &results.File{})
+		if err == nil || !strings.Contains(err.Error(), "the gradients of x DIFFER: generic threads=2") {
+			t.Errorf("gradient %d: %v", i, err)
+		}
+	}
 }
 
 func TestOptions(t *testing.T) {
@@ -194,7 +236,7 @@ func TestNotRun(t *testing.T) {
 		t.Errorf("%q, %v", f.NotRun, err)
 	}
 	c.Generic = false
-	for _, name := range []string{"models", "options", "layer"} {
+	for _, name := range []string{"models", "options", "layer", "backward"} {
 		f.NotRun = nil
 		if err := find(name).Run(t.Context(), c, &f); err != nil || len(f.NotRun) != 1 {
 			t.Errorf("%s on the tier generic alone: %q, %v", name, f.NotRun, err)
@@ -229,7 +271,7 @@ func TestShapes(t *testing.T) {
 // A suite that takes -benchfmt has a line for every row that was measured.
 func TestLines(t *testing.T) {
 	f := &results.File{Options: make([]results.Option, 2), Linear: make([]results.Linear, 2), MultiHead: make([]results.Module, 2), Additive: make([]results.Additive, 2), Norms: make([]results.Norm, 2),
-		Decode: make([]results.Decode, 2), Queries: make([]results.Queries, 2), Ragged: make([]results.Ragged, 2), Models: make([]results.Model, 2)}
+		Backward: make([]results.Backward, 2), Decode: make([]results.Decode, 2), Queries: make([]results.Queries, 2), Ragged: make([]results.Ragged, 2), Models: make([]results.Model, 2)}
 	f.Options[1].Option, f.Linear[1].Limit, f.Norms[1].Norm = "bool mask [B, 1, 1, Lk]", results.LimitRead, "RMS of a sum"
 	n := 0
 	for _, s := range All {
@@ -247,7 +289,7 @@ func TestLines(t *testing.T) {
 			}
 		}
 	}
-	if n != 18 {
-		t.Errorf("%d lines, want 18", n)
+	if n != 20 {
+		t.Errorf("%d lines, want 20", n)
 	}
 }
