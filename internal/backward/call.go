@@ -2,7 +2,6 @@ package backward
 
 import (
 	"math"
-	"sync/atomic"
 
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/parallel"
@@ -45,11 +44,7 @@ type Job struct {
 	norms      []norm
 	normsUsage parallel.Usage
 
-	// done[kv·segments + x] is the number of blocks to whose dK and dV segment x and all before
-	// it have added.
-	done      []atomic.Int64
-	doneUsage parallel.Usage
-	stopped   atomic.Bool // a task has failed: nobody waits any more
+	turns turns // of segments that add to dK and dV
 
 	memory parallel.Memory
 }
@@ -73,7 +68,8 @@ func newJob() *Job {
 	j := new(Job)
 	j.phases = [...]func(s *scratch, i int){j.clearKeys, j.doTask, j.finishKeys}
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.phase(s, i) })
-	j.goroutines.OnStop = func() { j.stopped.Store(true) }
+	j.turns.init()
+	j.goroutines.OnStop = j.turns.stop
 	j.goroutines.OnDrop = func() {
 		j.scores.Drop()
 		j.memory.Forget()
@@ -82,7 +78,7 @@ func newJob() *Job {
 	return j
 }
 
-func (j *Job) free() { j.norms, j.done = nil, nil }
+func (j *Job) free() { j.norms, j.turns.done = nil, nil }
 
 // New returns a Job whose Call is zero.
 func New() *Job { return jobs.Get() }
@@ -99,7 +95,7 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 		j.scale = float32(1 / math.Sqrt(float64(j.d())))
 	}
 	j.makePlan(threads)
-	j.begin()
+	j.begin(parallelFor)
 	keys := j.kvHeads() * j.keyTasks()
 	for x, tasks := range [len(j.phases)]int{keys, j.tasks(), keys} {
 		j.phase = j.phases[x]
@@ -111,13 +107,9 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 }
 
 // begin makes room for what all tasks share, and clears it.
-func (j *Job) begin() {
+func (j *Job) begin(parallelFor func(n int, task func(i int))) {
 	parallel.Fit(&j.memory, &j.normsUsage, &j.norms, j.kvHeads()*j.maxRows, parallel.Make[norm])
-	parallel.Fit(&j.memory, &j.doneUsage, &j.done, j.kvHeads()*j.segments, parallel.Make[atomic.Int64])
-	for i := range j.done[:j.kvHeads()*j.segments] {
-		j.done[i].Store(0)
-	}
-	j.stopped.Store(false)
+	j.turns.begin(&j.memory, j.kvHeads(), j.segments, j.threads == 1 && parallelFor == nil, parallelFor == nil || !parallel.InBubble())
 	j.clearBias()
 }
 

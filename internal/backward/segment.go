@@ -2,7 +2,6 @@ package backward
 
 import (
 	"math"
-	"runtime"
 
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -44,7 +43,7 @@ func (j *Job) doSegment(s *scratch, kv, x int) bool {
 			j.finishQueries(s, kv)
 		}
 	}
-	return j.publish(kv, x, math.MaxInt)
+	return j.turns.pass(kv, x, allBlocks)
 }
 
 // beginSegment makes segment x of KV head kv the current tile and reports whether it has
@@ -165,7 +164,7 @@ func (s *scratch) normalise(j *Job, kv int) {
 // their gradients are kept, or 0 if they are not.
 func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 	keys := s.Enter(lo, KeyBlock)
-	n, d, block := keys.Len(), j.d(), lo/KeyBlock
+	n, d, block := keys.Len(), j.d(), int64(lo/KeyBlock)
 	if n == 0 {
 		return true
 	}
@@ -175,7 +174,7 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 	key, lanes := s.Key(keys.Lo), s.Kernels().Lanes
 	p, ds := s.normalised(j, at, n)
 	if j.DBias.IsSet() {
-		if !j.await(kv, x, block) {
+		if !j.turns.await(kv, x, block) {
 			return false
 		}
 		s.addBias(j, key, n, ds)
@@ -185,7 +184,7 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 		k, ldk := s.keyRows(j, key, n)
 		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, true)
 	}
-	if !j.await(kv, x, block) {
+	if !j.turns.await(kv, x, block) {
 		return false
 	}
 	if j.DV.IsSet() {
@@ -194,7 +193,7 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 	if j.DK.IsSet() {
 		s.addProduct(j, &j.DK, key, n, ds, s.qRows)
 	}
-	return j.publish(kv, x, block+1)
+	return j.turns.pass(kv, x, block+1)
 }
 
 // normalised normalises the weights of n keys from index at on, and turns their gradients into
@@ -258,31 +257,3 @@ var ones = func() (s [ukernel.MaxLanes]float32) {
 	}
 	return s
 }()
-
-// await waits until all segments before x have added to a block. It reports false if the call
-// has failed.
-func (j *Job) await(kv, x, block int) bool {
-	if j.threads == 1 || x == 0 {
-		return true
-	}
-	before := &j.done[kv*j.segments+x-1]
-	for before.Load() <= int64(block) {
-		if j.stopped.Load() {
-			return false
-		}
-		runtime.Gosched()
-	}
-	return true
-}
-
-// publish reports that segment x, and with it all before, have added to so many blocks.
-func (j *Job) publish(kv, x, blocks int) bool {
-	if j.threads == 1 {
-		return true
-	}
-	if !j.await(kv, x, blocks-1) {
-		return false
-	}
-	j.done[kv*j.segments+x].Store(int64(blocks))
-	return true
-}
