@@ -39,7 +39,7 @@ func (k *kernels) write(b *bytes.Buffer) {
 		}
 	}
 	fmt.Fprint(b, "},\n")
-	for _, t := range []spec.Table{spec.SkinnyTable, spec.ConvertTable, spec.WeightTable, spec.FunctionTable, spec.NormTable, spec.ActivationTable, spec.BackwardTable} {
+	for _, t := range []spec.Table{spec.SkinnyTable, spec.ConvertTable, spec.WeightTable, spec.FunctionTable, spec.NormTable, spec.ActivationTable} {
 		fmt.Fprintf(b, "%s: ", t.Field)
 		k.literal(b, t)
 		fmt.Fprint(b, ",\n")

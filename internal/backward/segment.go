@@ -132,7 +132,7 @@ func (s *scratch) weigh(j *Job, at int) {
 	for x, m := 0, 0; x < n; x += m {
 		m = min(n-x, SumKeys-(keys.Lo+x)%SumKeys)
 		lo, hi := x*lanes, (x+m)*lanes
-		j.tier.Backward.Weights(p[lo:hi], dp[lo:hi], lanes, m, s.lse[:lanes], s.chainSum[:lanes], s.chainDot[:lanes])
+		s.Kernels().BackwardWeights(p[lo:hi], dp[lo:hi], lanes, m, s.lse[:lanes], s.chainSum[:lanes], s.chainDot[:lanes])
 		for lane := range sum {
 			sum[lane] += s.chainSum[lane]
 			dot[lane] += s.chainDot[lane]
@@ -201,7 +201,7 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 func (s *scratch) normalised(j *Job, at, n int) (p, ds []float32) {
 	lanes := s.Kernels().Lanes
 	p, ds = s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
-	j.tier.Backward.Scores(p, ds, lanes, n, s.inv[:lanes], s.mean[:lanes])
+	s.Kernels().BackwardScores(p, ds, lanes, n, s.inv[:lanes], s.mean[:lanes])
 	return p, ds
 }
 
@@ -211,7 +211,7 @@ func (s *scratch) differentiate(j *Job, at, n int) {
 	lanes := s.Kernels().Lanes
 	end := at + n*lanes
 	if j.shape.isCap {
-		j.tier.Backward.Softcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
+		s.Kernels().BackwardSoftcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
 	}
 	if j.Forward.Dropout.Rate != 0 {
 		s.Drop(s.weights[at:end])

@@ -52,7 +52,7 @@ func backwardWeightsCases(int) []kernelCase {
 			lse[0], s[0] = testutil.NaN, -testutil.Inf // a NaN does not reach a hidden pair
 		}
 		sum, dot := a.Vector("sum", w, testutil.NaN), a.Vector("dot", w, testutil.NaN)
-		return func(p *kernelSet) { p.Backward.Weights(s, dp, ld, c.n, lse, sum, dot) }
+		return func(p *kernelSet) { p.BackwardWeights(s, dp, ld, c.n, lse, sum, dot) }
 	})
 }
 
@@ -65,7 +65,7 @@ func backwardScoresCases(int) []kernelCase {
 			}
 		}
 		inv, mean := c.lanes(a, r, "inv", w), c.lanes(a, r, "mean", w)
-		return func(p *kernelSet) { p.Backward.Scores(weights, dp, ld, c.n, inv, mean) }
+		return func(p *kernelSet) { p.BackwardScores(weights, dp, ld, c.n, inv, mean) }
 	})
 }
 
@@ -77,7 +77,7 @@ func backwardSoftcapCases(int) []kernelCase {
 				ds[j*ld+r.IntN(w)] = 0 // hidden
 			}
 		}
-		return func(p *kernelSet) { p.Backward.Softcap(ds, s, ld, c.n, w, 0.375) }
+		return func(p *kernelSet) { p.BackwardSoftcap(ds, s, ld, c.n, w, 0.375) }
 	})
 }
 
@@ -94,9 +94,9 @@ func (c backwardCase) lanes(a *testutil.Arena, r *testutil.Rand, name string, w 
 }
 
 var backwardMutants = []mutant{
-	{"Backward.Weights", "a hidden score has a weight", func(p *kernelSet) {
-		weights := p.Backward.Weights
-		p.Backward.Weights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+	{"BackwardWeights", "a hidden score has a weight", func(p *kernelSet) {
+		weights := p.BackwardWeights
+		p.BackwardWeights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 			hidden := n > 0 && s[0] == -testutil.Inf && lse[0] != lse[0]
 			weights(s, dp, ld, n, lse, sum, dot)
 			if hidden {
@@ -104,9 +104,9 @@ var backwardMutants = []mutant{
 			}
 		}
 	}},
-	{"Backward.Weights", "a score above lse has a weight of 2", func(p *kernelSet) {
-		weights := p.Backward.Weights
-		p.Backward.Weights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+	{"BackwardWeights", "a score above lse has a weight of 2", func(p *kernelSet) {
+		weights := p.BackwardWeights
+		p.BackwardWeights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 			above := n > 0 && s[0] > lse[0]
 			weights(s, dp, ld, n, lse, sum, dot)
 			if above {
@@ -114,17 +114,17 @@ var backwardMutants = []mutant{
 			}
 		}
 	}},
-	{"Backward.Weights", "the sums continue", func(p *kernelSet) {
-		weights := p.Backward.Weights
-		p.Backward.Weights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+	{"BackwardWeights", "the sums continue", func(p *kernelSet) {
+		weights := p.BackwardWeights
+		p.BackwardWeights = func(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 			before := sum[0]
 			weights(s, dp, ld, n, lse, sum, dot)
 			sum[0] += before
 		}
 	}},
-	{"Backward.Scores", "hidden pairs keep their gradients", func(p *kernelSet) {
-		scores := p.Backward.Scores
-		p.Backward.Scores = func(w, dp []float32, ld, n int, inv, mean []float32) {
+	{"BackwardScores", "hidden pairs keep their gradients", func(p *kernelSet) {
+		scores := p.BackwardScores
+		p.BackwardScores = func(w, dp []float32, ld, n int, inv, mean []float32) {
 			var d float32
 			hidden := n > 0 && w[0] == 0
 			if hidden {
@@ -136,9 +136,9 @@ var backwardMutants = []mutant{
 			}
 		}
 	}},
-	{"Backward.Softcap", "the derivative is of half the score", func(p *kernelSet) {
-		softcap := p.Backward.Softcap
-		p.Backward.Softcap = func(ds, s []float32, ld, n, lanes int, inv float32) {
+	{"BackwardSoftcap", "the derivative is of half the score", func(p *kernelSet) {
+		softcap := p.BackwardSoftcap
+		p.BackwardSoftcap = func(ds, s []float32, ld, n, lanes int, inv float32) {
 			softcap(ds, s, ld, n, lanes, inv/2)
 		}
 	}},

@@ -293,8 +293,8 @@ func benchBackward(w int) []benchmark {
 	s, dp, lse := testutil.Floats(blockKeys*w), testutil.Floats(blockKeys*w), testutil.Filled(w, 2)
 	sum, dot, one := make([]float32, w), make([]float32, w), testutil.Filled(w, 1)
 	return []benchmark{
-		{"Backward.Weights", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Weights(s, dp, w, blockKeys, lse, sum, dot) }},
-		{"Backward.Scores", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Scores(s, dp, w, blockKeys, one, dot) }},
-		{"Backward.Softcap", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.Backward.Softcap(dp, s, w, blockKeys, w, 0.25) }},
+		{"BackwardWeights", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.BackwardWeights(s, dp, w, blockKeys, lse, sum, dot) }},
+		{"BackwardScores", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.BackwardScores(s, dp, w, blockKeys, one, dot) }},
+		{"BackwardSoftcap", "n=256", 0, float64(len(s)), func(p *kernelSet) { p.BackwardSoftcap(dp, s, w, blockKeys, w, 0.25) }},
 	}
 }

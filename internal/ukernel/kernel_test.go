@@ -40,12 +40,11 @@ type kernelSet struct {
 	Functions   Functions
 	Norms       Norms
 	Activations Activations
-	Backward    BackwardKernels
 }
 
 // set returns the tier's kernels with tile i.
 func (t *Tier) set(i int) *kernelSet {
-	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Norms, t.Activations, t.Backward}
+	return &kernelSet{t.Tiles[i], t.Skinny, t.Convert, t.Weights, t.Functions, t.Norms, t.Activations}
 }
 
 // has reports whether the tier has a kernel, given as in kernelTests.
@@ -128,9 +127,9 @@ var kernelTests = []struct {
 	{"Activations.SwiGLU", gatedCases(swigluOf)},
 	{"Activations.GeGLU", gatedCases(gegluOf)},
 	{"Activations.GeGLUTanh", gatedCases(gegluTanhOf)},
-	{"Backward.Weights", backwardWeightsCases},
-	{"Backward.Scores", backwardScoresCases},
-	{"Backward.Softcap", backwardSoftcapCases},
+	{"BackwardWeights", backwardWeightsCases},
+	{"BackwardScores", backwardScoresCases},
+	{"BackwardSoftcap", backwardSoftcapCases},
 }
 
 // TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must
@@ -265,7 +264,7 @@ func eachVariant(t *testing.T, tier *Tier, tile int, kernel string, test func(t 
 // onTiles reports whether a kernel works on query tiles, so that it matters how wide
 // they are.
 func onTiles(kernel string) bool {
-	return !strings.Contains(kernel, ".") || strings.HasPrefix(kernel, "Skinny.") || strings.HasPrefix(kernel, "Backward.")
+	return !strings.Contains(kernel, ".") || strings.HasPrefix(kernel, "Skinny.")
 }
 
 // eachTier calls f for every tier that runs here.
@@ -320,7 +319,6 @@ func reference(w int) *kernelSet {
 		Functions:   genericKernels.Functions,
 		Norms:       genericKernels.Norms,
 		Activations: genericKernels.Activations,
-		Backward:    genericKernels.Backward,
 	}
 }
 

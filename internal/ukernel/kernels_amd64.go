@@ -65,11 +65,6 @@ var avx2Kernels = Kernels{
 		GeGLU:     asm.GeGLUAVX2,
 		GeGLUTanh: asm.GeGLUTanhAVX2,
 	},
-	Backward: BackwardKernels{
-		Weights: asm.BackwardWeightsAVX2,
-		Scores:  asm.BackwardScoresAVX2,
-		Softcap: asm.BackwardSoftcapAVX2,
-	},
 	Variants: Variants{
 		QK: []QKVariant{
 			{Keys: 16, Segments: 1, Near: 1, Kernel: asm.SkinnyQK16x1L1AVX2},
@@ -81,16 +76,19 @@ var avx2Kernels = Kernels{
 }
 
 var avx2Lanes = LaneKernels{
-	Softcap:    asm.SoftcapAVX2,
-	MaskSpan:   asm.MaskSpanAVX2,
-	ALiBi:      asm.ALiBiAVX2,
-	Bias:       asm.BiasAVX2,
-	MaskBool:   asm.MaskBoolAVX2,
-	Softmax:    asm.SoftmaxAVX2,
-	Dropout:    asm.DropoutAVX2,
-	MergeStats: asm.MergeStatsAVX2,
-	Pack:       asm.PackAVX2,
-	Unpack:     asm.UnpackAVX2,
+	Softcap:         asm.SoftcapAVX2,
+	MaskSpan:        asm.MaskSpanAVX2,
+	ALiBi:           asm.ALiBiAVX2,
+	Bias:            asm.BiasAVX2,
+	MaskBool:        asm.MaskBoolAVX2,
+	Softmax:         asm.SoftmaxAVX2,
+	Dropout:         asm.DropoutAVX2,
+	MergeStats:      asm.MergeStatsAVX2,
+	Pack:            asm.PackAVX2,
+	Unpack:          asm.UnpackAVX2,
+	BackwardWeights: asm.BackwardWeightsAVX2,
+	BackwardScores:  asm.BackwardScoresAVX2,
+	BackwardSoftcap: asm.BackwardSoftcapAVX2,
 }
 
 // avx512Kernels are the micro-kernels of AVX512.
@@ -153,11 +151,6 @@ var avx512Kernels = Kernels{
 		GeGLU:     asm.GeGLUAVX512,
 		GeGLUTanh: asm.GeGLUTanhAVX512,
 	},
-	Backward: BackwardKernels{
-		Weights: asm.BackwardWeightsAVX512,
-		Scores:  asm.BackwardScoresAVX512,
-		Softcap: asm.BackwardSoftcapAVX512,
-	},
 	Variants: Variants{
 		QK: []QKVariant{
 			{Keys: 16, Segments: 1, Near: 2, Kernel: asm.SkinnyQK16x1L2AVX512},
@@ -174,14 +167,17 @@ var avx512Kernels = Kernels{
 }
 
 var avx512Lanes = LaneKernels{
-	Softcap:    asm.SoftcapAVX512,
-	MaskSpan:   asm.MaskSpanAVX512,
-	ALiBi:      asm.ALiBiAVX512,
-	Bias:       asm.BiasAVX512,
-	MaskBool:   asm.MaskBoolAVX512,
-	Softmax:    asm.SoftmaxAVX512,
-	Dropout:    asm.DropoutAVX512,
-	MergeStats: asm.MergeStatsAVX512,
-	Pack:       asm.PackAVX512,
-	Unpack:     asm.UnpackAVX512,
+	Softcap:         asm.SoftcapAVX512,
+	MaskSpan:        asm.MaskSpanAVX512,
+	ALiBi:           asm.ALiBiAVX512,
+	Bias:            asm.BiasAVX512,
+	MaskBool:        asm.MaskBoolAVX512,
+	Softmax:         asm.SoftmaxAVX512,
+	Dropout:         asm.DropoutAVX512,
+	MergeStats:      asm.MergeStatsAVX512,
+	Pack:            asm.PackAVX512,
+	Unpack:          asm.UnpackAVX512,
+	BackwardWeights: asm.BackwardWeightsAVX512,
+	BackwardScores:  asm.BackwardScoresAVX512,
+	BackwardSoftcap: asm.BackwardSoftcapAVX512,
 }

@@ -27,7 +27,6 @@ type Kernels struct {
 	Functions   Functions
 	Norms       Norms
 	Activations Activations
-	Backward    BackwardKernels
 }
 
 // Tile returns the kernels of the narrowest tile with at least n lanes, or those of

@@ -29,6 +29,10 @@ var genericKernels = Kernels{
 			MergeStats: fallback.MergeStats,
 			Pack:       fallback.Pack,
 			Unpack:     fallback.Unpack,
+
+			BackwardWeights: fallback.BackwardWeights,
+			BackwardScores:  fallback.BackwardScores,
+			BackwardSoftcap: fallback.BackwardSoftcap,
 		},
 	}},
 	Skinny: SkinnyKernels{
@@ -57,5 +61,4 @@ var genericKernels = Kernels{
 	Norms:       genericNorms,
 	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive},
 	Activations: genericActivations,
-	Backward:    BackwardKernels{Weights: fallback.BackwardWeights, Scores: fallback.BackwardScores, Softcap: fallback.BackwardSoftcap},
 }

@@ -173,8 +173,8 @@ func (p *platform) tests(all []testedPackage) []testedPackage {
 		return pkg.only != nil && !slices.Contains(pkg.only, p.arch)
 	})
 	for i := range tests {
-		if pkg := &tests[i]; p.skip != "" && pkg.path == "internal/ukernel" {
-			pkg.skip += "|" + p.skip
+		if pkg := &tests[i]; p.skip != "" {
+			pkg.skip = strings.TrimPrefix(pkg.skip+"|"+p.skip, "|")
 		}
 	}
 	return tests
