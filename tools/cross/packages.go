@@ -50,9 +50,10 @@ var known = []testedPackage{
 	},
 	{
 		path: "kernel",
-		must: []string{"TestGolden", "TestContract", "TestAdditiveBackward", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
+		must: []string{"TestGolden", "TestContract", "TestAdditiveBackward", "TestBackward", "TestHiddenNeverMatters", "TestGuardOptions", "TestDefaultTierErrors"},
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
-			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$",
+			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
+			"TestBackward(Shapes|ManyKeys|Wanted|Batch|Panic|Differences)",
 	},
 	{
 		path: "kvcache",
