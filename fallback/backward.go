@@ -15,10 +15,7 @@ func BackwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 	for j := range n {
 		scores, grads := window(s, j*ld, len(lse)), window(dp, j*ld, len(lse))
 		for lane, x := range scores {
-			p, g := float32(0), float32(0)
-			if x != negInf {
-				p = Exp2(notAbove0(x - lse[lane]))
-			}
+			p, g := BackwardWeight(x, lse[lane]), float32(0)
 			if p != 0 {
 				g = grads[lane]
 			}
@@ -29,12 +26,17 @@ func BackwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 	}
 }
 
-// notAbove0 returns the smaller of x and 0. A NaN stays.
-func notAbove0(x float32) float32 {
-	if x > 0 {
+// BackwardWeight returns the weight of a score, not yet normalised: exp2(min(s - lse, 0)), or +0 if
+// s is -Inf. A NaN stays.
+func BackwardWeight(s, lse float32) float32 {
+	switch x := s - lse; {
+	case s == negInf:
 		return 0
+	case x > 0:
+		return 1
+	default:
+		return Exp2(x)
 	}
-	return x
 }
 
 // BackwardScores normalises n rows of len(inv) weights, and turns their gradients into those of

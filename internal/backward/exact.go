@@ -36,7 +36,7 @@ func (j *Job) exactQuery(s *scratch, kv, r int) {
 		for x := range n {
 			if seen[x] {
 				k, _ := s.Keys(s.Key(keys.Lo)+x, 1)
-				addProduct(block, s.grads[x*lanes], k)
+				chain(block, s.grads[x*lanes], k)
 			}
 		}
 		add(row, block)
@@ -46,12 +46,13 @@ func (j *Job) exactQuery(s *scratch, kv, r int) {
 
 // exactKey computes the row of key i of KV head kv again: of dV, or of dK.
 func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
-	heads, out, factor := j.Forward.K.Dim(1), &j.DK, j.scale
+	out, factor := &j.DK, j.scale
 	from, weights := &j.Forward.Q, s.grads
 	if isV {
 		out, factor, from, weights = &j.DV, 1, &j.DOut, s.weights
 	}
-	row := out.Row(kv/heads, kv%heads, i)
+	b, h := j.batchAndHead(kv)
+	row := out.Row(b, h, i)
 	clear(row)
 	for x := 0; x < j.segments && !allNaN(row); x++ {
 		if !s.beginSegment(j, kv, x) || s.Enter(i-s.Key(0), 1).Len() == 0 {
@@ -72,7 +73,7 @@ func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
 		data, off := s.Floats(from)
 		for lane := range s.Rows() {
 			if seen>>lane&1 == 1 {
-				addProduct(segment, weights[lane], data[off[lane]:])
+				chain(segment, weights[lane], data[off[lane]:])
 			}
 		}
 		add(row, segment)
@@ -89,8 +90,8 @@ func (s *scratch) loadAgain(j *Job, kv int) {
 	}
 }
 
-// addProduct continues the chains of a row: acc = fma(w, x, acc).
-func addProduct(acc []float32, w float32, x []float32) {
+// chain continues the chains of a row: acc = fma(w, x, acc).
+func chain(acc []float32, w float32, x []float32) {
 	for e := range acc {
 		acc[e] = fallback.FMA(w, x[e], acc[e])
 	}

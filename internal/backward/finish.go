@@ -10,40 +10,41 @@ import (
 
 // clearKeys is the first phase: dK and dV of some keys are zeros.
 func (j *Job) clearKeys(_ *scratch, i int) {
-	j.eachKeyRow(i, func(x *view.Tensor, b, h, key int) { clear(x.Row(b, h, key)) })
-}
-
-// eachKeyRow calls f for the rows of dK and dV that belong to a task.
-func (j *Job) eachKeyRow(i int, f func(x *view.Tensor, b, h, key int)) {
-	kv, first := i/j.keyTasks(), i%j.keyTasks()*keysPerTask
-	heads := j.Forward.K.Dim(1)
-	b, h := kv/heads, kv%heads
+	kv, first, last := j.keysOf(i)
+	b, h := j.batchAndHead(kv)
 	for _, x := range [...]*view.Tensor{&j.DK, &j.DV} {
-		if x.IsSet() {
-			for key := first; key < min(first+keysPerTask, j.Forward.K.Length(b)); key++ {
-				f(x, b, h, key)
-			}
+		for key := first; x.IsSet() && key < last; key++ {
+			clear(x.Row(b, h, key))
 		}
 	}
 }
 
 // finishKeys is the third phase: dK and dV of some keys are scaled.
 func (j *Job) finishKeys(s *scratch, i int) {
-	kv, first := i/j.keyTasks(), i%j.keyTasks()*keysPerTask
-	heads := j.Forward.K.Dim(1)
-	b, h := kv/heads, kv%heads
-	last := min(first+keysPerTask, j.Forward.K.Length(b))
+	kv, first, last := j.keysOf(i)
 	for lo := first; lo < last; lo += RowSegment {
 		n := min(last-lo, RowSegment)
 		if j.DK.IsSet() {
-			nan := s.scaleRows(j, &j.DK, j.DK.Index(b, h, lo), n, j.scale)
-			j.exactKeys(s, kv, lo, nan, false)
+			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.DK, kv, lo, n, j.scale), false)
 		}
 		if j.DV.IsSet() {
-			nan := s.scaleRows(j, &j.DV, j.DV.Index(b, h, lo), n, 1)
-			j.exactKeys(s, kv, lo, nan, true)
+			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.DV, kv, lo, n, 1), true)
 		}
 	}
+}
+
+// keysOf returns the keys of task i of the first and the third phase: those of KV head kv from
+// first to below last.
+func (j *Job) keysOf(i int) (kv, first, last int) {
+	kv, first = i/j.keyTasks(), i%j.keyTasks()*keysPerTask
+	b, _ := j.batchAndHead(kv)
+	return kv, first, min(first+keysPerTask, j.Forward.K.Length(b))
+}
+
+// batchAndHead returns the batch row of KV head kv, and its number there.
+func (j *Job) batchAndHead(kv int) (b, h int) {
+	heads := j.Forward.K.Dim(1)
+	return kv / heads, kv % heads
 }
 
 // exactKeys computes rows of dK or dV again: those of the set nan, from key lo on.
@@ -62,8 +63,8 @@ func (j *Job) finishQueries(s *scratch, kv int) {
 	for first := range min(group, rows) {
 		n := ints.CeilDiv(rows-first, group)
 		at := s.Index(dq, first)
-		s.moveRows(j, dq, at, s.dq[first*ld:], group*ld, n, j.scale)
-		for set := s.nan; set != 0; set &= set - 1 {
+		set := s.moveRows(j, dq, at, s.dq[first*ld:], group*ld, n, j.scale)
+		for ; set != 0; set &= set - 1 {
 			nan |= 1 << (first + bits.TrailingZeros64(set)*group)
 		}
 	}
@@ -72,27 +73,27 @@ func (j *Job) finishQueries(s *scratch, kv int) {
 	}
 }
 
-// scaleRows multiplies n rows of x, from index at on, by scale, and adds +0. It returns the set
+// scaleKeys multiplies n rows of dK or dV, from key lo on, by scale, and adds +0. It returns the set
 // of those that hold a NaN.
-func (s *scratch) scaleRows(j *Job, x *view.Tensor, at, n int, scale float32) (nan uint64) {
-	s.moveRows(j, x, at, x.F32()[at:], x.Stride(2), n, scale)
-	return s.nan
+func (s *scratch) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32) (nan uint64) {
+	b, h := j.batchAndHead(kv)
+	at := x.Index(b, h, lo)
+	return s.moveRows(j, x, at, x.F32()[at:], x.Stride(2), n, scale)
 }
 
 // moveRows multiplies n rows of src, ld apart, by scale, adds +0 and writes them to the rows of
-// x from index at on. It sets s.nan to the set of those that hold a NaN. It overwrites src.
-func (s *scratch) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) {
+// x from index at on. It returns the set of those that hold a NaN. It overwrites src.
+func (s *scratch) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) (nan uint64) {
 	skinny, d := &j.tier.Skinny, x.Dim(3)
-	s.nan = 0
 	for i := range n {
 		s.factors[i], s.off[i] = scale, at+i*x.Stride(2)
 	}
 	for e, m := 0, 0; e < d; e += m {
 		m = ukernel.ColumnsPerCall(d-e, n)
 		skinny.Merge(src[e:], ld, s.zeros, 0, n, m, s.factors[:n], zeros[:n])
-		s.nan |= skinny.Unpack(x.F32()[e:], s.off[:n], src[e:], ld, n, m, ones[:n])
+		nan |= skinny.Unpack(x.F32()[e:], s.off[:n], src[e:], ld, n, m, ones[:n])
 	}
-	s.nan &= 1<<n - 1
+	return nan & (1<<n - 1)
 }
 
 var zeros [ukernel.MaxLanes]float32

@@ -39,7 +39,8 @@ func (j *Job) makePlan(threads int) {
 	j.segments = ints.CeilDiv(j.maxRows, RowSegment)
 	for _, start := range f.QueryStart {
 		if start*j.scores.Group()%RowSegment != 0 && j.maxRows > 0 {
-			j.segments = ints.CeilDiv(j.maxRows, RowSegment) + 1 // the first one is shorter
+			j.segments++ // the first one is shorter
+			break
 		}
 	}
 	j.headsPerTask, j.segmentsPerTask = j.shared()

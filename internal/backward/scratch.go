@@ -33,8 +33,6 @@ type scratch struct {
 	// One element per lane, or per row of a move.
 	lse, sum, dot, chainSum, chainDot, inv, mean, factors [ukernel.MaxLanes]float32
 	off                                                   [ukernel.MaxLanes]int
-
-	nan uint64 // rows that moveRows has moved with a NaN
 }
 
 // fit makes the scratch large enough for the tasks of j.

@@ -49,7 +49,8 @@ func (j *Job) doSegment(s *scratch, kv, x int) bool {
 // beginSegment makes segment x of KV head kv the current tile and reports whether it has
 // rows.
 func (s *scratch) beginSegment(j *Job, kv, x int) bool {
-	row, n := j.segment(kv/j.Forward.K.Dim(1), x)
+	b, _ := j.batchAndHead(kv)
+	row, n := j.segment(b, x)
 	if n <= 0 {
 		return false
 	}

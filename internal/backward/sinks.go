@@ -6,20 +6,10 @@ import (
 	"github.com/attn-go/attn/fallback"
 )
 
-var negInf = float32(math.Inf(-1))
-
 // sinkWeight returns the weight of a sink in a row, not yet normalised. lse is in the unit of
 // exp2.
 func sinkWeight(sink, lse float32) float32 {
-	s := float32(float64(sink) * math.Log2E)
-	if s == negInf {
-		return 0
-	}
-	x := s - lse
-	if x > 0 {
-		x = 0
-	}
-	return fallback.Exp2(x)
+	return fallback.BackwardWeight(float32(float64(sink)*math.Log2E), lse)
 }
 
 // sinks computes the gradients of the sinks. A sink is like a key without a value: its gradient

@@ -53,7 +53,8 @@ func init() {
 // wideStep is the distance of the widths of joined tiles: a multiple of all narrowest tiles.
 const wideStep = 16
 
-// joined returns the kernels of a tile that is as wide as several others.
+// joined returns the kernels of a tile that is as wide as several others. It has no GemmMerge: outputs
+// are merged in tiles of the tier alone.
 func (t *Tier) joined(lanes int) TileKernels {
 	return TileKernels{
 		Lanes:       lanes,
@@ -65,13 +66,6 @@ func (t *Tier) joined(lanes int) TileKernels {
 			for at := 0; at < lanes; {
 				kern := t.piece(lanes - at)
 				kern.GemmMax(c[at:], ldc, a, rs, cs, b[min(at, len(b)):], ldb, m, k, seg, max[at:at+kern.Lanes])
-				at += kern.Lanes
-			}
-		},
-		GemmMerge: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
-			for at := 0; at < lanes; {
-				kern := t.piece(lanes - at)
-				kern.GemmMerge(c[at:], ldc, a, rs, cs, b[min(at, len(b)):], ldb, m, k, alpha[at:at+kern.Lanes], beta[at:at+kern.Lanes])
 				at += kern.Lanes
 			}
 		},
