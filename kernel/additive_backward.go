@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/attn-go/attn/internal/backward"
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/view"
@@ -70,7 +70,7 @@ func AdditiveBackward(g AdditiveGradients, dout, q, k, v, p Tensor, weights []fl
 	if view.Races {
 		c.announce()
 	}
-	a := engine.NewAdditiveBackward()
+	a := backward.NewAdditive()
 	a.Q, a.K, a.V, a.DOut, a.P = c.inputs[qArg], c.inputs[kArg], c.inputs[vArg], c.inputs[doutArg], c.inputs[pArg]
 	a.DQ, a.DK, a.DV = c.outputs[qArg], c.outputs[kArg], c.outputs[vArg]
 	a.DWeights, a.Weights, a.Accumulate = g.Weights, weights, opts.Accumulate

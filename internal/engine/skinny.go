@@ -11,13 +11,13 @@ const (
 	// before they are used, so that they are still in L1.
 	skinnyPiece = 16
 
-	// maxSkinnyWidth bounds D and Dv, so that a call of 16 keys stays short.
-	maxSkinnyWidth = 4 << 10
+	// MaxSkinnyWidth bounds D and Dv, so that a call of 16 keys stays short.
+	MaxSkinnyWidth = 4 << 10
 )
 
 // isSkinny tells whether KV heads with so many rows use the skinny kernels.
 func (j *Job) isSkinny(rows int) bool {
-	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= maxSkinnyWidth && !j.fillsTile()
+	return rows <= j.tier.SkinnyRows && j.d() >= ukernel.SkinnyColumns && max(j.d(), j.dv()) <= MaxSkinnyWidth && !j.fillsTile()
 }
 
 // fillsTile tells whether a tile is faster all the same: the rows of a KV head leave

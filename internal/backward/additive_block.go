@@ -1,105 +1,12 @@
-package engine
+package backward
 
 import (
+	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
-
-// An AdditiveBackward is one call of kernel.AdditiveBackward: the gradients of attention with
-// additive scores. Its arguments have been checked; gradients that are not set are not computed.
-//
-// A task is a KV head. It takes the queries of its group in blocks, one query head after the
-// other. Additive scores of a query need tanh of its sum with every key: that takes most
-// of the time, and is computed again rather than kept.
-type AdditiveBackward struct {
-	DQ, DK, DV       view.Tensor
-	DWeights         []float32
-	DOut, Q, K, V, P view.Tensor
-	Weights          []float32
-	Scale            float32
-	Accumulate       bool
-
-	tier     *ukernel.Tier
-	split    parallel.Split[additiveScratch, additiveShape]
-	partials []float32 // of DWeights, for each KV head
-	usage    parallel.Usage
-	memory   parallel.Memory
-}
-
-var (
-	additiveBackwards = parallel.FreeList[AdditiveBackward]{
-		New: func() *AdditiveBackward {
-			a := new(AdditiveBackward)
-			a.split.Init(&additiveScratches, func(s *additiveScratch) { s.fit(a) }, a.heads, a.memory.Forget)
-			return a
-		},
-		Memory: func(a *AdditiveBackward) *parallel.Memory { return &a.memory },
-	}
-	additiveScratches = parallel.FreeList[additiveScratch]{
-		New:    func() *additiveScratch { return new(additiveScratch) },
-		Memory: func(s *additiveScratch) *parallel.Memory { return &s.memory },
-	}
-)
-
-// An additiveShape is what decides how much scratch memory a call needs: queries, keys, D and Dv.
-type additiveShape [4]int
-
-// NewAdditiveBackward returns a call to be set.
-func NewAdditiveBackward() *AdditiveBackward { return additiveBackwards.Get() }
-
-// Release gives the call back. It forgets the caller's memory.
-func (a *AdditiveBackward) Release() {
-	none := view.Tensor{}
-	a.DQ, a.DK, a.DV, a.DOut, a.Q, a.K, a.V, a.P = none, none, none, none, none, none, none, none
-	a.DWeights, a.Weights = nil, nil
-	additiveBackwards.Put(a)
-}
-
-// tanhFMAs is how many FMAs of a product take as long as one tanh and what follows it.
-const tanhFMAs = 60
-
-// Run computes the call.
-func (a *AdditiveBackward) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
-	a.tier = t
-	heads := a.K.Dim(0) * a.K.Dim(1)
-	if a.DWeights != nil {
-		parallel.Fit(&a.memory, &a.usage, &a.partials, heads*a.d(), parallel.Make[float32])
-		clear(a.partials[:heads*a.d()])
-	}
-	pairs := float64(a.Q.Dim(0)*a.Q.Dim(1)) * float64(a.Q.Dim(2)) * float64(a.K.Dim(2))
-	work := pairs * float64(tanhFMAs*a.d()+2*a.dv()) / float64(t.ThreadFMAs)
-	a.split.Run(heads, work, additiveShape{a.Q.Dim(2), a.K.Dim(2), a.d(), a.dv()}, threads, parallelFor)
-	if a.DWeights != nil {
-		a.start(a.DWeights)
-		for h := range heads {
-			t.Norms.Add(a.DWeights, a.DWeights, a.partials[h*a.d():][:a.d()])
-		}
-	}
-}
-
-func (a *AdditiveBackward) d() int  { return a.Q.Dim(3) }
-func (a *AdditiveBackward) dv() int { return a.V.Dim(3) }
-
-// scores reports whether a gradient is wanted that goes through the scores.
-func (a *AdditiveBackward) scores() bool {
-	return a.DQ.IsSet() || a.DK.IsSet() || a.DWeights != nil
-}
-
-// start makes a row of a gradient its first summand.
-func (a *AdditiveBackward) start(row []float32) {
-	if !a.Accumulate {
-		clear(row)
-	}
-}
-
-// heads computes the KV heads lo to hi-1.
-func (a *AdditiveBackward) heads(s *additiveScratch, lo, hi int) {
-	for i := lo; i < hi; i++ {
-		s.kv(a, i/a.K.Dim(1), i%a.K.Dim(1))
-	}
-}
 
 const (
 	// queryBlock is the number of queries whose contributions to keys and values are summed up
@@ -108,6 +15,9 @@ const (
 
 	// pvLanes is how many keys a product with V of few queries takes at a time.
 	pvLanes = 48
+
+	// tanhFloats is how many tanh a call of the kernel computes: they stay in L1.
+	tanhFloats = 4 << 10
 )
 
 // An additiveScratch is the memory of one goroutine.
@@ -115,7 +25,7 @@ type additiveScratch struct {
 	floats []float32
 	off    [ukernel.MaxLanes]int
 	tops   [ukernel.MaxLanes]float32 // largest products, which nobody needs
-	keys   [BlockKeys]int            // that a query sees in a block
+	keys   [engine.BlockKeys]int     // that a query sees in a block
 	seen   []bool                    // the keys that a query of the block sees
 
 	visible mask.Span // from the first of them to the last
@@ -133,7 +43,7 @@ type additiveScratch struct {
 }
 
 // fit makes the scratch large enough.
-func (s *additiveScratch) fit(a *AdditiveBackward) {
+func (s *additiveScratch) fit(a *Additive) {
 	d, dv, keys := a.d(), a.dv(), a.K.Dim(2)
 	block := min(queryBlock, a.Q.Dim(2))
 	s.tile = a.tier.Tile(min(block, a.tier.MainLanes))
@@ -143,7 +53,7 @@ func (s *additiveScratch) fit(a *AdditiveBackward) {
 		n int
 	}{
 		{&s.p, block * s.ldp}, {&s.dp, keys * s.tile.Lanes}, {&s.panel, dv * s.tile.Lanes},
-		{&s.t, min(keys, BlockKeys) * d}, {&s.x, BlockKeys}, {&s.sumsK, keys * d}, {&s.sumsV, pvLanes * dv},
+		{&s.t, min(keys, engine.BlockKeys) * d}, {&s.x, engine.BlockKeys}, {&s.sumsK, keys * d}, {&s.sumsV, pvLanes * dv},
 		{&s.sumsW, d}, {&s.rowQ, d}, {&s.rowW, d}, {&s.part, d},
 	}
 	n := 0
@@ -159,7 +69,7 @@ func (s *additiveScratch) fit(a *AdditiveBackward) {
 }
 
 // kv computes a KV head.
-func (s *additiveScratch) kv(a *AdditiveBackward, batch, kvHead int) {
+func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 	s.batch, s.kvHead = batch, kvHead
 	for _, g := range [...]*view.Tensor{&a.DK, &a.DV} {
 		for j := 0; g.IsSet() && j < g.Dim(2); j++ {
@@ -175,7 +85,7 @@ func (s *additiveScratch) kv(a *AdditiveBackward, batch, kvHead int) {
 }
 
 // block computes n queries, from lo on.
-func (s *additiveScratch) block(a *AdditiveBackward, lo, n int) {
+func (s *additiveScratch) block(a *Additive, lo, n int) {
 	s.takeWeights(a, lo, n)
 	if a.DV.IsSet() {
 		s.values(a, lo, n)
@@ -196,7 +106,7 @@ func (s *additiveScratch) block(a *AdditiveBackward, lo, n int) {
 }
 
 // takeWeights copies the weights of n queries, from lo on, and finds which keys they see.
-func (s *additiveScratch) takeWeights(a *AdditiveBackward, lo, n int) {
+func (s *additiveScratch) takeWeights(a *Additive, lo, n int) {
 	keys := a.K.Dim(2)
 	clear(s.seen[:keys])
 	for i := range n {
@@ -218,7 +128,7 @@ func (s *additiveScratch) takeWeights(a *AdditiveBackward, lo, n int) {
 }
 
 // values adds the products of the weights of a block and dout to the gradients of the values.
-func (s *additiveScratch) values(a *AdditiveBackward, lo, n int) {
+func (s *additiveScratch) values(a *Additive, lo, n int) {
 	dv := a.dv()
 	dout := a.DOut.Rows(s.batch, s.head, lo, n)
 	stride := a.DOut.Stride(2)
@@ -236,7 +146,7 @@ func (s *additiveScratch) values(a *AdditiveBackward, lo, n int) {
 }
 
 // products sets dp to the products of the visible values with dout of n queries, from lo on.
-func (s *additiveScratch) products(a *AdditiveBackward, lo, n int) {
+func (s *additiveScratch) products(a *Additive, lo, n int) {
 	lanes, dv := s.tile.Lanes, a.dv()
 	dout := a.DOut.Rows(s.batch, s.head, lo, n)
 	for e, m := 0, 0; e < dv; e += m {
@@ -246,7 +156,7 @@ func (s *additiveScratch) products(a *AdditiveBackward, lo, n int) {
 		}
 		s.tile.Pack(s.panel[e*lanes:], lanes, dout, s.off[:lanes], n, m, 1)
 	}
-	skinny := n <= a.tier.SkinnyRows && dv >= ukernel.SkinnyColumns && dv <= maxSkinnyWidth
+	skinny := n <= a.tier.SkinnyRows && dv >= ukernel.SkinnyColumns && dv <= engine.MaxSkinnyWidth
 	for j, m := s.visible.Lo, 0; j < s.visible.Hi; j += m {
 		m = ukernel.RowsPerCall(s.visible.Hi-j, lanes*dv)
 		v, stride := a.V.Rows(s.batch, s.kvHead, j, m), a.V.Stride(2)
@@ -259,7 +169,7 @@ func (s *additiveScratch) products(a *AdditiveBackward, lo, n int) {
 }
 
 // queryRow computes query i, whose weights are p and whose gradients of weights are a lane of dp.
-func (s *additiveScratch) queryRow(a *AdditiveBackward, i int, p []float32, lane int) {
+func (s *additiveScratch) queryRow(a *Additive, i int, p []float32, lane int) {
 	lanes, sum := s.tile.Lanes, 0.0
 	for j := s.visible.Lo; j < s.visible.Hi; j++ {
 		if p[j] != 0 {
@@ -269,9 +179,9 @@ func (s *additiveScratch) queryRow(a *AdditiveBackward, i int, p []float32, lane
 	mean := float32(sum)
 	clear(s.rowQ)
 	clear(s.rowW)
-	for lo := s.visible.Lo / BlockKeys * BlockKeys; lo < s.visible.Hi; lo += BlockKeys {
+	for lo := s.visible.Lo / engine.BlockKeys * engine.BlockKeys; lo < s.visible.Hi; lo += engine.BlockKeys {
 		n := 0
-		for j := max(lo, s.visible.Lo); j < min(lo+BlockKeys, s.visible.Hi); j++ {
+		for j := max(lo, s.visible.Lo); j < min(lo+engine.BlockKeys, s.visible.Hi); j++ {
 			if p[j] != 0 {
 				s.keys[n] = j
 				s.x[n] = float32(p[j]*(s.dp[j*lanes+lane]-mean)) * a.Scale
@@ -279,7 +189,7 @@ func (s *additiveScratch) queryRow(a *AdditiveBackward, i int, p []float32, lane
 			}
 		}
 		if n > 0 {
-			s.keyBlock(a, i, n)
+			s.addKeys(a, i, n)
 		}
 	}
 	for d, w := range a.Weights {
@@ -293,15 +203,15 @@ func (s *additiveScratch) queryRow(a *AdditiveBackward, i int, p []float32, lane
 	a.tier.Norms.Add(s.sumsW, s.sumsW, s.rowW)
 }
 
-// keyBlock adds the first n of keys, which query i sees, to its sums and to those of the keys.
-func (s *additiveScratch) keyBlock(a *AdditiveBackward, i, n int) {
+// addKeys adds the first n of keys, which query i sees, to its sums and to those of the keys.
+func (s *additiveScratch) addKeys(a *Additive, i, n int) {
 	d, query := a.d(), a.Q.Row(s.batch, s.head, i)
 	t, norms := s.t[:n*d], &a.tier.Norms
 	for r, j := range s.keys[:n] {
 		norms.Add(t[r*d:][:d], query, a.K.Row(s.batch, s.kvHead, j))
 	}
-	for lo := 0; lo < len(t); lo += additiveFloats {
-		part := t[lo:min(lo+additiveFloats, len(t))]
+	for lo := 0; lo < len(t); lo += tanhFloats {
+		part := t[lo:min(lo+tanhFloats, len(t))]
 		a.tier.Functions.Tanh(part, part)
 	}
 	if a.DWeights != nil {
@@ -321,7 +231,7 @@ func (s *additiveScratch) keyBlock(a *AdditiveBackward, i, n int) {
 }
 
 // sum adds the sum of n rows of t, each times its x, to row.
-func (s *additiveScratch) sum(a *AdditiveBackward, row []float32, n int) {
+func (s *additiveScratch) sum(a *Additive, row []float32, n int) {
 	d := a.d()
 	for lo, m := 0, 0; lo < n; lo += m {
 		m = ukernel.RowsPerCall(n-lo, d)
@@ -331,7 +241,7 @@ func (s *additiveScratch) sum(a *AdditiveBackward, row []float32, n int) {
 }
 
 // finish adds the sums of a block of queries to the gradients of keys and weights.
-func (s *additiveScratch) finish(a *AdditiveBackward) {
+func (s *additiveScratch) finish(a *Additive) {
 	d := a.d()
 	for j := s.visible.Lo; a.DK.IsSet() && j < s.visible.Hi; j++ {
 		if !s.seen[j] {
