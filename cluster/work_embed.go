@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // embedRole does the jobs of the subcommand embed.
@@ -53,15 +54,11 @@ func modelFolder(dir string) (string, error) {
 	if dir != "" {
 		return dir, nil
 	}
-	models := os.Getenv("ATTN_MODELS")
-	if models == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("there is no folder for models: %w; name one by -model", err)
-		}
-		models = filepath.Join(cache, "attn", "models")
+	models, err := weights.Folder()
+	if err != nil {
+		return "", fmt.Errorf("there is no folder for models: %w; name one by -model", err)
 	}
-	dir = filepath.Join(models, "minilm")
+	dir = filepath.Join(models, weights.MiniLM)
 	if _, err := os.Stat(dir); err != nil {
 		return "", fmt.Errorf("there is no model in %s: make models fetches it; or name the folder of another one by -model, or leave the role out by -roles shard", dir)
 	}
