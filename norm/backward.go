@@ -6,8 +6,6 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -81,12 +79,9 @@ type backwardCall struct {
 
 // backward checks a call and computes it.
 func backward(c *backwardCall, g *Gradients, opts *BackwardOptions) error {
-	if f := parallel.CheckSpin(); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
+	t, err := selectTier(opts.Tier)
+	if err != nil {
+		return err
 	}
 	c.dx, c.dWeight, c.dBias = view.Tensor(g.X), g.Weight, g.Bias
 	c.direct, c.accumulate = view.Tensor(opts.Direct), opts.Accumulate

@@ -3,7 +3,6 @@ package norm
 import (
 	"math"
 
-	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -16,10 +15,8 @@ import (
 type job struct {
 	call
 
-	tier  *ukernel.Tier
-	chunk int // rows of a task
-
-	goroutines     parallel.Group[scratch, int]
+	tier           *ukernel.Tier
+	split          parallel.Split[scratch, int]
 	constants      []float32 // a weight of ones, then a bias of -0
 	constantsUsage parallel.Usage
 	memory         parallel.Memory
@@ -39,10 +36,6 @@ const (
 
 	// An element takes as long as elementFMAs FMAs of a product: it comes from L2 or from memory.
 	elementFMAs = 12
-
-	// tasksPerThread is how many tasks a thread should find at least, so that no thread waits
-	// long for the last ones.
-	tasksPerThread = 4
 )
 
 var (
@@ -58,8 +51,7 @@ var (
 
 func newJob() *job {
 	j := new(job)
-	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.task(s, i) })
-	j.goroutines.OnDrop = j.memory.Forget
+	j.split.Init(&scratches, func(s *scratch) { s.fit(j) }, j.task, j.memory.Forget)
 	return j
 }
 
@@ -96,23 +88,15 @@ func (j *job) run(t *ukernel.Tier, opts *Options) {
 	j.tier = t
 	rows, d := j.x.Dim(0)*j.x.Dim(1)*j.x.Dim(2), j.x.Dim(3)
 	work := float64(rows) * float64(d) * elementFMAs / float64(t.ThreadFMAs)
-	warm := 1 + parallel.WarmGain*work
-	threads, most, _ := parallel.Threads(parallel.LimitFor(opts.Threads, warm), 1+work, warm)
-	j.chunk = rows
-	if threads > 1 {
-		j.chunk = ints.CeilDiv(rows, tasksPerThread*threads)
-	}
-	tasks := ints.CeilDiv(rows, j.chunk)
-	j.goroutines.Run(tasks, min(threads, tasks), parallel.Reserve[int]{Threads: min(most, rows), Shape: d}, opts.ParallelFor)
+	j.split.Run(rows, work, d, opts.Threads, opts.ParallelFor)
 }
 
-// task normalises the rows of task i, run by run: rows of a head follow each other.
-func (j *job) task(s *scratch, i int) {
+// task normalises the rows lo to hi-1, run by run: rows of a head follow each other.
+func (j *job) task(s *scratch, lo, hi int) {
 	heads, length := j.x.Dim(1), j.x.Dim(2)
-	end := min((i+1)*j.chunk, j.x.Dim(0)*heads*length)
-	for r := i * j.chunk; r < end; {
+	for r := lo; r < hi; {
 		head, l := r/length, r%length
-		n := min(length-l, end-r)
+		n := min(length-l, hi-r)
 		b, h := head/heads, head%heads
 		j.rows(s, b, h, l, min(n, j.x.Length(b)-l))
 		r += n

@@ -61,12 +61,9 @@ func Layer(out, x kernel.Tensor, weight, bias []float32, eps float32, opts Optio
 
 // apply checks a call and computes it.
 func apply(c *call, opts *Options) error {
-	if f := parallel.CheckSpin(); f != nil {
-		return (*kernel.ArgumentError)(f)
-	}
-	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
-	if unavailable != nil {
-		return (*kernel.TierError)(unavailable)
+	t, err := selectTier(opts.Tier)
+	if err != nil {
+		return err
 	}
 	c.residual, c.sum = view.Tensor(opts.Residual), view.Tensor(opts.Sum)
 	if f := c.check(opts.Threads); f != nil {
@@ -85,6 +82,18 @@ func apply(c *call, opts *Options) error {
 	j.call = call{} // the caller's memory
 	jobs.Put(j)
 	return nil
+}
+
+// selectTier returns the tier of a call, or the error of a call that cannot run.
+func selectTier(name string) (*ukernel.Tier, error) {
+	if f := parallel.CheckSpin(); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	t, unavailable := ukernel.Select(name, "Options.Tier")
+	if unavailable != nil {
+		return nil, (*kernel.TierError)(unavailable)
+	}
+	return t, nil
 }
 
 // A call holds the arguments of one call.

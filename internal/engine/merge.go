@@ -16,10 +16,9 @@ type Merge struct {
 	Sinks []float32
 	LSE   view.Tensor
 
-	tier       *ukernel.Tier
-	kern       *ukernel.TileKernels
-	chunk      int // rows of a task
-	goroutines parallel.Group[mergeScratch, mergeShape]
+	tier  *ukernel.Tier
+	kern  *ukernel.TileKernels
+	split parallel.Split[mergeScratch, mergeShape]
 
 	parts      []Part // memory of Parts
 	partsUsage parallel.Usage
@@ -60,8 +59,7 @@ var (
 
 func newMerge() *Merge {
 	m := new(Merge)
-	m.goroutines.OnDrop = m.memory.Forget
-	m.goroutines.Init(&mergeScratches, func(s *mergeScratch) { s.fit(m) }, func(s *mergeScratch, i int) { m.task(s, i) })
+	m.split.Init(&mergeScratches, func(s *mergeScratch) { s.fit(m) }, m.task, m.memory.Forget)
 	return m
 }
 
@@ -89,18 +87,8 @@ func (m *Merge) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task f
 		blocks += m.Parts[x].Blocks
 	}
 	rows := m.rows()
-	if rows == 0 {
-		return
-	}
 	work := float64(rows) * float64(blocks) * float64(m.Out.Dim(3)) * mergeCost / float64(t.ThreadFMAs)
-	warm := 1 + parallel.WarmGain*work
-	threads, most, _ := parallel.Threads(parallel.LimitFor(threads, warm), 1+work, warm)
-	m.chunk = rows
-	if threads > 1 {
-		m.chunk = ints.CeilDiv(rows, tasksPerThread*threads)
-	}
-	tasks := ints.CeilDiv(rows, m.chunk)
-	m.goroutines.Run(tasks, min(threads, tasks), parallel.Reserve[mergeShape]{Threads: min(most, rows), Shape: mergeShape{m.Out.Dim(3), m.kern.Lanes}}, parallelFor)
+	m.split.Run(rows, work, mergeShape{m.Out.Dim(3), m.kern.Lanes}, threads, parallelFor)
 }
 
 // mergeCost is how many FMAs of a product take as long as merging one number: it
@@ -109,9 +97,9 @@ const mergeCost = 16
 
 func (m *Merge) rows() int { return m.Out.Dim(0) * m.Out.Dim(1) * m.Out.Dim(2) }
 
-// task merges the rows of task i.
-func (m *Merge) task(s *mergeScratch, i int) {
-	for r := i * m.chunk; r < min((i+1)*m.chunk, m.rows()); r++ {
+// task merges the rows lo to hi-1.
+func (m *Merge) task(s *mergeScratch, lo, hi int) {
+	for r := lo; r < hi; r++ {
 		s.row(m, r)
 	}
 }
