@@ -10,19 +10,25 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/bridge/embeddings"
-	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/weights"
 	"github.com/philippgille/chromem-go"
 	langchain "github.com/tmc/langchaingo/embeddings"
 )
 
-var load = sync.OnceValues(func() (*bert.Encoder, error) { return bert.Load(semantic.ModelFolder()) })
+var load = sync.OnceValues(func() (*bert.Encoder, error) {
+	path, err := weights.Find(weights.MiniLM)
+	if err != nil {
+		return nil, err
+	}
+	return bert.Load(path)
+})
 
 // miniLM loads the model. If it is missing, the test is skipped.
 func miniLM(t testing.TB) *bert.Encoder {
 	t.Helper()
-	if _, err := os.Stat(semantic.ModelFolder()); err != nil {
-		t.Skipf("NOT RUN: %s is missing, make models fetches it", semantic.ModelFolder())
+	if _, err := weights.Find(weights.MiniLM); err != nil {
+		t.Skipf("NOT RUN: %v", err)
 	}
 	e, err := load()
 	if err != nil {

@@ -10,20 +10,22 @@ import (
 	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // models loads MiniLM for GoMLX, and for attn with one thread. If it is missing, the test is
 // skipped.
 func models(t testing.TB) (*minilm.Model, *bert.Encoder) {
 	t.Helper()
-	if _, err := os.Stat(minilm.Folder()); err != nil {
-		t.Skipf("NOT RUN: %s is missing, make models fetches it", minilm.Folder())
+	folder, err := weights.Find(weights.MiniLM)
+	if err != nil {
+		t.Skipf("NOT RUN: %v", err)
 	}
-	m, err := minilm.Load(minilm.Folder())
+	m, err := minilm.Load(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := bert.Load(minilm.Folder())
+	e, err := bert.Load(folder)
 	if err != nil {
 		t.Fatal(err)
 	}

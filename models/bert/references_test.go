@@ -2,7 +2,6 @@ package bert
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -43,11 +42,11 @@ func TestReferences(t *testing.T) {
 
 // loadOnce loads a model once for all tests.
 var loadOnce = sync.OnceValues(func() (*Encoder, error) {
-	folder, err := weights.Folder()
+	path, err := weights.Path(weights.MiniLM)
 	if err != nil {
 		return nil, err
 	}
-	return Load(filepath.Join(folder, weights.MiniLM))
+	return Load(path)
 })
 
 // miniLM returns the model, or skips the test if its weights are missing.

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -111,6 +110,5 @@ func (c *config) path() (string, error) {
 	if c.model != "" {
 		return c.model, nil
 	}
-	folder, err := weights.Folder()
-	return filepath.Join(folder, filepath.FromSlash(weights.SmolLM2)), err
+	return weights.Path(weights.SmolLM2)
 }

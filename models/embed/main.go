@@ -147,11 +147,10 @@ func (c *config) showsBar(out io.Writer) bool {
 func (c *config) load() (*bert.Encoder, error) {
 	dir := c.model
 	if dir == "" {
-		folder, err := weights.Folder()
-		if err != nil {
-			return nil, fmt.Errorf("there is no folder for models: %w; name one by -model", err)
+		var err error
+		if dir, err = weights.Path(weights.MiniLM); err != nil {
+			return nil, fmt.Errorf("%w; name one by -model", err)
 		}
-		dir = filepath.Join(folder, weights.MiniLM)
 		if _, err := os.Stat(dir); err != nil {
 			return nil, fmt.Errorf("there is no model in %s: make models fetches it, or name the folder of another one by -model", dir)
 		}

@@ -24,14 +24,22 @@ func Folder() (string, error) {
 	return filepath.Join(cache, "attn", "models"), err
 }
 
-// Find returns the path of a model, MiniLM or SmolLM2. If it is missing, the error says how to
-// get it and is an [os.ErrNotExist].
-func Find(model string) (string, error) {
+// Path returns where a model is fetched to, MiniLM or SmolLM2, whether it is there or not.
+func Path(model string) (string, error) {
 	folder, err := Folder()
 	if err != nil {
 		return "", fmt.Errorf("there is no folder for models: %w", err)
 	}
-	path := filepath.Join(folder, filepath.FromSlash(model))
+	return filepath.Join(folder, filepath.FromSlash(model)), nil
+}
+
+// Find is [Path] for a model that must be there. If it is missing, the error says how to get it
+// and is an [os.ErrNotExist].
+func Find(model string) (string, error) {
+	path, err := Path(model)
+	if err != nil {
+		return "", err
+	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("missing, make models fetches it: %w", err)
 	}

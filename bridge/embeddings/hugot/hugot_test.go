@@ -8,18 +8,18 @@ import (
 
 	"github.com/attn-go/attn/bridge/embeddings/hugot"
 	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
-	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // models loads MiniLM for attn, with one thread, and for hugot. If it is missing, the test
 // is skipped.
 func models(t testing.TB) (*bert.Encoder, *hugot.Model) {
 	t.Helper()
-	folder := semantic.ModelFolder()
-	if _, err := os.Stat(folder); err != nil {
-		t.Skipf("NOT RUN: %s is missing, make models fetches it", folder)
+	folder, err := weights.Find(weights.MiniLM)
+	if err != nil {
+		t.Skipf("NOT RUN: %v", err)
 	}
 	e, err := bert.Load(folder)
 	if err != nil {

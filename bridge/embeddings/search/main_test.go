@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // TestSearch finds a passage that has no word of the query.
 func TestSearch(t *testing.T) {
-	if _, err := os.Stat(semantic.ModelFolder()); err != nil {
-		t.Skipf("NOT RUN: %s is missing, make models fetches it", semantic.ModelFolder())
+	if _, err := weights.Find(weights.MiniLM); err != nil {
+		t.Skipf("NOT RUN: %v", err)
 	}
 	folder := t.TempDir()
 	for name, text := range map[string]string{

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -13,15 +12,12 @@ import (
 	"github.com/attn-go/attn/bridge/gomlx"
 	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
 	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
+	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/weights"
 )
 
 func main() {
-	switch err := run(os.Args[1:], os.Stdout, os.Stderr); {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "similar:", err)
-		os.Exit(1)
-	}
+	command.Exit("similar", run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func run(args []string, out, report io.Writer) error {
@@ -32,7 +28,8 @@ func run(args []string, out, report io.Writer) error {
 		fs.PrintDefaults()
 	}
 	own := fs.Bool("own", false, "keep GoMLX's own attention")
-	folder := fs.String("model", minilm.Folder(), "`folder` of MiniLM")
+	fetched, _ := weights.Path(weights.MiniLM) // "" if there is no folder for models
+	folder := fs.String("model", fetched, "`folder` of MiniLM")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}

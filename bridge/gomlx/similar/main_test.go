@@ -2,18 +2,17 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"regexp"
 	"testing"
 
 	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
-	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // TestRun: the similarities are those that sentence-transformers gives, with either attention.
 func TestRun(t *testing.T) {
-	if _, err := os.Stat(minilm.Folder()); err != nil {
-		t.Skipf("NOT RUN: %s is missing, make models fetches it", minilm.Folder())
+	if _, err := weights.Find(weights.MiniLM); err != nil {
+		t.Skipf("NOT RUN: %v", err)
 	}
 	previous := hook.Get()
 	t.Cleanup(func() { hook.Set(previous) })

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bridge/embeddings"
+	"github.com/attn-go/attn/models/weights"
 	"github.com/philippgille/chromem-go"
 )
 
@@ -25,19 +26,6 @@ type settings struct {
 	folder, query    string
 	database, model  string
 	results, threads int
-}
-
-// ModelFolder returns the folder of MiniLM as make models fetches it: minilm in ATTN_MODELS, or
-// in attn/models in the user's cache folder.
-func ModelFolder() string {
-	if folder := os.Getenv("ATTN_MODELS"); folder != "" {
-		return filepath.Join(folder, "minilm")
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(cache, "attn", "models", "minilm")
 }
 
 // parse parses the command line. If it asks for help, help gets it.
@@ -52,7 +40,8 @@ func parse(name string, args []string, help io.Writer) (*settings, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&s.database, "db", "", "`folder` of the database (default FOLDER/.semantic)")
-	fs.StringVar(&s.model, "model", ModelFolder(), "`folder` of the model")
+	fetched, _ := weights.Path(weights.MiniLM) // "" if there is no folder for models
+	fs.StringVar(&s.model, "model", fetched, "`folder` of the model")
 	fs.IntVar(&s.results, "n", 3, "how many passages are printed")
 	fs.IntVar(&s.threads, "threads", 0, "most threads; 0 means all")
 	if err := fs.Parse(args); err != nil {

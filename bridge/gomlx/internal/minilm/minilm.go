@@ -5,7 +5,6 @@ package minilm
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/gomlx/compute/gobackend"
 	"github.com/gomlx/go-huggingface/hub"
@@ -15,19 +14,6 @@ import (
 	"github.com/gomlx/gomlx/ml/model"
 	zoo "github.com/gomlx/gomlx/ml/zoo/transformer"
 )
-
-// Folder returns the folder of MiniLM as make models fetches it: minilm in ATTN_MODELS, or in
-// attn/models in the user's cache folder.
-func Folder() string {
-	if folder := os.Getenv("ATTN_MODELS"); folder != "" {
-		return filepath.Join(folder, "minilm")
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(cache, "attn", "models", "minilm")
-}
 
 // A Model is a sentence encoder of GoMLX.
 type Model struct {
