@@ -153,7 +153,6 @@ func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 type scratch struct {
 	wide []float32 // some rows of a panel, widened or packed
 	edge []float32 // the sums of the last panel, if out lacks columns for them
-	off  [transposeLanes]int
 
 	wideUsage, edgeUsage parallel.Usage
 	memory               parallel.Memory

@@ -3,6 +3,7 @@ package linear
 import (
 	"math"
 
+	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -148,7 +149,7 @@ func (s *scratch) packPart(j *job, p int, steps interval) []float32 {
 			copy(part[x*lanes:][:n], data[x*b.colStride:])
 		}
 	case b.colStride == 1:
-		s.transposePart(j.tier, part, lanes, data, b.rowStride, n, steps.len())
+		transpose(part, lanes, data, b.rowStride, n, steps.len(), j.tier.Weights.Pack, fallback.WeightPack)
 	default:
 		for r := range n {
 			for x := range steps.len() {
@@ -160,20 +161,4 @@ func (s *scratch) packPart(j *job, p int, steps interval) []float32 {
 		clear(part[x*lanes+n : (x+1)*lanes])
 	}
 	return part
-}
-
-// transposeLanes is the width of tiles that every tier has and that divides PanelStep.
-const transposeLanes = 8
-
-// transposePart writes k columns of n rows into the lanes of a part. The lanes after them, up to
-// a multiple of transposeLanes, may get any numbers.
-func (s *scratch) transposePart(t *ukernel.Tier, part []float32, lanes int, data []float32, stride, n, k int) {
-	tile := t.Tile(transposeLanes)
-	for lane := 0; lane < n; lane += transposeLanes {
-		m := min(transposeLanes, n-lane)
-		for i := range transposeLanes {
-			s.off[i] = (lane + min(i, m-1)) * stride
-		}
-		tile.Pack(part[lane:], lanes, data[:s.off[m-1]+k], s.off[:transposeLanes], m, k, 1)
-	}
 }
