@@ -12,10 +12,12 @@ import (
 // they need, so that in the steady state a call allocates nothing.
 //
 // A task is a block of rows of x times some panels of weights. It goes through K in
-// steps: all panels by the first step, then all by the next; between the steps the sums
-// are kept in out. Thus the part of the current panel stays in L1 or L2 for all rows of the
-// block, and the block's part of x stays in L2 for all panels of the task. A step is whole
-// segments of the contract, so the steps change no bit.
+// steps; between them the sums are kept in out. Thus the part of the current panel stays in L1
+// or L2 for all rows of the block. If the block is small, it takes one panel after the other,
+// each by all steps: that is the order of the weights in memory, and the block stays in L2 for
+// all of them. Of a larger block only the part of a step does, so it takes all panels by
+// the first step, then all by the next. A step is whole segments of the contract, so none of
+// this changes a bit.
 // Packing x as well did not pay: the kernels broadcast single numbers of x, and find
 // them as fast where they lie.
 type job struct {
@@ -28,6 +30,7 @@ type job struct {
 
 	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
+	inOrder                bool // a panel takes all steps before the next one
 	widens                 bool // weights are widened once for a block of rows
 	threads                int
 	mostThreads            int  // that the same call may have the next time
@@ -56,10 +59,15 @@ const (
 	// waits long for the last ones.
 	tasksPerThread = 4
 
-	// Up to skinnyRows rows of x wait for the weights rather than compute: they take
-	// skinnySteps rows of Wᵀ at a time, which come from memory without a pause, and from
-	// L2 for all passes but the first.
-	skinnyRows  = 32
+	// Up to skinnyRows rows of x wait for the weights rather than compute, which they take in
+	// the order of memory. So do blocks of up to blockBytes.
+	skinnyRows = 32
+	blockBytes = 256 << 10
+
+	// Rows that use a weight once or twice take skinnySteps rows of Wᵀ at a time, which come
+	// from memory without a pause, and so do skinnyRows with quantized weights. For others the
+	// part of a panel stays in L1, as far as the tier's WeightSteps say that this matters.
+	onceRows    = 2
 	skinnySteps = 1024
 
 	// While a worker is woken, a thread should do as much as it can in some 80 µs, or two
@@ -102,7 +110,8 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = j.linear.widens(t, m)
-	if m <= skinnyRows && !j.widens && !j.isProduct() {
+	direct := !j.widens && !j.isProduct()
+	if direct && (m <= onceRows || m <= skinnyRows && j.linear.format != 0) {
 		j.steps = skinnySteps
 	}
 	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)
@@ -112,6 +121,7 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
 		j.rowBlocks = min(ints.CeilDiv(m, minRows), max(j.rowBlocks, ints.CeilDiv(wanted, j.panelGroups)))
 	}
+	j.inOrder = direct && (m <= skinnyRows || 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.k <= blockBytes)
 	j.threads = min(threads, j.rowBlocks*j.panelGroups)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most

@@ -26,18 +26,22 @@ func share(n, parts, i int) interval {
 func (s *scratch) task(j *job, i int) {
 	rows := share(j.out.rows, j.rowBlocks, i/j.panelGroups)
 	panels := share(j.linear.panels(), j.panelGroups, i%j.panelGroups)
-	for k := 0; ; k += j.steps {
-		steps := interval{k, min(k+j.steps, j.linear.k)}
-		for p := panels.lo; p < panels.hi; p++ {
-			c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
-			s.multiply(j, rows, p, steps, c, ldc)
-			if steps.hi == j.linear.k {
-				finish(j, rows, p, c, ldc)
-			}
+	cuts := max(1, ints.CeilDiv(j.linear.k, j.steps))
+	for n := range cuts * panels.len() {
+		cut, p := n/panels.len(), n%panels.len()
+		if j.inOrder {
+			p, cut = n/cuts, n%cuts
 		}
-		if steps.hi == j.linear.k {
-			return
-		}
+		s.part(j, rows, panels.lo+p, interval{cut * j.steps, min((cut+1)*j.steps, j.linear.k)})
+	}
+}
+
+// part computes a block of rows times some steps of panel p, and after the last ones what follows.
+func (s *scratch) part(j *job, rows interval, p int, steps interval) {
+	c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
+	s.multiply(j, rows, p, steps, c, ldc)
+	if steps.hi == j.linear.k {
+		finish(j, rows, p, c, ldc)
 	}
 }
 
