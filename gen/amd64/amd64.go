@@ -8,18 +8,14 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// AVX2 generates the functions of AVX2.
-func AVX2() (spec.Output, error) { return buildISA(emit.AVX2{}) }
-
-// AVX512 generates the functions of AVX-512.
-func AVX512() (spec.Output, error) { return buildISA(emit.AVX512{}) }
-
-// buildISA generates the functions of one ISA. It returns nothing unless all of them compile
-// and pass the lint.
-func buildISA(i emit.ISA) (spec.Output, error) {
-	g := gen{emit.New(i)}
-	spec.EmitAll(kernels{&g, skinny.New(g.Gen)}, i.Tiles(), i.WeightTile())
-	return g.Output()
+// Generator returns the function that generates the kernels of an ISA. It returns nothing but
+// an error unless all of them compile and pass the lint.
+func Generator(i emit.ISA) func() (spec.Output, error) {
+	return func() (spec.Output, error) {
+		g := emit.New(i)
+		spec.EmitAll(kernels{&gen{g}, skinny.New(g)}, i.Tiles(), i.WeightTile())
+		return g.Output()
+	}
 }
 
 // A gen emits the kernels of tiles and of rows.

@@ -11,7 +11,7 @@ import (
 )
 
 // Bias adds a row of biases to every lane, one vector of lanes after the other: it
-// transposes as many keys as there are lanes, see transpose.go, and adds them to the keys'
+// transposes as many keys as there are lanes, see emit/transpose.go, and adds them to the keys'
 // rows of scores one by one. The remaining keys are done in groups of 4, and then one by
 // one: to go back to the last 4 would add to some scores twice.
 //

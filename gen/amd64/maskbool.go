@@ -12,7 +12,7 @@ import (
 
 // MaskBool hides scores by select, one vector of lanes after the other, 16 keys per
 // iteration. The keys of a row are bytes, so 16 of them fill a quarter of a vector. They
-// are transposed as 4×4 matrices of bytes, within the quarters as in transpose.go. Then
+// are transposed as 4×4 matrices of bytes, within the quarters as in emit/transpose.go. Then
 // every quarter has the bytes of one key side by side, and a shuffle spreads them to the
 // lanes' sign bits, which select.
 //

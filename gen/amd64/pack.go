@@ -10,7 +10,7 @@ import (
 )
 
 // Pack transposes query rows into a packed panel and scales them, one vector of lanes after
-// the other, see transpose.go. A single row is broadcast. Up to 4 rows fill every quarter,
+// the other, see emit/transpose.go. A single row is broadcast. Up to 4 rows fill every quarter,
 // so that 4 loads replace 16. Rows of less than 4 columns are moved number by number.
 func (g *gen) Pack() {
 	g.Kernel(spec.Pack)
@@ -154,7 +154,7 @@ func (p packer) scalars() {
 }
 
 // Unpack normalises the output of a tile, out = o·(1/sum) + (+0), and transposes it back
-// into rows, one vector of lanes after the other, see transpose.go. It works from the last
+// into rows, one vector of lanes after the other, see emit/transpose.go. It works from the last
 // lane to the first: idle lanes have the address of the last row in use, which is then
 // written after them, and the bits of the lanes with a NaN can be shifted in. Vectors of
 // idle lanes are skipped. Of up to 4 rows only the first quarters are stored. A single row,

@@ -12,7 +12,7 @@ import (
 const packRows = 16
 
 // WeightPack transposes rows of weights into the lanes of a panel, 4 columns of 16 rows per
-// iteration, see transpose.go.
+// iteration, see emit/transpose.go.
 func (g *gen) WeightPack() {
 	g.weightPack(spec.WeightPack, spec.Float32, func(x reg.VecVirtual, lane int, to, ld reg.Register) {
 		g.VMOVUPS(x, emit.At(to, 4*lane))

@@ -5,6 +5,8 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/neon/skinny"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -18,16 +20,22 @@ var tiles = []spec.TileShape{{Vectors: 1, Rows: 16}, {Vectors: 2, Rows: 12}, {Ve
 // numbers of A.
 var weightTile = spec.TileShape{Vectors: 12, Rows: 2}
 
-// A gen emits the kernels of tiles and of rows.
-type gen struct {
+// neon emits the kernels of tiles and of rows.
+type neon struct {
+	*emit.Gen
+	tanhConsts, geluConsts a64.Global
+}
+
+// kernels emits all kernels.
+type kernels struct {
 	*neon
-	tanhConsts a64.Global
-	geluConsts a64.Global
+	spec.SkinnyEmitter
 }
 
 // NEON generates the functions of NEON.
 func NEON() (spec.Output, error) {
-	g := New()
-	spec.EmitAll(g, tiles, weightTile)
+	g := emit.New()
+	n := &neon{g, g.Data("tanhNEON", tanhData()...), g.Data("geluNEON", geluData()...)}
+	spec.EmitAll(kernels{n, skinny.New(g)}, tiles, weightTile)
 	return g.Output()
 }

@@ -11,9 +11,9 @@ import (
 
 // SkinnyQK is the product of K and Q̂ᵀ for few queries. With the queries in the lanes most
 // lanes would be idle. Here 16 keys are in the lanes, transposed when they are loaded, see
-// transpose.go. A tile is 16 keys by up to SkinnyRows queries. A step takes some words of
+// emit/transpose.go. A tile is 16 keys by up to SkinnyRows queries. A step takes some words of
 // 32 bits of them. A word is one column, or 2 or 4 of a narrow type, which are widened at
-// this point, see skinny_words.go:
+// this point, see words.go:
 //
 //	k[0..15][x..] ──► t0 t1 ...     acc[query] += t · q̂[x][query], a broadcast
 //
@@ -30,7 +30,7 @@ import (
 //
 // The columns are cut into segments. The sum of the segments before the current one waits on
 // the stack. Segments are independent chains, too. So another variant of float32 computes two
-// of them side by side, see skinny_pair.go, and reads no more rows at once.
+// of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
 // (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,

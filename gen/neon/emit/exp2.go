@@ -1,4 +1,4 @@
-package neon
+package emit
 
 import (
 	"github.com/attn-go/attn/gen/a64"
@@ -26,8 +26,8 @@ const roundAndBias = 0x4b400080
 type domain int
 
 const (
-	notPositive domain = iota
-	allNumbers         // up to 128, and NaN
+	NotPositive domain = iota
+	AllNumbers         // up to 128, and NaN
 )
 
 func (d domain) table() string { return [...]string{"exp2NEON", "exp2AllNEON"}[d] }
@@ -36,7 +36,7 @@ func (d domain) table() string { return [...]string{"exp2NEON", "exp2AllNEON"}[d
 func (d domain) coefficients() []uint32 {
 	var words []uint32
 	for _, c := range spec.Exp2Coefficients {
-		if d == notPositive {
+		if d == NotPositive {
 			c -= 1 << 23 // half
 		}
 		words = append(words, c, c, c, c)
@@ -46,32 +46,32 @@ func (d domain) coefficients() []uint32 {
 
 // round is the number that rounds x to n, in the low bits of the sum.
 func (d domain) round() uint32 {
-	if d == notPositive {
+	if d == NotPositive {
 		return roundAndBias
 	}
 	return spec.RoundMagic
 }
 
-// An exp2Regs holds the constants of exp2.
-type exp2Regs struct {
-	domain       domain
-	coefficients a64.GP
-	highest      a64.Vec // coefficient
+// An Exp2Regs holds the constants of exp2.
+type Exp2Regs struct {
+	Domain       domain
+	Coefficients a64.GP
+	Highest      a64.Vec // coefficient
 	round        a64.Vec
 	limit        a64.Vec // -126
-	minusInf     a64.Vec
+	MinusInf     a64.Vec
 }
 
-func (g *neon) exp2Regs(d domain) exp2Regs {
-	e := exp2Regs{domain: d, coefficients: g.GP(), highest: g.Vec()}
-	g.Op("MOVD", g.exp2Consts[d], e.coefficients)
-	g.load(a64.At(e.coefficients, 6*vecBytes), e.highest)
-	e.round, e.limit, e.minusInf = g.broadcast(d.round()), g.broadcast(spec.Minus126), g.broadcast(spec.MinusInf)
+func (g *Gen) NewExp2(d domain) Exp2Regs {
+	e := Exp2Regs{Domain: d, Coefficients: g.GP(), Highest: g.Vec()}
+	g.Op("MOVD", g.Exp2Consts[d], e.Coefficients)
+	g.LoadFrom(a64.At(e.Coefficients, 6*VecBytes), e.Highest)
+	e.round, e.limit, e.MinusInf = g.Broadcast(d.round()), g.Broadcast(spec.Minus126), g.Broadcast(spec.MinusInf)
 	return e
 }
 
-// exp2 emits 2^x, in place of x, for several vectors at once.
-func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
+// Exp2Vectors emits 2^x, in place of x, for several vectors at once.
+func (g *Gen) Exp2Vectors(e Exp2Regs, xs []a64.Vec) {
 	g.Scope(func() {
 		ns, rs, ts, drop := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
 		g.Commentf("exp2: x = n + r, n an integer; lanes below -126 are dropped.")
@@ -82,11 +82,11 @@ func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
 			g.FCMGT(drop[i], e.limit, x)
 		}
 		g.Commentf("The polynomial in r, or half of it, by Horner's rule.")
-		g.horner(e, xs, rs, ts)
+		g.Horner(e, xs, rs, ts)
 		g.Commentf("Scale by 2^n, or twice that.")
 		for i, x := range xs {
 			g.Op("VSHL", 23, ns[i].S4(), ns[i].S4())
-			if e.domain == notPositive {
+			if e.Domain == NotPositive {
 				g.FMUL(x, x, ns[i])
 			} else {
 				g.Op("VADD", ns[i].S4(), x.S4(), x.S4())
@@ -98,33 +98,33 @@ func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
 	})
 }
 
-// horner emits the polynomial of r into p. t is scratch.
-func (g *neon) horner(e exp2Regs, ps, rs, ts []a64.Vec) {
+// Horner emits the polynomial of r into p. t is scratch.
+func (g *Gen) Horner(e Exp2Regs, ps, rs, ts []a64.Vec) {
 	for c := 5; c >= 0; c-- {
 		next := ps
 		if c%2 == 1 {
 			next = ts // the sixth and last step ends in p
 		}
 		for i := range rs {
-			factor := e.highest
+			factor := e.Highest
 			if c < 5 {
 				factor = ps[i]
 				if c%2 == 0 {
 					factor = ts[i]
 				}
 			}
-			g.load(a64.At(e.coefficients, c*vecBytes), next[i])
+			g.LoadFrom(a64.At(e.Coefficients, c*VecBytes), next[i])
 			g.Op("VFMLA", rs[i].S4(), factor.S4(), next[i].S4())
 		}
 	}
 }
 
-// finite emits m = 0 for -Inf: a lane that has seen no key must get weights 0, and
+// FiniteMax emits m = 0 for -Inf: a lane that has seen no key must get weights 0, and
 // -Inf - -Inf would be NaN.
-func (g *neon) finite(e exp2Regs, m a64.Vec) {
+func (g *Gen) FiniteMax(e Exp2Regs, m a64.Vec) {
 	g.Scope(func() {
 		none := g.Vec()
-		g.FCMEQ(none, m, e.minusInf)
+		g.FCMEQ(none, m, e.MinusInf)
 		g.BIC(m, m, none)
 	})
 }
