@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Gradients are the outputs of [AttentionBackward]: the derivatives of a number by the
-// inputs of a call of [Attention]. Those that are not wanted are left zero.
+// Gradients are the outputs of [AttentionBackward]: the gradients of a loss with
+// respect to the inputs of a call of [Attention]. Those that are not wanted are left zero.
 type Gradients struct {
 	// Q, K and V have the shapes of q, k and v, ragged if these are, with the same lengths,
 	// in float32. Rows of keys that no query sees are zeros.
@@ -20,9 +20,9 @@ type Gradients struct {
 	Sinks []float32
 }
 
-// AttentionBackward computes the gradients of a call of [Attention]. dout is the derivative
-// of a number by out. opts.LSE is a result of that call, and q, k, v and the other options are
-// those that it had:
+// AttentionBackward computes the gradients of a call of [Attention]. dout is the gradient
+// of a loss with respect to out. opts.LSE is a result of that call, and q, k, v and the other
+// options are those that it had:
 //
 //	P  = exp(S - LSE), S the scores after all options; 0 for hidden pairs
 //	dP = dout·vᵀ

@@ -374,9 +374,9 @@
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
-// that accumulates starts from what its memory holds, any other one from +0, which gives the same
-// bits as to begin with the first summand, except that a -0 is +0. A result that is NaN is 7fc00000,
-// but for those of package activation.
+// that accumulates starts from what its memory holds, any other one from +0. (To start from the first
+// summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
+// those of package activation.
 //
 // linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, and of
 // linear.Backward X is Product(dy, wᵀ) and W is Product(dyᵀ, xᵀ): chains of fma for segments of
@@ -459,8 +459,8 @@
 //
 // with the new m and v in the last line. The factors are computed in binary64 and rounded:
 // keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
-// rate = Rate/(1-Beta1^step). A power is a product of squares of its base, from the lowest bit of the
-// exponent on.
+// rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
+// the bits of the exponent, the lowest first.
 //
 // optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains,
 // chain r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of
