@@ -67,6 +67,9 @@ func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) erro
 	if q.view().Dim(0) == 0 || q.view().Dim(1) == 0 {
 		return nil
 	}
+	if grads.Bias.view().Dim(3) == 0 { // there is no key, and nothing to write
+		grads.Bias = Tensor{}
+	}
 	if view.Races {
 		c.announce(&opts)
 	}
