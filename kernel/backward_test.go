@@ -242,6 +242,23 @@ func TestBackwardSharedBias(t *testing.T) {
 	}
 }
 
+// TestBackwardNoQueries: where there are no heads or no batch rows, all gradients are zeros.
+func TestBackwardNoQueries(t *testing.T) {
+	for _, c := range []contracttest.Case{
+		{B: 2, HKV: 3, Lq: 4, Lk: 5, D: 2, Dv: 3},
+		{H: 4, HKV: 2, Lq: 4, Lk: 5, D: 2, Dv: 3},
+		{B: 1, H: 4, HKV: 2, Lk: 5, D: 2, Dv: 3},
+	} {
+		from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+		w := makeBackwardCall(t, from, c.Options(kernel.Options{Sinks: make([]float32, c.H), Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)}))
+		g := w.gradients()
+		w.run(t, g, w.o)
+		for _, x := range [][]float32{contracttest.Floats(g.K), contracttest.Floats(g.V), contracttest.Floats(g.Bias), g.Sinks} {
+			testutil.CheckBits(t, c.String(), x, make([]float32, len(x)))
+		}
+	}
+}
+
 // TestBackwardBatch: gradients of a batch row do not depend on the others.
 func TestBackwardBatch(t *testing.T) {
 	c := contracttest.Case{B: 3, H: 2, HKV: 1, Lq: 90, Lk: 200, D: 16, Dv: 16, Seed: 11, Mask: contracttest.Causal(110)}
