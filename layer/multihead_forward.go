@@ -31,7 +31,7 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 // kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.
 //
 // In the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
-// [*kernel.TierError], and all outputs stay untouched.
+// [*kernel.TierError]. out and the outputs of opts then stay untouched; the trace may hold anything.
 func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts kernel.Options) error {
 	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts, keeps: true, trace: trace}
 	if err := c.check(); err != nil {
