@@ -70,3 +70,9 @@ func Hash(x []float32) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// HashBytes returns the SHA-256 of a text, in hexadecimal.
+func HashBytes(text []byte) string {
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:])
+}

@@ -14,6 +14,7 @@ import (
 type Schedule struct {
 	Steps, Batch int
 	Seed         uint64
+	Warmup       int // the first steps, in which the learning rate rises; 0 for none
 }
 
 const (
@@ -27,7 +28,11 @@ const CheckpointSteps = 250
 // Rate returns the learning rate of the next step, after so many.
 func (s Schedule) Rate(done int) float64 {
 	left := float64(s.Steps-done) / float64(s.Steps)
-	return lastRate + float64((firstRate-lastRate)*left)
+	rate := lastRate + float64((firstRate-lastRate)*left)
+	if done < s.Warmup {
+		rate *= float64(done+1) / float64(s.Warmup)
+	}
+	return rate
 }
 
 // Update clips the gradients and changes the weights by AdamW, in the step after so many. Means and
