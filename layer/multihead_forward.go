@@ -27,7 +27,7 @@ func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
 // Forward is [MultiHead.Attend] and keeps what [MultiHead.Backward] needs: trace is overwritten, and
 // opts.LSE should be set. out has the bits of Attend.
 //
-// All tokens, those of query, key, value, out and trace, lie at equal distances, as in
+// All tokens, those of query, key, value and trace, lie at equal distances, as in
 // kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.
 //
 // In the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
