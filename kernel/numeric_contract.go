@@ -428,6 +428,19 @@
 //
 // layer.SoftmaxBackward and layer.WeightedSumBackward are computed in binary64, with sums in ascending
 // order, those over queries one head after the other, and rounded once.
+//
+// The method Backward of layer.Dot, General, Additive and MultiHead is composed of these gradients, of
+// kernel.AttentionBackward or kernel.AdditiveBackward and of those of linear layers, as its
+// documentation says. The rows of General and Additive are numbered as in [B, H, L], those of MultiHead
+// as in [B, L]. Gradients of query, key and value that are one tensor are added up in this order, by
+// Accumulate. For layer.Cosine, with x/|x| rounded to binary32 as in the forward pass and dy the
+// gradient of that by layer.Dot, it is
+//
+//	dx[i] = (dy[i] - x[i]·(sum(x[i]·dy[i])/sum(x[i]²)))·(1/sqrt(sum(x[i]²)))
+//
+// in binary64, with sums in ascending order, each operation rounded, and the result rounded once. It
+// is 0 where the sum of squares or all of dy is 0.
+//
 // The gradients of activations are dy·s, rounded, with the slope s, which is 0 for x < -100 and 1 for
 // x > 100. In between, with y/x = 1/2 for x = 0 and each operation rounded, it is
 //

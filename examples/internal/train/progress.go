@@ -1,4 +1,4 @@
-package main
+package train
 
 import (
 	"fmt"
@@ -15,15 +15,15 @@ const lineSteps = 100
 
 // A progress shows the steps of training: by a bar on a terminal, by lines elsewhere.
 type progress struct {
-	bar         *progressbar.ProgressBar
-	lines       io.Writer
-	loss, right float64 // running means
-	started     bool
+	bar    *progressbar.ProgressBar
+	lines  io.Writer
+	format string
+	means  []any // running ones, of type float64
 }
 
-// newProgress shows steps from the number done on.
-func newProgress(w io.Writer, done, steps int) *progress {
-	p := &progress{lines: w}
+// newProgress shows steps from the number done on, with means in this format.
+func newProgress(w io.Writer, done, steps int, format string) *progress {
+	p := &progress{lines: w, format: format}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(steps,
 			progressbar.OptionSetWriter(w),
@@ -37,14 +37,16 @@ func newProgress(w io.Writer, done, steps int) *progress {
 	return p
 }
 
-// step shows that so many steps are done, with the last one's loss and share of right dates.
-func (p *progress) step(done int, loss, right float64) {
+// step shows that so many steps are done, with the last one's values.
+func (p *progress) step(done int, values []float64) {
 	const keep = 0.95
-	if !p.started {
-		p.loss, p.right, p.started = loss, right, true
+	for i, x := range values {
+		if i == len(p.means) {
+			p.means = append(p.means, x)
+		}
+		p.means[i] = keep*p.means[i].(float64) + (1-keep)*x
 	}
-	p.loss, p.right = keep*p.loss+(1-keep)*loss, keep*p.right+(1-keep)*right
-	text := fmt.Sprintf("loss %.4f, right %5.1f%%", p.loss, 100*p.right)
+	text := fmt.Sprintf(p.format, p.means...)
 	switch {
 	case p.bar != nil:
 		p.bar.Describe(text)
