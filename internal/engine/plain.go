@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, at most one block
+// of keys, all of which every row sees. Its tiles take the kernel calls of loop.go in the same
+// order. But as no block follows and no option can apply, a tile needs hardly any instruction
+// between these calls. The kernels of a short call take so little time that it feels every one.
+
+// isPlain tells whether the call is plain, after its plan is made.
+func (j *Job) isPlain() bool {
+	return j.sameKeys && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
+}
+
+// hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in memory.
+func (j *Job) hasPlainTensors() bool {
+	for _, x := range [...]*view.Tensor{&j.Q, &j.V, &j.Out} {
+		if x.DType() != view.Float32 || x.IsPaged() || x.IsRagged() {
+			return false
+		}
+	}
+	return true
+}
+
+// hasPlainOutput tells whether weights are neither dropped nor joined by sinks, and nothing but
+// Out is wanted.
+func (j *Job) hasPlainOutput() bool {
+	return j.Dropout.Rate == 0 && j.Sinks == nil && !j.extras && !j.Partial.isSet()
+}
+
+// isOneCallEach tells whether the keys are one block, and so few that each stage of a tile is
+// one call of a kernel. Skinny tiles have other kernels for SkinnyKeys keys and more.
+func (j *Job) isOneCallEach() bool {
+	see, lanes, d, dv := &j.frame.visible, j.lanes, j.d(), j.dv()
+	n := see.Len()
+	switch {
+	case n == 0 || blockStart(see.Lo) != blockStart(see.Hi-1):
+		return false
+	case j.shape.skinny && n >= ukernel.SkinnyKeys:
+		return false
+	}
+	return ukernel.IsOneCall(max(d, dv), lanes) && ukernel.RowsPerCall(n, lanes*d) == n && ukernel.RowsPerCall(dv, lanes*n) == dv
+}
+
+// plainFloats bounds Q̂ᵀ, S and Oᵀ of the tiles that go through a stage together, see
+// batchFloats: they stay in L1.
+const plainFloats = 8 << 10
+
+// plainTask is task for a plain call.
+func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
+	h := j.kvHead(first)
+	batch := max(1, min(plainFloats/(j.lanes*(j.d()+j.dv()+j.keys())), len(s.scores)/(j.lanes*j.keys())))
+	s.queryRows.n, s.outRows.n = 0, 0
+	for count > 0 {
+		tiles := s.tiles[:min(batch, count)]
+		count -= len(tiles)
+		used := 0
+		for x := range tiles {
+			t := &tiles[x]
+			t.place(s, h, n*j.width, j.width, j.shape.skinny)
+			t.setKernels(j.tier.Tile(t.n))
+			size := j.keys() * t.kern.Lanes
+			t.block.scores = s.scores[used : used+size]
+			used += size
+			if n++; n == b.tiles {
+				h, n = j.next(h), 0
+			}
+			t.packPlain()
+		}
+		s.plainBatch(j, tiles)
+	}
+}
+
+// plainBatch computes the tiles, whose queries are packed.
+func (s *scratch) plainBatch(j *Job, tiles []tile) {
+	keys, d, dv, ldk, ldv := j.keys(), j.d(), j.dv(), j.K.Stride(2), j.V.Stride(2)
+	for x := range tiles {
+		t := &tiles[x]
+		k := j.K.Rows(t.head.batch, t.head.head, 0, keys)
+		t.kern.GemmMax(t.block.scores, t.kern.Lanes, k, ldk, 1, t.q, t.kern.Lanes, keys, d, ukernel.ColumnSegment, t.max)
+	}
+	for x := range tiles {
+		t := &tiles[x]
+		t.exponentiate(keys, t.max, t.sum)
+	}
+	for x := range tiles {
+		t := &tiles[x]
+		v := j.V.Rows(t.head.batch, t.head.head, 0, keys)
+		if t.skinny {
+			j.tier.Skinny.PV(t.o, dv, v, ldv, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
+		} else {
+			t.kern.Gemm(t.o, t.kern.Lanes, v, 1, ldv, t.block.scores, t.kern.Lanes, dv, keys, keys, false)
+		}
+	}
+	for x := range tiles {
+		tiles[x].unpackPlain()
+	}
+}
+
+// packPlain packs the queries of the tile and sets its maximum to -Inf.
+func (t *tile) packPlain() {
+	q, lanes := &t.job.Q, t.kern.Lanes
+	src := q.F32()[q.At(t.head.batch, t.head.head*t.job.group+t.groupHead, t.query):]
+	t.kern.Pack(t.q, lanes, src, t.scratch.queryRows.of(t, q), t.n, t.job.d(), t.job.scale)
+	copy(t.max, negInfs[:])
+}
+
+// unpackPlain writes the tile's rows to Out.
+func (t *tile) unpackPlain() {
+	out, dv := &t.job.Out, t.job.dv()
+	dst := out.F32()[out.At(t.head.batch, t.head.head*t.job.group+t.groupHead, t.query):]
+	off := t.scratch.outRows.of(t, out)
+	var nan uint64
+	if t.skinny {
+		nan = t.job.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
+	} else {
+		nan = t.kern.Unpack(dst, off, t.o, t.kern.Lanes, t.n, dv, t.sum)
+	}
+	if nan&(1<<t.n-1) != 0 {
+		t.finishNaNs(nan)
+	}
+}
+
+// tileOffsets are the offsets of a tile's rows from the first one of them, see
+// tile.offsets. The tiles of a task have the same, but for the last ones of KV heads.
+type tileOffsets struct {
+	n, groupHead, lanes int // of the tile that off is for; n = 0: of none
+	off                 [ukernel.MaxLanes]int
+}
+
+// of returns the offsets of the rows of t in x.
+func (o *tileOffsets) of(t *tile, x *view.Tensor) []int {
+	lanes := t.kern.Lanes
+	if o.n != t.n || o.groupHead != t.groupHead || o.lanes != lanes {
+		o.n, o.groupHead, o.lanes = t.n, t.groupHead, lanes
+		t.setOffsets(x, o.off[:lanes], 0)
+	}
+	return o.off[:lanes]
+}
