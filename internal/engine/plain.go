@@ -51,8 +51,8 @@ const plainFloats = 8 << 10
 
 // plainTask is task for a plain call.
 func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
-	h := j.kvHead(first)
-	batch := max(1, min(plainFloats/(j.lanes*(j.d()+j.dv()+j.keys())), len(s.scores)/(j.lanes*j.keys())))
+	h, rows, keys := j.kvHead(first), j.rows(), j.keys()
+	batch := max(1, min(plainFloats/(j.lanes*(j.d()+j.dv()+keys)), len(s.scores)/(j.lanes*keys)))
 	s.queryRows.n, s.outRows.n = 0, 0
 	for count > 0 {
 		tiles := s.tiles[:min(batch, count)]
@@ -60,39 +60,54 @@ func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
 		used := 0
 		for x := range tiles {
 			t := &tiles[x]
-			t.place(s, h, n*j.width, j.width, j.shape.skinny)
-			t.setKernels(j.tier.Tile(t.n))
-			size := j.keys() * t.kern.Lanes
+			t.placePlain(s, h, n*j.width, rows)
+			size := keys * t.kern.Lanes
 			t.block.scores = s.scores[used : used+size]
 			used += size
+			t.packPlain()
 			if n++; n == b.tiles {
 				h, n = j.next(h), 0
 			}
-			t.packPlain()
 		}
 		s.plainBatch(j, tiles)
 	}
 }
 
+// placePlain makes t the tile of the rows of h from row on, of which there are so many.
+func (t *tile) placePlain(s *scratch, h kvHead, row, rows int) {
+	j := t.job
+	t.scratch, t.skinny = s, j.shape.skinny
+	t.head, t.row, t.n = h, row, min(j.width, rows-row)
+	t.query, t.groupHead = row, 0
+	if j.group > 1 {
+		t.query, t.groupHead = row/j.group, row%j.group
+	}
+	t.setKernels(j.tier.Tile(t.n))
+}
+
 // plainBatch computes the tiles, whose queries are packed.
 func (s *scratch) plainBatch(j *Job, tiles []tile) {
-	keys, d, dv, ldk, ldv := j.keys(), j.d(), j.dv(), j.K.Stride(2), j.V.Stride(2)
+	keys, d, dv := j.keys(), j.d(), j.dv()
+	all, ld := j.K.F32(), j.K.Stride(2)
+	size := (keys-1)*ld + d
 	for x := range tiles {
 		t := &tiles[x]
-		k := j.K.Rows(t.head.batch, t.head.head, 0, keys)
-		t.kern.GemmMax(t.block.scores, t.kern.Lanes, k, ldk, 1, t.q, t.kern.Lanes, keys, d, ukernel.ColumnSegment, t.max)
+		at := j.K.At(t.head.batch, t.head.head, 0)
+		t.kern.GemmMax(t.block.scores, t.kern.Lanes, all[at:at+size], ld, 1, t.q, t.kern.Lanes, keys, d, ukernel.ColumnSegment, t.max)
 	}
 	for x := range tiles {
-		t := &tiles[x]
-		t.exponentiate(keys, t.max, t.sum)
+		tiles[x].exponentiate(keys, tiles[x].max, tiles[x].sum)
 	}
+	all, ld = j.V.F32(), j.V.Stride(2)
+	size = (keys-1)*ld + dv
 	for x := range tiles {
 		t := &tiles[x]
-		v := j.V.Rows(t.head.batch, t.head.head, 0, keys)
+		at := j.V.At(t.head.batch, t.head.head, 0)
+		v := all[at : at+size]
 		if t.skinny {
-			j.tier.Skinny.PV(t.o, dv, v, ldv, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
+			j.tier.Skinny.PV(t.o, dv, v, ld, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
 		} else {
-			t.kern.Gemm(t.o, t.kern.Lanes, v, 1, ldv, t.block.scores, t.kern.Lanes, dv, keys, keys, false)
+			t.kern.Gemm(t.o, t.kern.Lanes, v, 1, ld, t.block.scores, t.kern.Lanes, dv, keys, keys, false)
 		}
 	}
 	for x := range tiles {
@@ -102,22 +117,24 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 
 // packPlain packs the queries of the tile and sets its maximum to -Inf.
 func (t *tile) packPlain() {
-	q, lanes := &t.job.Q, t.kern.Lanes
-	src := q.F32()[q.At(t.head.batch, t.head.head*t.job.group+t.groupHead, t.query):]
-	t.kern.Pack(t.q, lanes, src, t.scratch.queryRows.of(t, q), t.n, t.job.d(), t.job.scale)
+	j := t.job
+	at := j.Q.At(t.head.batch, t.head.head*j.group+t.groupHead, t.query)
+	off := t.scratch.queryRows.of(t, &j.Q)
+	t.kern.Pack(t.q, len(off), j.Q.F32()[at:], off, t.n, j.d(), j.scale)
 	copy(t.max, negInfs[:])
 }
 
 // unpackPlain writes the tile's rows to Out.
 func (t *tile) unpackPlain() {
-	out, dv := &t.job.Out, t.job.dv()
-	dst := out.F32()[out.At(t.head.batch, t.head.head*t.job.group+t.groupHead, t.query):]
-	off := t.scratch.outRows.of(t, out)
+	j, dv := t.job, t.job.dv()
+	at := j.Out.At(t.head.batch, t.head.head*j.group+t.groupHead, t.query)
+	off := t.scratch.outRows.of(t, &j.Out)
+	dst := j.Out.F32()[at:]
 	var nan uint64
 	if t.skinny {
-		nan = t.job.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
+		nan = j.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
 	} else {
-		nan = t.kern.Unpack(dst, off, t.o, t.kern.Lanes, t.n, dv, t.sum)
+		nan = t.kern.Unpack(dst, off, t.o, len(off), t.n, dv, t.sum)
 	}
 	if nan&(1<<t.n-1) != 0 {
 		t.finishNaNs(nan)
@@ -127,16 +144,16 @@ func (t *tile) unpackPlain() {
 // tileOffsets are the offsets of a tile's rows from the first one of them, see
 // tile.offsets. The tiles of a task have the same, but for the last ones of KV heads.
 type tileOffsets struct {
-	n, groupHead, lanes int // of the tile that off is for; n = 0: of none
-	off                 [ukernel.MaxLanes]int
+	n, groupHead int // of the tile that off is for; n = 0: of none
+	off          [ukernel.MaxLanes]int
 }
 
 // of returns the offsets of the rows of t in x.
 func (o *tileOffsets) of(t *tile, x *view.Tensor) []int {
-	lanes := t.kern.Lanes
-	if o.n != t.n || o.groupHead != t.groupHead || o.lanes != lanes {
-		o.n, o.groupHead, o.lanes = t.n, t.groupHead, lanes
-		t.setOffsets(x, o.off[:lanes], 0)
+	off := o.off[:t.kern.Lanes]
+	if o.n != t.n || o.groupHead != t.groupHead { // the lanes depend on n
+		o.n, o.groupHead = t.n, t.groupHead
+		t.setOffsets(x, off, 0)
 	}
-	return o.off[:lanes]
+	return off
 }
