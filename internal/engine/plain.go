@@ -47,7 +47,7 @@ func (j *Job) isOneCallEach() bool {
 
 // plainFloats bounds Q̂ᵀ, S and Oᵀ of the tiles that go through a stage together, see
 // batchFloats: they stay in L1.
-const plainFloats = 8 << 10
+const plainFloats = 6 << 10
 
 // plainTask is task for a plain call.
 func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
