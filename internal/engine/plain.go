@@ -118,7 +118,7 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 // packPlain packs the queries of the tile and sets its maximum to -Inf.
 func (t *tile) packPlain() {
 	j := t.job
-	at := j.Q.At(t.head.batch, t.head.head*j.group+t.groupHead, t.query)
+	at := j.Q.At(t.head.batch, t.head.head*j.group, t.query)
 	off := t.scratch.queryRows.of(t, &j.Q)
 	t.kern.Pack(t.q, len(off), j.Q.F32()[at:], off, t.n, j.d(), j.scale)
 	copy(t.max, negInfs[:])
@@ -127,7 +127,7 @@ func (t *tile) packPlain() {
 // unpackPlain writes the tile's rows to Out.
 func (t *tile) unpackPlain() {
 	j, dv := t.job, t.job.dv()
-	at := j.Out.At(t.head.batch, t.head.head*j.group+t.groupHead, t.query)
+	at := j.Out.At(t.head.batch, t.head.head*j.group, t.query)
 	off := t.scratch.outRows.of(t, &j.Out)
 	dst := j.Out.F32()[at:]
 	var nan uint64
@@ -141,8 +141,9 @@ func (t *tile) unpackPlain() {
 	}
 }
 
-// tileOffsets are the offsets of a tile's rows from the first one of them, see
-// tile.offsets. The tiles of a task have the same, but for the last ones of KV heads.
+// tileOffsets are the offsets of a tile's rows, see tile.offsets, from that of its first query in
+// the first head of the group. No row lies before it. The tiles of a task have the same
+// offsets, but for the last ones of KV heads.
 type tileOffsets struct {
 	n, groupHead int // of the tile that off is for; n = 0: of none
 	off          [ukernel.MaxLanes]int
@@ -153,7 +154,7 @@ func (o *tileOffsets) of(t *tile, x *view.Tensor) []int {
 	off := o.off[:t.kern.Lanes]
 	if o.n != t.n || o.groupHead != t.groupHead { // the lanes depend on n
 		o.n, o.groupHead = t.n, t.groupHead
-		t.setOffsets(x, off, 0)
+		t.setOffsets(x, off, t.groupHead*x.Stride(1))
 	}
 	return off
 }
