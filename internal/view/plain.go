@@ -1,10 +1,12 @@
 package view
 
+import "math"
+
 // mostPlain bounds the dimensions, and mostStride the strides, of tensors that PlainMemory
-// accepts: no sum of their products overflows.
+// accepts: the sum of three of their products and a dimension does not overflow.
 const (
 	mostPlain  = 1 << 20
-	mostStride = 1 << 40
+	mostStride = math.MaxInt / (4 * mostPlain)
 )
 
 // PlainMemory returns the memory of a float32 tensor that is neither paged nor ragged, has

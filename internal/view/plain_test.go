@@ -2,6 +2,7 @@ package view
 
 import (
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 )
@@ -48,13 +49,13 @@ func TestPlainMemory(t *testing.T) {
 
 // TestPlainMemoryRefuses: sizes that overflow, and tensors that are not plain.
 func TestPlainMemoryRefuses(t *testing.T) {
-	data := numbered(60)
+	data, root := numbered(60), 1<<(bits.UintSize/2-1)
 	scales := tokenMajor(data, 1, 2, 1, 1)
 	for name, x := range map[string]Tensor{
 		"zero":     {},
 		"stride":   Floats(data, [4]int{1, 1, 2, 4}, [3]int{4, 4, math.MaxInt}),
 		"size":     Floats(data, [4]int{1, math.MaxInt, 2, 4}, [3]int{8, 0, 4}),
-		"overflow": Floats(data, [4]int{1 << 31, 1 << 31, 2, 4}, [3]int{1 << 33, 1 << 33, 4}),
+		"overflow": Floats(data, [4]int{root, root, 2, 4}, [3]int{4 * root, 4 * root, 4}),
 		"ragged":   tokenMajor(data, 1, 4, 1, 2).Ragged([]int{0, 1, 4}),
 		"paged":    Floats(data, [4]int{4, 1, 3, 5}, [3]int{15, 15, 5}).Paged(&PageTable{Pages: [][]int32{{3}}, Lengths: []int{3}}),
 		"scaled":   tokenMajor(data, 1, 2, 1, 2).Scaled(&scales),
