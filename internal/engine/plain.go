@@ -151,10 +151,13 @@ type tileOffsets struct {
 
 // of returns the offsets of the rows of t in x.
 func (o *tileOffsets) of(t *tile, x *view.Tensor) []int {
-	off := o.off[:t.kern.Lanes]
 	if o.n != t.n || o.groupHead != t.groupHead { // the lanes depend on n
-		o.n, o.groupHead = t.n, t.groupHead
-		t.setOffsets(x, off, t.groupHead*x.Stride(1))
+		o.set(t, x)
 	}
-	return off
+	return o.off[:t.kern.Lanes]
+}
+
+func (o *tileOffsets) set(t *tile, x *view.Tensor) {
+	o.n, o.groupHead = t.n, t.groupHead
+	t.setOffsets(x, o.off[:t.kern.Lanes], t.groupHead*x.Stride(1))
 }
