@@ -1,9 +1,9 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"math"
 
-	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -28,16 +28,29 @@ func (g *gen) Pack() {
 	g.JL(operand.LabelRef("narrow"))
 	g.CMPQ(n, operand.Imm(4))
 	g.JLE(operand.LabelRef("few"))
-	p.transpose("pack", func(v reg.VecVirtual, src reg.Register, i int) {
-		g.LoadQuarters(g.Context, v, func(q int) operand.Mem { return g.Row(src, p.off, 4*q+i) })
+	next := func(name string) {
+		g.ADDQ(operand.U32(8*g.Lanes()), p.off)
+		g.SUBQ(operand.U32(g.Lanes()), p.lanes)
+		g.JNZ(operand.LabelRef(name + "columns"))
+		g.Return()
+	}
+	if g.wideColumns() {
+		g.CMPQ(p.d, operand.Imm(8))
+		g.JL(operand.LabelRef("packcolumns"))
+		p.transpose("wide", 8, func(v []reg.VecVirtual, src reg.Register) { p.loadEight(v, src) })
+		next("wide")
+	}
+	p.transpose("pack", 4, func(v []reg.VecVirtual, src reg.Register) {
+		for i := range v {
+			g.LoadQuarters(g.Context, v[i], func(q int) operand.Mem { return g.Row(src, p.off, 4*q+i) })
+		}
 	})
-	g.ADDQ(operand.U32(8*g.Lanes()), p.off)
-	g.SUBQ(operand.U32(g.Lanes()), p.lanes)
-	g.JNZ(operand.LabelRef("packcolumns"))
-	g.Return()
+	next("pack")
 	g.Label("few")
-	p.transpose("few", func(v reg.VecVirtual, src reg.Register, i int) {
-		g.RepeatQuarter(g.Context, g.Row(src, p.off, i), v)
+	p.transpose("few", 4, func(v []reg.VecVirtual, src reg.Register) {
+		for i := range v {
+			g.RepeatQuarter(g.Context, g.Row(src, p.off, i), v[i])
+		}
 	})
 	g.SUBQ(operand.U32(g.Lanes()), p.lanes)
 	g.JNZ(operand.LabelRef("fewcolumns"))
@@ -57,30 +70,35 @@ type packer struct {
 	scale                       reg.VecVirtual
 }
 
-// transpose emits a loop over vectors of lanes, with labels that begin with name. load
-// loads 4 columns of the rows in lanes i, i+4, ...
-func (p packer) transpose(name string, load func(v reg.VecVirtual, src reg.Register, i int)) {
+// wideColumns tells whether rows of 8 columns and more are moved 8 columns at a time. The start
+// of a row is then loaded half as often. It takes two sets of vectors, of a few lanes each.
+func (g *gen) wideColumns() bool { return g.Lanes() == 8 }
+
+// transpose emits a loop over vectors of lanes, with labels that begin with name. load loads a
+// number of columns, 4 or 8, into as many vectors: vector i of each 4 has those of the rows in
+// lanes i, i+4, ...
+func (p packer) transpose(name string, columns int, load func(v []reg.VecVirtual, src reg.Register)) {
 	src, dst := p.GP64(), p.GP64()
-	p.Comment("One vector of lanes, 4 columns of its rows per iteration.")
+	p.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)
 	p.Label(name + "columns")
 	p.MOVQ(p.src, src)
 	p.MOVQ(p.dst, dst)
-	p.Columns(name, 4, p.d, func() {
-		v := p.Vecs(4)
-		for i := range v {
-			load(v[i], src, i)
-		}
+	p.Columns(name, columns, p.d, func() {
+		v := p.Vecs(columns)
+		load(v, src)
 		q := p.GP64()
 		p.MOVQ(dst, q)
-		for i, t := range p.Transpose4(v) {
-			p.VMULPS(p.scale, t, t)
-			p.VMOVUPS(t, emit.At(q, 0))
-			if i < 3 {
-				p.ADDQ(p.ld, q)
+		for x := 0; x < columns; x += 4 {
+			for i, t := range p.Transpose4(v[x : x+4]) {
+				p.VMULPS(p.scale, t, t)
+				p.VMOVUPS(t, emit.At(q, 0))
+				if x+i < columns-1 {
+					p.ADDQ(p.ld, q)
+				}
 			}
 		}
-	}, func(columns operand.Op) {
-		if r, ok := columns.(reg.Register); ok {
+	}, func(n operand.Op) {
+		if r, ok := n.(reg.Register); ok {
 			rows := p.GP64()
 			p.LEAQ(emit.Indexed(src, r, 4), src)
 			p.MOVQ(p.ld, rows)
@@ -88,10 +106,24 @@ func (p packer) transpose(name string, load func(v reg.VecVirtual, src reg.Regis
 			p.ADDQ(rows, dst)
 			return
 		}
-		p.ADDQ(operand.Imm(16), src)
+		p.ADDQ(operand.Imm(uint64(4*columns)), src)
 		p.LEAQ(emit.Indexed(dst, p.ld, 4), dst)
+		if columns == 8 {
+			p.LEAQ(emit.Indexed(dst, p.ld, 4), dst)
+		}
 	})
 	p.ADDQ(operand.U32(p.VecBytes()), p.dst)
+}
+
+// loadEight loads 8 columns of the rows of a vector of 8 lanes, with one load of each row's start.
+func (p packer) loadEight(v []reg.VecVirtual, src reg.Register) {
+	for i := range 4 {
+		lower, upper := p.Row(src, p.off, i), p.Row(src, p.off, 4+i)
+		for x, c := range []int{i, 4 + i} {
+			quarters := []operand.Mem{lower.Offset(16 * x), upper.Offset(16 * x)}
+			p.LoadQuarters(p.Context, v[c], func(q int) operand.Mem { return quarters[q] })
+		}
+	}
 }
 
 // broadcast emits the code for a single row. It is unrolled, as such a call takes only a
@@ -174,13 +206,20 @@ func (g *gen) Unpack() {
 	g.JLE(operand.LabelRef("few"))
 	g.ADDQ(operand.U32(g.Lanes()-1), n) // up to whole vectors
 	g.ANDQ(operand.I32(-g.Lanes()), n)
-	u.transpose("unpack", n, g.Lanes())
+	if g.wideColumns() {
+		g.CMPQ(u.d, operand.Imm(8))
+		g.JL(operand.LabelRef("narrow"))
+		u.transpose("wide", 8, n, g.Lanes())
+		g.JMP(operand.LabelRef("done"))
+		g.Label("narrow")
+	}
+	u.transpose("unpack", 4, n, g.Lanes())
 	g.JMP(operand.LabelRef("done"))
 	g.Label("few")
 	g.TESTQ(n, n)
 	g.JZ(operand.LabelRef("done"))
 	g.MOVQ(operand.U32(g.Lanes()), n)
-	u.transpose("few", n, 4)
+	u.transpose("few", 4, n, 4)
 	g.Label("done")
 	g.Store(u.nans, g.ReturnIndex(0))
 	g.Return()
@@ -195,8 +234,8 @@ type unpacker struct {
 }
 
 // transpose emits a loop over lanes, a multiple of a vector's, and stores the first rows of
-// every vector. The labels begin with name.
-func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
+// every vector, a number of columns at a time, 4 or 8. The labels begin with name.
+func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows int) {
 	zero := u.Vec()
 	u.Zero(u.Context, zero)
 	// Go to the end of the lanes, and back a vector at a time.
@@ -204,7 +243,7 @@ func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	u.LEAQ(emit.Indexed(u.sum, lanes, 4), u.sum)
 	u.LEAQ(emit.Indexed(u.off, lanes, 8), u.off)
 	src, dst := u.GP64(), u.GP64()
-	u.Comment("One vector of lanes, 4 columns of its rows per iteration.")
+	u.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)
 	u.Label(name + "columns")
 	u.SUBQ(operand.U32(u.VecBytes()), u.src)
 	u.SUBQ(operand.U32(u.VecBytes()), u.sum)
@@ -213,24 +252,30 @@ func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 	set := u.NewSet(u.Context)
 	u.MOVQ(u.src, src)
 	u.MOVQ(u.dst, dst)
-	u.Columns(name, 4, u.d, func() {
+	u.Columns(name, columns, u.d, func() {
 		q := u.GP64()
 		u.MOVQ(src, q)
-		v := u.Vecs(4)
-		for i := range v {
-			u.VMULPS(emit.At(q, 0), inv, v[i])
-			u.VADDPS(zero, v[i], v[i])
-			u.OrNaN(u.Context, set, v[i])
-			if i < 3 {
-				u.ADDQ(u.ld, q)
+		var t []reg.VecVirtual
+		for x := 0; x < columns; x += 4 {
+			v := u.Vecs(4)
+			for i := range v {
+				u.VMULPS(emit.At(q, 0), inv, v[i])
+				u.VADDPS(zero, v[i], v[i])
+				u.OrNaN(u.Context, set, v[i])
+				if x+i < columns-1 {
+					u.ADDQ(u.ld, q)
+				}
+			}
+			t = append(t, u.Transpose4(v)...)
+		}
+		for lane := rows - 1; lane >= 0; lane-- {
+			to := u.Row(dst, u.off, lane)
+			for x := 0; x < columns; x += 4 {
+				u.StoreQuarter(u.Context, t[x+lane%4], lane/4, to.Offset(4*x))
 			}
 		}
-		t := u.Transpose4(v)
-		for lane := rows - 1; lane >= 0; lane-- {
-			u.StoreQuarter(u.Context, t[lane%4], lane/4, u.Row(dst, u.off, lane))
-		}
-	}, func(columns operand.Op) {
-		if r, ok := columns.(reg.Register); ok {
+	}, func(n operand.Op) {
+		if r, ok := n.(reg.Register); ok {
 			rows := u.GP64()
 			u.LEAQ(emit.Indexed(dst, r, 4), dst)
 			u.MOVQ(u.ld, rows)
@@ -238,8 +283,11 @@ func (u unpacker) transpose(name string, lanes reg.GPVirtual, rows int) {
 			u.ADDQ(rows, src)
 			return
 		}
-		u.ADDQ(operand.Imm(16), dst)
+		u.ADDQ(operand.Imm(uint64(4*columns)), dst)
 		u.LEAQ(emit.Indexed(src, u.ld, 4), src)
+		if columns == 8 {
+			u.LEAQ(emit.Indexed(src, u.ld, 4), src)
+		}
 	})
 	bits := u.GP64()
 	u.SetBits(u.Context, set, bits)
