@@ -62,7 +62,7 @@ func TestSetSpin(t *testing.T) {
 		}
 		return last, false
 	}
-	if d, ok := spins(0, 20, func(d time.Duration) bool { return d < 30*time.Microsecond }); !ok {
+	if d, ok := spins(0, 1000, func(d time.Duration) bool { return d < 30*time.Microsecond }); !ok {
 		t.Errorf("spinning is off, and a worker spins for %v", d)
 	}
 	if d, ok := spins(50*time.Microsecond, 1000, func(d time.Duration) bool { return d < 800*time.Microsecond }); !ok {
