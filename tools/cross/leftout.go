@@ -1,51 +1,62 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// printLeftOut prints, below the table, which tests the platforms leave out. Platforms that leave
-// out the same ones share a paragraph.
+// printLeftOut prints, below the table, patterns of the tests that the platforms leave out: first
+// of those that no platform runs, then of those that some leave out.
 func printLeftOut(chosen []platform, packages []testedPackage) {
-	names, texts := map[string]string{}, []string{}
+	fmt.Println("\nleft out on all platforms, as it needs no emulated CPU or is long:")
+	for _, pkg := range packages {
+		switch {
+		case pkg.only != nil && len(pkg.only) == 0:
+			fmt.Printf("  %s: all\n", pkg.path)
+		case pkg.skip != "":
+			fmt.Printf("  %s: %s\n", pkg.path, pkg.skip)
+		}
+	}
+	where, texts := map[string]string{}, []string{} // platforms that leave out the same share a paragraph
 	for _, p := range chosen {
 		text := p.leftOut(packages)
-		if names[text] == "" {
+		if where[text] == "" {
 			texts = append(texts, text)
 		} else {
-			names[text] += "; "
+			where[text] += "; "
 		}
-		names[text] += p.target() + ", " + p.cpu
+		where[text] += p.target() + ", " + p.cpu
 	}
 	for _, text := range texts {
-		fmt.Printf("\nleft out on %s:\n%s", names[text], text)
+		if text != "" {
+			fmt.Printf("left out on %s:\n%s", where[text], text)
+		}
 	}
-	fmt.Println("\nelsewhere these run by make test, make v3, and on the emulated CPUs that do not leave them out")
 }
 
-// leftOut returns a line for each package of which the platform leaves out tests: patterns of
-// their names.
+// leftOut returns lines with what this platform leaves out beside what none runs.
 func (p *platform) leftOut(packages []testedPackage) (text string) {
+	line := func(path, what string) {
+		if what != "" {
+			text += fmt.Sprintf("  %s: %s\n", path, what)
+		}
+	}
 	if p.bochs {
 		for _, pkg := range bochsTests {
-			text += fmt.Sprintf("  %s: all but %s", pkg.path, pkg.run)
-			if pkg.skip != "" {
-				text += ", without " + pkg.skip
-			}
-			text += "\n"
+			line(pkg.path, "all but "+pkg.run)
+			line(pkg.path, pkg.skip)
 		}
 		return text
 	}
-	tests := map[string]testedPackage{}
-	for _, pkg := range p.tests(packages) {
-		tests[pkg.path] = pkg
-	}
+	line("all packages, by a fault of the emulator", p.skip)
 	for _, pkg := range packages {
-		switch pkg, ok := tests[pkg.path]; {
-		case !ok:
-			text += fmt.Sprintf("  %s: all\n", pkg.path)
-		case pkg.run != "":
-			text += fmt.Sprintf("  %s: all but %s\n", pkg.path, pkg.run)
-		case pkg.skip != "":
-			text += fmt.Sprintf("  %s: %s\n", pkg.path, pkg.skip)
+		switch {
+		case pkg.only == nil:
+			line(pkg.path, pkg.leftOut(p))
+		case len(pkg.only) > 0 && !slices.Contains(pkg.only, p.arch):
+			line(pkg.path, "all")
+		case pkg.run != "" && len(pkg.only) > 0:
+			line(pkg.path, "all but "+pkg.run)
 		}
 	}
 	return text
