@@ -43,7 +43,8 @@ func TestReadSpin(t *testing.T) {
 }
 
 // TestSetSpin: workers and callers spin as long as SetSpin says, and not at all with 0. Somebody
-// else may have the processor at any moment, so a bound must hold in one of many trials.
+// else may have the processor at any moment, so a bound must hold in one of many trials;
+// TestHowLongWorkersSpin counts yields instead.
 func TestSetSpin(t *testing.T) {
 	emptyPool(t)
 	j, _ := countingJob()
