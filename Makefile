@@ -98,7 +98,8 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 	set -x; GOAMD64=v3 go test -tags purego $(TESTFLAGS) ./...
 
 fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
-	go test -C kernel -run '^$$' -fuzz FuzzAttention -fuzztime $(FUZZTIME)
+	go test -C kernel -run '^$$' -fuzz 'FuzzAttention$$' -fuzztime $(FUZZTIME)
+	go test -C kernel -run '^$$' -fuzz FuzzAttentionBackward -fuzztime $(FUZZTIME)
 	go test -C linear -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
 	go test -C linear -run '^$$' -fuzz FuzzFromPacked -fuzztime $(FUZZTIME)
 	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)

@@ -63,19 +63,19 @@ func GeGLUTanhBackward(dgate, dup, gate, up, dy []float32) error {
 	return gatedSlopes(dgate, dup, gate, up, dy, geluTanhSlope)
 }
 
-// stripElements is how many elements are computed at a time: they stay in L1.
-const stripElements = 1024
+// chunkElements is how many elements are computed at a time: they stay in L1.
+const chunkElements = 1024
 
-// A strip is memory for some elements. f is the function of x, and slope its slope.
-type strip struct{ f, slope, other [stripElements]float32 }
+// A chunk is memory for some elements. f is the function of x, and slope its slope.
+type chunk struct{ f, slope, other [chunkElements]float32 }
 
-var strips = parallel.FreeList[strip]{New: func() *strip { return new(strip) }}
+var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
 
 // A slope computes a function f and its slope for the elements of x.
-type slope func(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32)
+type slope func(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32)
 
-// share returns f(x)/x, a share of x, and 1/2 for 0.
-func share(f, x float32) float32 {
+// ratio returns f(x)/x, and 1/2 for 0.
+func ratio(f, x float32) float32 {
 	if x == 0 {
 		return 0.5
 	}
@@ -83,7 +83,7 @@ func share(f, x float32) float32 {
 }
 
 // siluSlope uses x·(1-s) = -SiLU(-x).
-func siluSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
+func siluSlope(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32) {
 	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
 	t.Activations.SiLU(f, x)
 	for i, x := range x {
@@ -91,7 +91,7 @@ func siluSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
 	}
 	t.Activations.SiLU(other, other)
 	for i, x := range x {
-		slope[i] = float32(share(f[i], x) * (1 - other[i]))
+		slope[i] = float32(ratio(f[i], x) * (1 - other[i]))
 		if x < -steep || x > steep {
 			slope[i] = step(x)
 		}
@@ -111,7 +111,7 @@ func step(x float32) float32 {
 }
 
 // geluSlope uses Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
-func geluSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
+func geluSlope(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32) {
 	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
 	t.Activations.GELU(f, x)
 	for i, x := range x {
@@ -119,7 +119,7 @@ func geluSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
 	}
 	t.Functions.Exp2(other, other)
 	for i, x := range x {
-		slope[i] = share(f[i], x) + float32(x*float32(other[i]*invRootTwoPi))
+		slope[i] = ratio(f[i], x) + float32(x*float32(other[i]*invRootTwoPi))
 		if x < -steep || x > steep {
 			slope[i] = step(x)
 		}
@@ -134,7 +134,7 @@ const (
 )
 
 // geluTanhSlope uses x·(1-s) = -GELUTanh(-x).
-func geluTanhSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) {
+func geluTanhSlope(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32) {
 	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
 	t.Activations.GELUTanh(f, x)
 	for i, x := range x {
@@ -143,7 +143,7 @@ func geluTanhSlope(s *strip, t *ukernel.Tier, x []float32) (f, slope []float32) 
 	t.Activations.GELUTanh(other, other)
 	for i, x := range x {
 		u := tanhSlope0 + float32(float32(x*x)*tanhSlope1)
-		slope[i] = float32(share(f[i], x) * (1 - float32(other[i]*u)))
+		slope[i] = float32(ratio(f[i], x) * (1 - float32(other[i]*u)))
 		if x < -steep || x > steep {
 			slope[i] = step(x)
 		}
@@ -165,16 +165,16 @@ func slopes(dx, x, dy []float32, function slope) error {
 	}
 	announce(view.Read, x, dy)
 	announce(view.Write, dx)
-	s := strips.Get()
+	s := chunks.Get()
 	for len(x) > 0 {
-		n := min(len(x), stripElements)
+		n := min(len(x), chunkElements)
 		_, slope := function(s, t, x[:n])
 		for i, k := range slope {
 			dx[i] = dy[i] * k
 		}
 		dx, x, dy = dx[n:], x[n:], dy[n:]
 	}
-	strips.Put(s)
+	chunks.Put(s)
 	return nil
 }
 
@@ -195,9 +195,9 @@ func gatedSlopes(dgate, dup, gate, up, dy []float32, function slope) error {
 	}
 	announce(view.Read, gate, up, dy)
 	announce(view.Write, dgate, dup)
-	s := strips.Get()
+	s := chunks.Get()
 	for len(gate) > 0 {
-		n := min(len(gate), stripElements)
+		n := min(len(gate), chunkElements)
 		f, slope := function(s, t, gate[:n])
 		for i, k := range slope {
 			g, u := dy[i], up[i]
@@ -205,7 +205,7 @@ func gatedSlopes(dgate, dup, gate, up, dy []float32, function slope) error {
 		}
 		dgate, dup, gate, up, dy = dgate[n:], dup[n:], gate[n:], up[n:], dy[n:]
 	}
-	strips.Put(s)
+	chunks.Put(s)
 	return nil
 }
 

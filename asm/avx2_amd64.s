@@ -17169,6 +17169,110 @@ many:
 	JL   narrow
 	CMPQ R8, $0x04
 	JLE  few
+	CMPQ DI, $0x08
+	JL   packcolumns
+
+	// One vector of lanes, 8 columns of its rows per iteration.
+widecolumns:
+	MOVQ    DX, R8
+	MOVQ    AX, R9
+	MOVQ    DI, R10
+	PCALIGN $0x40
+
+widestep:
+	MOVQ           (BX), R11
+	MOVQ           32(BX), R12
+	VBROADCASTF128 (R8)(R11*4), Y1
+	VINSERTF128    $0x01, (R8)(R12*4), Y1, Y1
+	VBROADCASTF128 16(R8)(R11*4), Y5
+	VINSERTF128    $0x01, 16(R8)(R12*4), Y5, Y5
+	MOVQ           8(BX), R11
+	MOVQ           40(BX), R12
+	VBROADCASTF128 (R8)(R11*4), Y2
+	VINSERTF128    $0x01, (R8)(R12*4), Y2, Y2
+	VBROADCASTF128 16(R8)(R11*4), Y6
+	VINSERTF128    $0x01, 16(R8)(R12*4), Y6, Y6
+	MOVQ           16(BX), R11
+	MOVQ           48(BX), R12
+	VBROADCASTF128 (R8)(R11*4), Y3
+	VINSERTF128    $0x01, (R8)(R12*4), Y3, Y3
+	VBROADCASTF128 16(R8)(R11*4), Y7
+	VINSERTF128    $0x01, 16(R8)(R12*4), Y7, Y7
+	MOVQ           24(BX), R11
+	MOVQ           56(BX), R12
+	VBROADCASTF128 (R8)(R11*4), Y4
+	VINSERTF128    $0x01, (R8)(R12*4), Y4, Y4
+	VBROADCASTF128 16(R8)(R11*4), Y8
+	VINSERTF128    $0x01, 16(R8)(R12*4), Y8, Y8
+	MOVQ           R9, R11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y2, Y1, Y9
+	VUNPCKHPS Y2, Y1, Y1
+	VUNPCKLPS Y4, Y3, Y2
+	VUNPCKHPS Y4, Y3, Y3
+	VUNPCKLPD Y2, Y9, Y4
+	VUNPCKHPD Y2, Y9, Y2
+	VUNPCKLPD Y3, Y1, Y9
+	VUNPCKHPD Y3, Y1, Y1
+	VMULPS    Y0, Y4, Y4
+	VMOVUPS   Y4, (R11)
+	ADDQ      CX, R11
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   Y2, (R11)
+	ADDQ      CX, R11
+	VMULPS    Y0, Y9, Y9
+	VMOVUPS   Y9, (R11)
+	ADDQ      CX, R11
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (R11)
+	ADDQ      CX, R11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y6, Y5, Y1
+	VUNPCKHPS Y6, Y5, Y2
+	VUNPCKLPS Y8, Y7, Y3
+	VUNPCKHPS Y8, Y7, Y4
+	VUNPCKLPD Y3, Y1, Y5
+	VUNPCKHPD Y3, Y1, Y1
+	VUNPCKLPD Y4, Y2, Y3
+	VUNPCKHPD Y4, Y2, Y2
+	VMULPS    Y0, Y5, Y5
+	VMOVUPS   Y5, (R11)
+	ADDQ      CX, R11
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (R11)
+	ADDQ      CX, R11
+	VMULPS    Y0, Y3, Y3
+	VMOVUPS   Y3, (R11)
+	ADDQ      CX, R11
+	VMULPS    Y0, Y2, Y2
+	VMOVUPS   Y2, (R11)
+	SUBQ      $0x00000008, R10
+	JZ        widedone
+	CMPQ      R10, $0x00000008
+	JL        widerest
+	ADDQ      $0x20, R8
+	LEAQ      (R9)(CX*4), R9
+	LEAQ      (R9)(CX*4), R9
+	JMP       widestep
+
+	// Less than 8 columns are left: compute the last 8.
+widerest:
+	LEAQ  (R8)(R10*4), R8
+	MOVQ  CX, R11
+	IMULQ R10, R11
+	ADDQ  R11, R9
+	MOVQ  $0x00000008, R10
+	JMP   widestep
+
+widedone:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000040, BX
+	SUBQ $0x00000008, SI
+	JNZ  widecolumns
+	VZEROUPPER
+	RET
 
 	// One vector of lanes, 4 columns of its rows per iteration.
 packcolumns:
@@ -17392,10 +17496,147 @@ TEXT ·UnpackAVX2(SB), NOSPLIT, $0-128
 	JLE     few
 	ADDQ    $0x00000007, R9
 	ANDQ    $-8, R9
+	CMPQ    DI, $0x08
+	JL      narrow
 	VXORPS  Y0, Y0, Y0
 	LEAQ    (DX)(R9*4), DX
 	LEAQ    (SI)(R9*4), SI
 	LEAQ    (CX)(R9*8), CX
+
+	// One vector of lanes, 8 columns of its rows per iteration.
+widecolumns:
+	SUBQ $0x00000020, DX
+	SUBQ $0x00000020, SI
+	SUBQ $0x00000040, CX
+
+	// 1/sum, 0 for a sum of 0.
+	VMOVUPS (SI), Y1
+	VMOVUPS const3f800000AVX2<>+0(SB), Y2
+	VDIVPS  Y1, Y2, Y2
+	VCMPPS  $0x04, Y0, Y1, Y1
+	VANDPS  Y1, Y2, Y2
+	VXORPS  Y1, Y1, Y1
+	MOVQ    DX, R10
+	MOVQ    AX, R11
+	MOVQ    DI, R12
+	PCALIGN $0x40
+
+widestep:
+	MOVQ   R10, R13
+	VMULPS (R13), Y2, Y3
+	VADDPS Y0, Y3, Y3
+	VCMPPS $0x03, Y3, Y3, Y4
+	VORPS  Y4, Y1, Y1
+	ADDQ   BX, R13
+	VMULPS (R13), Y2, Y4
+	VADDPS Y0, Y4, Y4
+	VCMPPS $0x03, Y4, Y4, Y5
+	VORPS  Y5, Y1, Y1
+	ADDQ   BX, R13
+	VMULPS (R13), Y2, Y5
+	VADDPS Y0, Y5, Y5
+	VCMPPS $0x03, Y5, Y5, Y6
+	VORPS  Y6, Y1, Y1
+	ADDQ   BX, R13
+	VMULPS (R13), Y2, Y6
+	VADDPS Y0, Y6, Y6
+	VCMPPS $0x03, Y6, Y6, Y7
+	VORPS  Y7, Y1, Y1
+	ADDQ   BX, R13
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS Y4, Y3, Y7
+	VUNPCKHPS Y4, Y3, Y3
+	VUNPCKLPS Y6, Y5, Y4
+	VUNPCKHPS Y6, Y5, Y5
+	VUNPCKLPD Y4, Y7, Y6
+	VUNPCKHPD Y4, Y7, Y4
+	VUNPCKLPD Y5, Y3, Y7
+	VUNPCKHPD Y5, Y3, Y3
+	VMULPS    (R13), Y2, Y5
+	VADDPS    Y0, Y5, Y5
+	VCMPPS    $0x03, Y5, Y5, Y8
+	VORPS     Y8, Y1, Y1
+	ADDQ      BX, R13
+	VMULPS    (R13), Y2, Y8
+	VADDPS    Y0, Y8, Y8
+	VCMPPS    $0x03, Y8, Y8, Y9
+	VORPS     Y9, Y1, Y1
+	ADDQ      BX, R13
+	VMULPS    (R13), Y2, Y9
+	VADDPS    Y0, Y9, Y9
+	VCMPPS    $0x03, Y9, Y9, Y10
+	VORPS     Y10, Y1, Y1
+	ADDQ      BX, R13
+	VMULPS    (R13), Y2, Y10
+	VADDPS    Y0, Y10, Y10
+	VCMPPS    $0x03, Y10, Y10, Y11
+	VORPS     Y11, Y1, Y1
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS    Y8, Y5, Y11
+	VUNPCKHPS    Y8, Y5, Y5
+	VUNPCKLPS    Y10, Y9, Y8
+	VUNPCKHPS    Y10, Y9, Y9
+	VUNPCKLPD    Y8, Y11, Y10
+	VUNPCKHPD    Y8, Y11, Y8
+	VUNPCKLPD    Y9, Y5, Y11
+	VUNPCKHPD    Y9, Y5, Y5
+	MOVQ         56(CX), R13
+	VEXTRACTF128 $0x01, Y3, (R11)(R13*4)
+	VEXTRACTF128 $0x01, Y5, 16(R11)(R13*4)
+	MOVQ         48(CX), R13
+	VEXTRACTF128 $0x01, Y7, (R11)(R13*4)
+	VEXTRACTF128 $0x01, Y11, 16(R11)(R13*4)
+	MOVQ         40(CX), R13
+	VEXTRACTF128 $0x01, Y4, (R11)(R13*4)
+	VEXTRACTF128 $0x01, Y8, 16(R11)(R13*4)
+	MOVQ         32(CX), R13
+	VEXTRACTF128 $0x01, Y6, (R11)(R13*4)
+	VEXTRACTF128 $0x01, Y10, 16(R11)(R13*4)
+	MOVQ         24(CX), R13
+	VMOVUPS      X3, (R11)(R13*4)
+	VMOVUPS      X5, 16(R11)(R13*4)
+	MOVQ         16(CX), R13
+	VMOVUPS      X7, (R11)(R13*4)
+	VMOVUPS      X11, 16(R11)(R13*4)
+	MOVQ         8(CX), R13
+	VMOVUPS      X4, (R11)(R13*4)
+	VMOVUPS      X8, 16(R11)(R13*4)
+	MOVQ         (CX), R13
+	VMOVUPS      X6, (R11)(R13*4)
+	VMOVUPS      X10, 16(R11)(R13*4)
+	SUBQ         $0x00000008, R12
+	JZ           widedone
+	CMPQ         R12, $0x00000008
+	JL           widerest
+	ADDQ         $0x20, R11
+	LEAQ         (R10)(BX*4), R10
+	LEAQ         (R10)(BX*4), R10
+	JMP          widestep
+
+	// Less than 8 columns are left: compute the last 8.
+widerest:
+	LEAQ  (R11)(R12*4), R11
+	MOVQ  BX, R13
+	IMULQ R12, R13
+	ADDQ  R13, R10
+	MOVQ  $0x00000008, R12
+	JMP   widestep
+
+widedone:
+	VMOVMSKPS Y1, R10
+	SHLQ      $0x08, R8
+	ORQ       R10, R8
+	SUBQ      $0x00000008, R9
+	JNZ       widecolumns
+	JMP       done
+
+narrow:
+	VXORPS Y0, Y0, Y0
+	LEAQ   (DX)(R9*4), DX
+	LEAQ   (SI)(R9*4), SI
+	LEAQ   (CX)(R9*8), CX
 
 	// One vector of lanes, 4 columns of its rows per iteration.
 unpackcolumns:

@@ -122,7 +122,7 @@ func TestKillServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.serve(u.Port())
-		for end := time.Now().Add(20 * time.Second); ; {
+		for end := time.Now().Add(time.Minute); ; {
 			_, err := x.decode(t.Context(), 1)
 			if err == nil {
 				break
@@ -205,7 +205,8 @@ func TestAttend(t *testing.T) {
 	}
 }
 
-// A call ends with its context although a worker stands still.
+// A call ends with its context although a worker stands still, and not only with its own
+// time limit.
 func TestInterrupted(t *testing.T) {
 	p := startProcesses(t, "a")
 	x := p.texts(1, 700)
@@ -214,7 +215,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	started := time.Now()
-	if _, err := x.decode(ctx, 1); err == nil || time.Since(started) > 5*time.Second {
+	if _, err := x.decode(ctx, 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(started) >= callTimeout {
 		t.Errorf("%v after %v", err, time.Since(started))
 	}
 }

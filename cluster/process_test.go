@@ -124,6 +124,9 @@ var activations = sync.OnceValues(func() (*sample.Activations, error) {
 	return sample.Read(m, text, 6000)
 })
 
+// callTimeout is how long a call of a test waits for the last workers.
+const callTimeout = 30 * time.Second
+
 // texts places sequences on the workers; all results are compared with attention in this
 // process.
 func (p *processes) texts(replicas int, lengths ...int) *texts {
@@ -139,7 +142,7 @@ func (p *processes) texts(replicas int, lengths ...int) *texts {
 	}
 	p.t.Cleanup(conn.Close)
 	config := modelConfig
-	config.Replicas, config.Patience, config.Timeout = replicas, 200*time.Millisecond, 20*time.Second
+	config.Replicas, config.Patience, config.Timeout = replicas, 200*time.Millisecond, callTimeout
 	c, err := shard.New(ctx, conn, config)
 	if err != nil {
 		p.t.Fatal(err)

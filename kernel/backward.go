@@ -5,8 +5,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Gradients are the outputs of [AttentionBackward]: the derivatives of a number by the
-// inputs of a call of [Attention]. Those that are not wanted are left zero.
+// Gradients are the outputs of [AttentionBackward]: the gradients of a loss with
+// respect to the inputs of a call of [Attention]. Those that are not wanted are left zero.
 type Gradients struct {
 	// Q, K and V have the shapes of q, k and v, ragged if these are, with the same lengths,
 	// in float32. Rows of keys that no query sees are zeros.
@@ -20,9 +20,9 @@ type Gradients struct {
 	Sinks []float32
 }
 
-// AttentionBackward computes the gradients of a call of [Attention]. dout is the derivative
-// of a number by out. opts.LSE is a result of that call, and q, k, v and the other options are
-// those that it had:
+// AttentionBackward computes the gradients of a call of [Attention]. dout is the gradient
+// of a loss with respect to out. opts.LSE is a result of that call, and q, k, v and the other
+// options are those that it had:
 //
 //	P  = exp(S - LSE), S the scores after all options; 0 for hidden pairs
 //	dP = dout·vᵀ
@@ -65,7 +65,11 @@ func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) erro
 		return argumentError(f)
 	}
 	if q.view().Dim(0) == 0 || q.view().Dim(1) == 0 {
+		grads.clear()
 		return nil
+	}
+	if grads.Bias.view().Dim(3) == 0 { // there is no key, and nothing to write
+		grads.Bias = Tensor{}
 	}
 	if view.Races {
 		c.announce(&opts)
@@ -77,6 +81,24 @@ func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) erro
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
+}
+
+// clear sets the gradients of a call without queries to zero.
+func (g *Gradients) clear() {
+	clear(g.Sinks)
+	for _, t := range [...]*view.Tensor{g.K.view(), g.V.view(), g.Bias.view()} {
+		shape := t.Shape()
+		if !t.IsSet() || min(shape[0], shape[1], shape[2], shape[3]) == 0 {
+			continue
+		}
+		for b := range shape[0] {
+			for h := range shape[1] {
+				for l := range t.Length(b) {
+					clear(t.Row(b, h, l))
+				}
+			}
+		}
+	}
 }
 
 // backwardViews are the tensors of a call of AttentionBackward. out is dout, which has its shape.

@@ -212,6 +212,53 @@ func TestBackwardWanted(t *testing.T) {
 	}
 }
 
+// TestBackwardSharedBias: heads and batch rows add to a bias in their order, also where the rows of
+// a query lie in several segments, or those of two batch rows in different ones.
+func TestBackwardSharedBias(t *testing.T) {
+	contracttest.ForceThreads(t)
+	contracttest.AllowThreads(t)
+	for name, x := range map[string]struct {
+		b, h, hkv, lq int
+		starts        []int
+	}{
+		"three heads to a key head":       {b: 1, h: 6, hkv: 2, lq: 25},
+		"batch rows that start elsewhere": {b: 3, h: 2, hkv: 1, lq: 70, starts: []int{40, 0, 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const keys = 31
+			c := contracttest.Case{B: x.b, H: x.h, HKV: x.hkv, Lq: x.lq, Lk: keys, D: 3, Dv: 4, Seed: 14}
+			from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+			w := makeBackwardCall(t, from, c.Options(kernel.Options{QueryStart: x.starts, Bias: kernel.BHLD(testutil.Floats(x.lq*keys), 1, 1, x.lq, keys)}))
+			want := w.want()
+			contracttest.EachTier(t, func(t *testing.T, tier string) {
+				for _, threads := range []int{1, 3} {
+					o, g := w.o, w.gradients()
+					o.Tier, o.Threads = tier, threads
+					w.run(t, g, o)
+					sameGradients(t, fmt.Sprintf("threads=%d", threads), g, want)
+				}
+			})
+		})
+	}
+}
+
+// TestBackwardNoQueries: where there are no heads or no batch rows, all gradients are zeros.
+func TestBackwardNoQueries(t *testing.T) {
+	for _, c := range []contracttest.Case{
+		{B: 2, HKV: 3, Lq: 4, Lk: 5, D: 2, Dv: 3},
+		{H: 4, HKV: 2, Lq: 4, Lk: 5, D: 2, Dv: 3},
+		{B: 1, H: 4, HKV: 2, Lk: 5, D: 2, Dv: 3},
+	} {
+		from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+		w := makeBackwardCall(t, from, c.Options(kernel.Options{Sinks: make([]float32, c.H), Bias: kernel.BHLD(testutil.Floats(c.Lq*c.Lk), 1, 1, c.Lq, c.Lk)}))
+		g := w.gradients()
+		w.run(t, g, w.o)
+		for _, x := range [][]float32{contracttest.Floats(g.K), contracttest.Floats(g.V), contracttest.Floats(g.Bias), g.Sinks} {
+			testutil.CheckBits(t, c.String(), x, make([]float32, len(x)))
+		}
+	}
+}
+
 // TestBackwardBatch: gradients of a batch row do not depend on the others.
 func TestBackwardBatch(t *testing.T) {
 	c := contracttest.Case{B: 3, H: 2, HKV: 1, Lq: 90, Lk: 200, D: 16, Dv: 16, Seed: 11, Mask: contracttest.Causal(110)}

@@ -1,5 +1,7 @@
 package kernel
 
+import "github.com/attn-go/attn/internal/ukernel"
+
 // Exec says how a call is executed: it is part of the options of every call that can
 // use several threads. None of its fields changes a bit of the result. The zero
 // value is the best tier of this CPU on all its threads.
@@ -32,4 +34,25 @@ type Exec struct {
 	// allocate keeps the call free of allocations. If it panics, the call panics with the
 	// same value, after all goroutines have left it.
 	ParallelFor func(n int, task func(i int))
+}
+
+// TierInfo describes one tier of this build.
+type TierInfo struct {
+	Name    string
+	Runs    bool   // whether this CPU can run it
+	Reason  string // why it cannot run, "" if it can
+	Default bool   // whether it is used by calls that name no tier
+}
+
+// Tiers lists the tiers of this build, best first, with the reasons why some cannot
+// run here.
+func Tiers() []TierInfo {
+	def, _ := ukernel.Default()
+	infos := make([]TierInfo, len(ukernel.Tiers))
+	for i := range ukernel.Tiers {
+		t := &ukernel.Tiers[i]
+		reason := t.Lacks()
+		infos[i] = TierInfo{Name: t.Name, Runs: reason == "", Reason: reason, Default: t == def}
+	}
+	return infos
 }

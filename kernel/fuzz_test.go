@@ -2,6 +2,8 @@ package kernel_test
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -22,6 +24,58 @@ type fuzzCall struct {
 // compares every tier with the contract computed row by row. Numbers that make
 // no valid call must give a typed error.
 func FuzzAttention(f *testing.F) {
+	addFuzzSeeds(f)
+	fuzzCalls(f, 1<<20, func(t *testing.T, c *fuzzCall) {
+		switch {
+		case !c.validShape():
+			c.refused(t, kernel.Options{Scale: c.Scale, Exec: kernel.Exec{Threads: c.threads}}, c.attend)
+		case !c.validNumbers():
+			c.refused(t, c.options(c.optionCase()), c.attend)
+		default:
+			o := c.optionCase()
+			o.compare(t, c.options(o))
+		}
+	})
+}
+
+// FuzzAttentionBackward does the same for the gradients: those of the contract on every tier, in
+// memory of which the rest stays as it is.
+func FuzzAttentionBackward(f *testing.F) {
+	addFuzzSeeds(f)
+	fuzzCalls(f, 1<<17, func(t *testing.T, c *fuzzCall) {
+		for x := range c.levels {
+			if x == factor("score") {
+				c.levels[x] = 0 // it would be refused
+			}
+		}
+		switch {
+		case !c.validShape():
+			c.refused(t, kernel.Options{Scale: c.Scale, Exec: kernel.Exec{Threads: c.threads}}, c.differentiate)
+		case !c.validNumbers():
+			c.refused(t, c.options(c.optionCase()), c.differentiate)
+		default:
+			c.compareBackward(t)
+		}
+	})
+}
+
+// fuzzCalls draws calls of at most so many products.
+func fuzzCalls(f *testing.F, most int, check func(t *testing.T, c *fuzzCall)) {
+	f.Fuzz(func(t *testing.T, seed uint64, b, h, hkv, lq, lk, d, dv int, lay byte, levels []byte,
+		scale, softcap, rate float32, queryStart, keyStart, threads int) {
+		c := &fuzzCall{
+			Case:   contracttest.Case{B: b, H: h, HKV: hkv, Lq: lq, Lk: lk, D: d, Dv: dv, Scale: scale, Seed: seed, Layout: contracttest.Layout(lay) % contracttest.Layouts},
+			levels: slices.Clone(levels), softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
+		}
+		if c.tooLarge(most) {
+			t.Skip("too large for a fuzz step")
+		}
+		check(t, c)
+	})
+}
+
+// addFuzzSeeds adds the calls that the fuzzer begins with.
+func addFuzzSeeds(f *testing.F) {
 	add := func(seed uint64, shape [7]int, levels string, scale, softcap, rate float32, queryStart, keyStart, threads int) {
 		f.Add(seed, shape[0], shape[1], shape[2], shape[3], shape[4], shape[5], shape[6], byte(seed), []byte(levels),
 			scale, softcap, rate, queryStart, keyStart, threads)
@@ -52,29 +106,11 @@ func FuzzAttention(f *testing.F) {
 	add(5, small, "", 0, 0, 0, 1<<30, 0, 1)
 	add(6, small, "", 0, 0, 0, 0, -1, 1)
 	add(7, small, "", 0, 0, 0, 0, 0, -1)
-	f.Fuzz(func(t *testing.T, seed uint64, b, h, hkv, lq, lk, d, dv int, lay byte, levels []byte,
-		scale, softcap, rate float32, queryStart, keyStart, threads int) {
-		c := fuzzCall{
-			Case:   contracttest.Case{B: b, H: h, HKV: hkv, Lq: lq, Lk: lk, D: d, Dv: dv, Scale: scale, Seed: seed, Layout: contracttest.Layout(lay) % contracttest.Layouts},
-			levels: levels, softcap: softcap, rate: rate, queryStart: queryStart, keyStart: keyStart, threads: threads,
-		}
-		switch {
-		case c.tooLarge():
-			t.Skip("too large for a fuzz step")
-		case !c.validShape():
-			c.refused(t, kernel.Options{Scale: scale, Exec: kernel.Exec{Threads: threads}})
-		case !c.validNumbers():
-			c.refused(t, c.options(c.optionCase()))
-		default:
-			o := c.optionCase()
-			o.compare(t, c.options(o))
-		}
-	})
 }
 
-func (c *fuzzCall) tooLarge() bool {
+func (c *fuzzCall) tooLarge(most int) bool {
 	return max(c.B, c.H, c.HKV, c.Lq, c.D, c.Dv) > 100 || c.Lk > 1100 || min(c.B, c.H, c.HKV, c.Lq, c.Lk, c.D, c.Dv) < -100 ||
-		max(1, c.B)*max(1, c.H)*max(1, c.Lq)*max(1, c.Lk)*max(1, c.D+c.Dv) > 1<<20 || c.threads > 64
+		max(1, c.B)*max(1, c.H)*max(1, c.Lq)*max(1, c.Lk)*max(1, c.D+c.Dv) > most || c.threads > 64
 }
 
 func (c *fuzzCall) validShape() bool {
@@ -119,19 +155,85 @@ func (c *fuzzCall) options(from *optionCase) kernel.Options {
 }
 
 // refused makes the call with more than enough memory.
-func (c *fuzzCall) refused(t *testing.T, o kernel.Options) {
+func (c *fuzzCall) refused(t *testing.T, o kernel.Options, call func(mem fuzzMemory, o kernel.Options) ([]kernel.Tensor, error)) {
 	mem := func(b, h, l, d int) kernel.Tensor {
 		return kernel.BHLD(testutil.Filled(1<<16, contracttest.Canary), b, h, l, d)
 	}
-	out := mem(c.B, c.H, c.Lq, c.Dv)
-	err := kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), o)
+	outputs, err := call(mem, o)
 	var arg *kernel.ArgumentError
 	if !errors.As(err, &arg) {
 		t.Fatalf("%+v: got %v, want an ArgumentError", c, err)
 	}
-	for i, x := range contracttest.Floats(out) {
-		if x != contracttest.Canary {
-			t.Fatalf("out[%d] was overwritten", i)
+	for _, out := range outputs {
+		for i, x := range contracttest.Floats(out) {
+			if x != contracttest.Canary {
+				t.Fatalf("output[%d] was overwritten", i)
+			}
+		}
+	}
+}
+
+// A fuzzMemory makes a tensor over more than enough memory.
+type fuzzMemory func(b, h, l, d int) kernel.Tensor
+
+// attend makes the call, and returns its outputs.
+func (c *fuzzCall) attend(mem fuzzMemory, o kernel.Options) ([]kernel.Tensor, error) {
+	out := mem(c.B, c.H, c.Lq, c.Dv)
+	return []kernel.Tensor{out}, kernel.Attention(out, mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv), o)
+}
+
+// differentiate makes the call of the gradients, and returns its outputs.
+func (c *fuzzCall) differentiate(mem fuzzMemory, o kernel.Options) ([]kernel.Tensor, error) {
+	q, k, v := mem(c.B, c.H, c.Lq, c.D), mem(c.B, c.HKV, c.Lk, c.D), mem(c.B, c.HKV, c.Lk, c.Dv)
+	g := kernel.Gradients{Q: mem(c.B, c.H, c.Lq, c.D), K: mem(c.B, c.HKV, c.Lk, c.D), V: mem(c.B, c.HKV, c.Lk, c.Dv)}
+	o.LSE = mem(c.B, c.H, c.Lq, 1)
+	return []kernel.Tensor{g.Q, g.K, g.V}, kernel.AttentionBackward(g, mem(c.B, c.H, c.Lq, c.Dv), q, k, v, o)
+}
+
+// compareBackward compares the gradients on every tier with the contract. Their memory has gaps
+// between rows and around them, and guards around the gradients of biases and sinks.
+func (c *fuzzCall) compareBackward(t *testing.T) {
+	from := c.optionCase()
+	for _, x := range []*kernel.DType{&from.Types.K, &from.Types.V} {
+		if *x == kernel.Int8 { // it would be refused
+			*x = kernel.BFloat16
+		}
+	}
+	w := makeBackwardCall(t, from, c.options(from))
+	w.Layout = contracttest.Gaps
+	want := w.want()
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o, g := w.o, w.gradients()
+		o.Tier = tier
+		var bias, sinks []float32
+		if contracttest.IsSet(g.Bias) {
+			s := g.Bias.Shape()
+			bias = guarded(len(contracttest.Floats(g.Bias)))
+			g.Bias = kernel.BHLD(bias[guard:len(bias)-guard], s[0], s[1], s[2], s[3])
+		}
+		if g.Sinks != nil {
+			sinks = guarded(len(g.Sinks))
+			g.Sinks = sinks[guard : len(sinks)-guard]
+		}
+		w.run(t, g, o)
+		sameGradients(t, fmt.Sprintf("levels %v", c.levels), g, want)
+		checkGuards(t, "dbias", bias)
+		checkGuards(t, "dsinks", sinks)
+	})
+}
+
+// guard is the number of canaries before and after a slice.
+const guard = 40
+
+// guarded returns canaries for n numbers and for the guards around them.
+func guarded(n int) []float32 { return testutil.Filled(n+2*guard, contracttest.Canary) }
+
+// checkGuards fails if a guard has changed. No memory has none.
+func checkGuards(t *testing.T, what string, memory []float32) {
+	t.Helper()
+	for i, x := range memory {
+		if (i < guard || i >= len(memory)-guard) && x != contracttest.Canary {
+			t.Fatalf("%s: number %d was overwritten, outside of the %d from 0 on", what, i-guard, len(memory)-2*guard)
 		}
 	}
 }

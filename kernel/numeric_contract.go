@@ -374,9 +374,9 @@
 // # Contract: gradients of layers
 //
 // Every gradient is a function of the arguments of its call alone, down to the last bit. A result
-// that accumulates starts from what its memory holds, any other one from +0, which gives the same
-// bits as to begin with the first summand, except that a -0 is +0. A result that is NaN is 7fc00000,
-// but for those of package activation.
+// that accumulates starts from what its memory holds, any other one from +0. (To start from the first
+// summand instead would change nothing but -0 into +0.) A NaN in a result is 7fc00000, except in
+// those of package activation.
 //
 // linear.Product(a, b) is the y of a linear layer with the inputs a and the weights b, and of
 // linear.Backward X is Product(dy, wᵀ) and W is Product(dyᵀ, xᵀ): chains of fma for segments of
@@ -428,6 +428,19 @@
 //
 // layer.SoftmaxBackward and layer.WeightedSumBackward are computed in binary64, with sums in ascending
 // order, those over queries one head after the other, and rounded once.
+//
+// The method Backward of layer.Dot, General, Additive and MultiHead is composed of these gradients, of
+// kernel.AttentionBackward or kernel.AdditiveBackward and of those of linear layers, as its
+// documentation says. The rows of General and Additive are numbered as in [B, H, L], those of MultiHead
+// as in [B, L]. Gradients of query, key and value that are one tensor are added up in this order, by
+// Accumulate. For layer.Cosine, with x/|x| rounded to binary32 as in the forward pass and dy the
+// gradient of that by layer.Dot, it is
+//
+//	dx[i] = (dy[i] - x[i]·(sum(x[i]·dy[i])/sum(x[i]²)))·(1/sqrt(sum(x[i]²)))
+//
+// in binary64, with sums in ascending order, each operation rounded, and the result rounded once. It
+// is 0 where the sum of squares or all of dy is 0.
+//
 // The gradients of activations are dy·s, rounded, with the slope s, which is 0 for x < -100 and 1 for
 // x > 100. In between, with y/x = 1/2 for x = 0 and each operation rounded, it is
 //
@@ -459,8 +472,8 @@
 //
 // with the new m and v in the last line. The factors are computed in binary64 and rounded:
 // keep = 1 - Rate·WeightDecay, c1 = 1-Beta1, b2 = Beta2, c2 = 1-Beta2, root = sqrt(1-Beta2^step) and
-// rate = Rate/(1-Beta1^step). A power is a product of squares of its base, from the lowest bit of the
-// exponent on.
+// rate = Rate/(1-Beta1^step). A power is the product of repeated squares of its base, in the order of
+// the bits of the exponent, the lowest first.
 //
 // optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains,
 // chain r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of

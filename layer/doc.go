@@ -30,6 +30,9 @@
 //   - Masks for kernel.Options.Mask: [LookAhead], [Padding], [PaddingTokens] and [Hide].
 //     [kernel.Mask.And] joins two of them.
 //   - The module: [MultiHead]. [FromTorch] makes one from PyTorch's weights.
+//   - Gradients: [SoftmaxBackward] and [WeightedSumBackward] of the steps, the methods Backward of
+//     similarities, and [MultiHead.Forward] with [MultiHead.Backward]. There is no tape: whatever a
+//     gradient needs of the forward pass is an argument, in memory of the caller's.
 //
 // # Tensors
 //

@@ -82,6 +82,8 @@ type multiHeadCall struct {
 	out    kernel.Tensor
 	inputs [3]kernel.Tensor // query, key, value
 	opts   kernel.Options
+	keeps  bool           // the projections are kept:
+	trace  MultiHeadTrace // there
 
 	// Set by check.
 	sizes   [4]int // floats of the projected inputs and of the heads' outputs
@@ -106,25 +108,21 @@ func (c *multiHeadCall) run(s *scratch) error {
 		x[i] = c.inputs[i]
 		if l != nil {
 			var err error
-			if x[i], err = s.project(&c.inputs[i], l, &c.opts); err != nil {
+			if x[i], err = c.project(s, i, l); err != nil {
 				return err
 			}
 		}
 		x[i] = splitHeads(&x[i], heads[i])
 	}
 	joined := c.out // the outputs of all heads, side by side
-	if c.O != nil {
+	switch {
+	case c.O != nil && c.keeps:
+		joined = c.trace.Heads
+	case c.O != nil:
 		joined = s.takeLike(&c.inputs[0], 1, c.Heads*c.dv, true)
 	}
-	similarity := c.Similarity
-	if similarity == nil {
-		similarity = ScaledDot{}
-	}
-	if err := similarity.Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], c.opts); err != nil {
-		for i, arg := range qkv {
-			err = renameArgument(err, arg, "the heads of "+inputNames[i])
-		}
-		return err
+	if err := c.similarity().Attend(splitHeads(&joined, c.Heads), x[0], x[1], x[2], c.opts); err != nil {
+		return renameHeads(err)
 	}
 	if c.O == nil {
 		return nil
@@ -132,8 +130,47 @@ func (c *multiHeadCall) run(s *scratch) error {
 	return c.O.Project(c.out, joined, linear.Options{Exec: c.opts.Exec})
 }
 
+// project returns the projection of input i, in memory of the scratch or of the caller.
+func (c *multiHeadCall) project(s *scratch, i int, l *linear.Linear) (kernel.Tensor, error) {
+	if !c.keeps {
+		return s.project(&c.inputs[i], l, &c.opts)
+	}
+	y := *c.trace.projections()[i]
+	return y, l.Project(y, c.inputs[i], linear.Options{Exec: c.opts.Exec})
+}
+
+// similarity returns the one that scores the keys.
+func (m *MultiHead) similarity() Similarity {
+	if m.Similarity == nil {
+		return ScaledDot{}
+	}
+	return m.Similarity
+}
+
+// renameHeads returns an error of a similarity with the names of the inputs.
+func renameHeads(err error) error {
+	if err == nil {
+		return nil // without making names
+	}
+	for i, arg := range qkv {
+		err = renameArgument(err, arg, "the heads of "+inputNames[i])
+	}
+	return err
+}
+
 // check reports the first thing that does not fit. It sets sizes, kvHeads and dv.
 func (c *multiHeadCall) check() error {
+	if err := c.checkInputs(); err != nil {
+		return err
+	}
+	if err := c.checkOut(); err != nil {
+		return err
+	}
+	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
+}
+
+// checkInputs reports the first layer or input that does not fit, or an output of another shape.
+func (c *multiHeadCall) checkInputs() error {
 	if err := c.checkHeads(); err != nil {
 		return err
 	}
@@ -156,13 +193,7 @@ func (c *multiHeadCall) check() error {
 	if err := c.checkHeadSizes(); err != nil {
 		return err
 	}
-	if err := c.checkShapes(); err != nil {
-		return err
-	}
-	if err := c.checkOut(); err != nil {
-		return err
-	}
-	return checkMemory(&c.out, &c.opts, inputNames[:], &c.inputs[0], &c.inputs[1], &c.inputs[2])
+	return c.checkShapes()
 }
 
 // checkOut reports an output that cannot be one, or that is not ragged as query is.

@@ -17,7 +17,7 @@ type job struct {
 	targets         []int32
 	share           float32 // of a row in the mean
 
-	split       parallel.Split[strip, struct{}]
+	split       parallel.Split[chunk, struct{}]
 	losses      []float32 // of the rows
 	lossesUsage parallel.Usage
 	memory      parallel.Memory
@@ -29,13 +29,13 @@ const elementFMAs = 60
 var jobs = parallel.FreeList[job]{
 	New: func() *job {
 		j := new(job)
-		j.split.Init(&strips, nil, j.rows, j.memory.Forget)
+		j.split.Init(&chunks, nil, j.rows, j.memory.Forget)
 		return j
 	},
 	Memory: func(j *job) *parallel.Memory { return &j.memory },
 }
 
-var strips = parallel.FreeList[strip]{New: func() *strip { return new(strip) }}
+var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
 
 // run computes the gradients and returns the mean.
 func (j *job) run(opts *Options) float32 {
@@ -60,7 +60,7 @@ func (j *job) run(opts *Options) float32 {
 }
 
 // rows computes the rows lo to hi-1.
-func (j *job) rows(s *strip, lo, hi int) {
+func (j *job) rows(s *chunk, lo, hi int) {
 	for r := lo; r < hi; r++ {
 		x, d := j.logits[r*j.n:][:j.n], []float32(nil)
 		if j.dlogits != nil {
@@ -76,9 +76,9 @@ func (j *job) rows(s *strip, lo, hi int) {
 	}
 }
 
-// A strip is memory for some logits of a row.
-type strip struct {
-	p   [stripLogits]float32
+// A chunk is memory for some logits of a row.
+type chunk struct {
+	p   [chunkLogits]float32
 	acc [chains]float32
 }
 
@@ -86,18 +86,18 @@ const (
 	// chains is the number of chains in which the exponentials of a row are summed up.
 	chains = 64
 
-	// stripLogits is the number of logits that are computed at a time: they stay in L1, and
+	// chunkLogits is the number of logits that are computed at a time: they stay in L1, and
 	// a call of a kernel is short.
-	stripLogits = 1024
+	chunkLogits = 1024
 )
 
 // row computes the gradient d of a row of logits x, unless d is nil, and returns its loss.
 // d may be x.
-func (s *strip) row(j *job, d, x []float32, target int) float32 {
+func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 	top, at := largest(x), x[target]
 	clear(s.acc[:])
-	for lo := 0; lo < len(x); lo += stripLogits {
-		p := s.exponentials(j.tier, x[lo:min(lo+stripLogits, len(x))], top)
+	for lo := 0; lo < len(x); lo += chunkLogits {
+		p := s.exponentials(j.tier, x[lo:min(lo+chunkLogits, len(x))], top)
 		for len(p) > 0 {
 			n := min(len(p), chains)
 			j.tier.Norms.Add(s.acc[:n], s.acc[:n], p[:n])
@@ -118,9 +118,9 @@ func (s *strip) row(j *job, d, x []float32, target int) float32 {
 }
 
 // gradient writes the gradient of a row. The exponentials are computed again, rather than kept.
-func (s *strip) gradient(j *job, d, x []float32, top, inv float32, target int) {
-	for lo := 0; lo < len(x); lo += stripLogits {
-		hi := min(lo+stripLogits, len(x))
+func (s *chunk) gradient(j *job, d, x []float32, top, inv float32, target int) {
+	for lo := 0; lo < len(x); lo += chunkLogits {
+		hi := min(lo+chunkLogits, len(x))
 		for i, p := range s.exponentials(j.tier, x[lo:hi], top) {
 			d[lo+i] = float32(p*inv) * j.share
 		}
@@ -131,7 +131,7 @@ func (s *strip) gradient(j *job, d, x []float32, top, inv float32, target int) {
 }
 
 // exponentials returns exp(x - top).
-func (s *strip) exponentials(t *ukernel.Tier, x []float32, top float32) []float32 {
+func (s *chunk) exponentials(t *ukernel.Tier, x []float32, top float32) []float32 {
 	p := s.p[:len(x)]
 	for i, x := range x {
 		p[i] = (x - top) * math.Log2E

@@ -36,9 +36,9 @@ const Ignore = -1
 //	targets one for each row, 0 to n-1, or [Ignore] for a row that does not count: it is no part
 //	        of the mean, and its gradient is 0
 //
-// The largest logit of a row is subtracted first, so that no exponential overflows. A row with a
-// NaN, with +Inf or with -Inf alone has a gradient and a loss of NaN, 0x7FC00000. The loss
-// of a target whose logit is -Inf is +Inf. Without any row that counts the loss is 0.
+// The largest logit of a row is subtracted first, so that no exponential overflows. A row that
+// holds a NaN or +Inf, or nothing but -Inf, has a gradient and a loss of NaN, 0x7FC00000. The
+// loss of a target whose logit is -Inf is +Inf. Without any row that counts the loss is 0.
 //
 // In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
 // [*kernel.TierError], and leaves dlogits untouched.

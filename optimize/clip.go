@@ -9,7 +9,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// Clip bounds the norm of all gradients of a model together. It returns
+// Clip limits the norm of all gradients of a model, taken as one vector. It returns
 //
 //	norm = the root of the sum of all squares
 //

@@ -1,5 +1,5 @@
 // Package optimize changes the weights of a model by their gradients: [AdamW.Step], after
-// [Clip] has bounded the gradients. The state of the optimizer lies in memory of the program.
+// [Clip] has limited the norm of the gradients. The state of the optimizer lies in memory of the program.
 //
 // Like all of this module, a result has the same bits on every CPU and with any number of
 // threads. The numeric contract in package kernel defines them.
@@ -23,7 +23,7 @@ type AdamW struct {
 	Rate         float64 // the learning rate, 0 or more
 	Beta1, Beta2 float64 // how much of the means is kept in a step, from 0 to below 1
 	Epsilon      float64 // is added to the root of the mean square, above 0
-	WeightDecay  float64 // times Rate is the share of a weight that is taken off it, 0 or more
+	WeightDecay  float64 // a step multiplies weights by 1 - Rate·WeightDecay; 0 or more
 }
 
 // Options are the settings of one call of [AdamW.Step]. None of them changes a bit.

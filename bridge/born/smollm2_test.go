@@ -157,7 +157,7 @@ func unpermute(l *nn.Linear[*Backend], heads int) {
 	}
 }
 
-// BenchmarkSmolLM2 generates tokens.
+// BenchmarkSmolLM2 generates tokens, and packs all layers.
 func BenchmarkSmolLM2(b *testing.B) {
 	backend := NewBackend(kernel.Exec{Threads: 1})
 	m := smollm2(b, backend)
@@ -172,8 +172,12 @@ func BenchmarkSmolLM2(b *testing.B) {
 		})
 	}
 	run("attention")
-	if err := backend.PackLlama(m); err != nil {
-		b.Fatal(err)
-	}
+	b.Run("PackLlama", func(b *testing.B) {
+		for b.Loop() {
+			if err := backend.PackLlama(m); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	run("both")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/bridge/gomlx"
 	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
+	"github.com/attn-go/attn/models/bert/minilmtest"
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/gobackend"
@@ -82,7 +83,7 @@ func (c hostCase) compile(b *testing.B) func() {
 // each function and by attn's own encoder. Graphs are made before.
 func BenchmarkMiniLM(b *testing.B) {
 	m, e := models(b)
-	texts := passages(b, e, 8)
+	texts := minilmtest.WholeTexts(b, references, e, 8)
 	run := func(name string, embed func(texts []string) ([][]float32, error)) {
 		for way, batch := range map[string]int{"one by one": 1, "batch": len(texts)} {
 			b.Run(way+"/"+name, func(b *testing.B) {

@@ -1,55 +1,27 @@
 package gomlx_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
 	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/weights"
+	"github.com/attn-go/attn/models/bert/minilmtest"
 )
+
+// references is the folder of the texts.
+const references = "../../models/testdata/minilm"
 
 // models loads MiniLM for GoMLX, and for attn with one thread. If it is missing, the test is
 // skipped.
 func models(t testing.TB) (*minilm.Model, *bert.Encoder) {
 	t.Helper()
-	folder, err := weights.Find(weights.MiniLM)
-	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
-	}
-	m, err := minilm.Load(folder)
+	m, err := minilm.Load(minilmtest.Folder(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := bert.Load(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, e.With(bert.Options{Exec: kernel.Exec{Threads: 1}})
-}
-
-// passages returns n passages of at most 256 tokens, where attn cuts and GoMLX does not.
-func passages(t testing.TB, e *bert.Encoder, n int) []string {
-	t.Helper()
-	data, err := os.ReadFile("../../models/testdata/minilm/retrieval.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct{ Passages []struct{ Text string } }
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	var some []string
-	for _, p := range all.Passages {
-		if len(e.Tokens(p.Text)) < e.MaxTokens() && len(some) < n {
-			some = append(some, p.Text)
-		}
-	}
-	return some
+	return m, minilmtest.Load(t)
 }
 
 // TestMiniLM: the vectors of a padded batch are the same within 1e-5 with GoMLX's attention in
@@ -60,7 +32,7 @@ func TestMiniLM(t *testing.T) {
 	if testing.Short() {
 		n = 2
 	}
-	texts := passages(t, e, n)
+	texts := minilmtest.WholeTexts(t, references, e, n)
 	want, err := e.Embed(t.Context(), texts)
 	if err != nil {
 		t.Fatal(err)

@@ -6,46 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/bert/minilmtest"
 )
-
-// miniLM returns the folder of MiniLM. If it is missing, the benchmark is skipped.
-func miniLM(b *testing.B) string {
-	folder := os.Getenv("ATTN_MODELS")
-	if folder == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			b.Skipf("NOT RUN: there is no folder for models: %v", err)
-		}
-		folder = filepath.Join(cache, "attn", "models")
-	}
-	folder = filepath.Join(folder, "minilm")
-	if _, err := os.Stat(folder); err != nil {
-		b.Skipf("NOT RUN: %s is missing, make models fetches it", folder)
-	}
-	return folder
-}
-
-// passages returns real texts, each of them as often as repeat says.
-func passages(b *testing.B, repeat int) (texts []string) {
-	data, err := os.ReadFile("../../models/testdata/minilm/retrieval.json")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var all struct{ Passages []struct{ Text string } }
-	if err := json.Unmarshal(data, &all); err != nil {
-		b.Fatal(err)
-	}
-	for range repeat {
-		for _, p := range all.Passages {
-			texts = append(texts, p.Text)
-		}
-	}
-	return texts
-}
 
 // benchJob is how many texts of BenchmarkWorkers are a job, so that workers end at about the
 // same time.
@@ -54,7 +21,7 @@ const benchJob = 16
 // BenchmarkWorkers embeds real passages with MiniLM: in this process alone, and by 1, 2 and 4
 // workers, which are processes with one thread each. Compare texts/s.
 func BenchmarkWorkers(b *testing.B) {
-	folder, texts := miniLM(b), passages(b, 3)
+	folder, texts := minilmtest.Folder(b), slices.Repeat(minilmtest.Texts(b, "../../models/testdata/minilm"), 3)
 	b.Run("alone", func(b *testing.B) {
 		e, err := bert.Load(folder)
 		if err != nil {

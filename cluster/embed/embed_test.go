@@ -155,7 +155,7 @@ func TestModels(t *testing.T) {
 	})
 	var e *ModelsError
 	o := b.options()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for len(o.Model) == 0 { // until both workers answer
 		_, err := (&Client{Conn: b.connect(t), Options: o}).Run(t.Context())
 		if errors.As(err, &e) {

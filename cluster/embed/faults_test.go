@@ -240,7 +240,7 @@ func TestFailing(t *testing.T) {
 		b.want = b.expect(t, map[string]string{"a b c": reason})
 		b.work(t, "", func(w *Worker) {
 			w.Model.Embedder = &failing{w.Model.Embedder, "a b c", panics}
-			w.Deliveries, w.AckWait, w.Report = 2, 50*time.Millisecond, nil
+			w.Deliveries, w.Report = 2, nil
 		})
 		if s := b.run(t, b.options()); s.Split != 1 {
 			t.Errorf("%+v", s)

@@ -14,8 +14,9 @@ import (
 	"github.com/attn-go/attn/cluster/hub"
 )
 
-// Workers that answer the search for workers do so at once; it ends when none has for a
-// while.
+// Workers answer the search for workers at once, unless others have their processors. It ends
+// when none has answered for searchPause after another, and after searchTime at the latest.
+// Where there are no workers at all, the server says so at once.
 const (
 	searchPause = 200 * time.Millisecond
 	searchTime  = 3 * time.Second
@@ -72,6 +73,7 @@ func search(ctx context.Context, conn *hub.Conn) ([]peer, error) {
 	}
 	var found []peer
 	end := time.After(searchTime)
+	var pause <-chan time.Time // nil before the first answer
 	for {
 		select {
 		case msg := <-replies:
@@ -81,7 +83,8 @@ func search(ctx context.Context, conn *hub.Conn) ([]peer, error) {
 			if p, ok := parsePeer(msg.Data, conn.Prefix()); ok {
 				found = append(found, p)
 			}
-		case <-time.After(searchPause):
+			pause = time.After(searchPause)
+		case <-pause:
 			return found, nil
 		case <-end:
 			return found, nil

@@ -135,7 +135,9 @@ func TestRestart(t *testing.T) {
 func TestLateWorker(t *testing.T) {
 	x := start(t, hub.ServerConfig{}, "", "")
 	r := testutil.Rand(5)
-	c := x.client(small)
+	config := small
+	config.Patience = 500 * time.Millisecond
+	c := x.client(config)
 	s := newText(t, c, &r, 2000)
 	w := x.workers["a"]
 	for range cap(w.slots) { // as if it worked on something else
@@ -144,7 +146,7 @@ func TestLateWorker(t *testing.T) {
 	c.limit(1) // one message at a time: a late one must not stop the others
 	started := time.Now()
 	stats := checkBits(t, c, &r, 4, 2, Options{}, s)
-	if took := time.Since(started); stats.Retries == 0 || took < small.Patience || took > small.Timeout {
+	if took := time.Since(started); stats.Retries == 0 || took < config.Patience || took > config.Timeout {
 		t.Errorf("%+v after %v", stats, took)
 	}
 	grow(t, s, &r, 10) // without a, which does not say that it has the rows

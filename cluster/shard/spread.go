@@ -123,7 +123,7 @@ func (a *spread) round(parent context.Context) {
 	for ; pending > 0; pending-- {
 		select {
 		case o := <-outcomes:
-			a.settle(parent, o)
+			a.addOutcome(parent, o)
 			patience.Reset(a.client.config.Patience)
 		case <-patience.C:
 			if !slices.ContainsFunc(a.parts, func(p *part) bool { return len(p.holders) == 0 }) {
@@ -137,8 +137,8 @@ func (a *spread) round(parent context.Context) {
 	}
 }
 
-// settle takes note of an outcome. After the end of ctx, silence is nobody's fault.
-func (a *spread) settle(ctx context.Context, o outcome) {
+// addOutcome notes an outcome. A worker that did not answer is not suspected if ctx had ended.
+func (a *spread) addOutcome(ctx context.Context, o outcome) {
 	if o.err == nil {
 		o.part.holders = append(o.part.holders, o.worker)
 		a.client.trust(o.worker)

@@ -34,10 +34,10 @@ func (t *training) newTrace(g gru, w *gruParameters, back *linear.Linear, rows [
 		most = max(most, n)
 	}
 	n := r.first[len(rows)] * w.size
-	r.scratch, r.states, r.dState, r.previous = t.floats(2*most*w.size), t.zeros(most*w.size), t.zeros(most*w.size), t.floats(most*w.size)
-	r.x, r.before = t.floats(r.first[len(rows)]*w.inputs), t.floats(n)
-	r.dInput, r.dHidden = t.floats(3*n), t.floats(3*n)
-	r.all.h, r.all.gates, r.all.candidates = t.floats(3*n), t.floats(2*n), t.floats(n)
+	r.scratch, r.states, r.dState, r.previous = t.memory.Floats(2*most*w.size), t.memory.Zeros(most*w.size), t.memory.Zeros(most*w.size), t.memory.Floats(most*w.size)
+	r.x, r.before = t.memory.Floats(r.first[len(rows)]*w.inputs), t.memory.Floats(n)
+	r.dInput, r.dHidden = t.memory.Floats(3*n), t.memory.Floats(3*n)
+	r.all.h, r.all.gates, r.all.candidates = t.memory.Floats(3*n), t.memory.Floats(2*n), t.memory.Floats(n)
 	return r
 }
 

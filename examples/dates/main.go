@@ -16,6 +16,7 @@ import (
 
 	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/pictures"
+	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/internal/command"
 )
 
@@ -32,7 +33,7 @@ type config struct {
 	weights string // the file of a model, "" for the one that comes with the program
 
 	trains, resumes bool
-	schedule        schedule
+	schedule        train.Schedule
 }
 
 // parse parses the command line. If it asks for help, help gets it.
@@ -49,12 +50,12 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c.pictures.Flags(fs, "dates")
 	fs.StringVar(&c.settings.tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.threads, "threads", 1, "most threads to use; 0 means all")
-	fs.StringVar(&c.weights, "weights", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(checkpointSteps)+" steps and at the end (default "+defaultWeights+")")
+	fs.StringVar(&c.weights, "weights", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultWeights+")")
 	fs.BoolVar(&c.trains, "train", false, "train a model from random weights")
 	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags,\nto the weights that it would have had")
-	fs.IntVar(&c.schedule.steps, "steps", 1000, "with -train: number of steps")
-	fs.IntVar(&c.schedule.batch, "batch", 128, "with -train: dates in a step")
-	fs.Uint64Var(&c.schedule.seed, "seed", 1, "with -train: seed of the first weights and of the dates")
+	fs.IntVar(&c.schedule.Steps, "steps", 1000, "with -train: number of steps")
+	fs.IntVar(&c.schedule.Batch, "batch", 128, "with -train: dates in a step")
+	fs.Uint64Var(&c.schedule.Seed, "seed", 1, "with -train: seed of the first weights and of the dates")
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -62,8 +63,8 @@ func parse(args []string, help io.Writer) (*config, error) {
 	switch {
 	case c.trains && len(c.texts) > 0:
 		return nil, command.Usage(fmt.Errorf("-train with the text %q, want none", c.texts[0]))
-	case c.trains && (c.schedule.steps < 1 || c.schedule.batch < 1):
-		return nil, command.Usage(fmt.Errorf("-steps is %d and -batch is %d, want at least 1", c.schedule.steps, c.schedule.batch))
+	case c.trains && (c.schedule.Steps < 1 || c.schedule.Batch < 1):
+		return nil, command.Usage(fmt.Errorf("-steps is %d and -batch is %d, want at least 1", c.schedule.Steps, c.schedule.Batch))
 	case c.resumes && !c.trains:
 		return nil, command.Usage(errors.New("-resume without -train"))
 	case len(c.texts) == 0 && !c.trains:

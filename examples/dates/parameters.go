@@ -1,12 +1,9 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"math"
-	"math/rand/v2"
 
+	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/linear"
 )
 
@@ -28,88 +25,45 @@ type gruParameters struct {
 	input, hidden, biasIn, biasState []float32
 }
 
-// A part is one tensor of the parameters. Bound limits its first random values.
-type part struct {
-	name    string
-	shape   []int
-	numbers *[]float32
-	bound   float64
-}
-
 // parts lists the tensors in the order of the slice, with the names that PyTorch gives them.
-func (p *parameters) parts(inputs, outputs int) []part {
+func (p *parameters) parts(inputs, outputs int) []train.Part {
 	root := func(n int) float64 { return 1 / math.Sqrt(float64(n)) }
 	unit := math.Sqrt(3) // of a uniform distribution with variance 1
-	list := []part{
-		{"embed_in.weight", []int{inputs, embeddingSize}, &p.embedIn, unit},
-		{"embed_out.weight", []int{outputs, embeddingSize}, &p.embedOut, unit},
+	list := []train.Part{
+		train.Uniform("embed_in.weight", &p.embedIn, unit, inputs, embeddingSize),
+		train.Uniform("embed_out.weight", &p.embedOut, unit, outputs, embeddingSize),
 	}
 	gru := func(g *gruParameters, prefix, suffix string, size, inputs int) {
 		g.size, g.inputs = size, inputs
 		b := root(size)
 		list = append(list,
-			part{prefix + ".weight_ih" + suffix, []int{3 * size, inputs}, &g.input, b},
-			part{prefix + ".weight_hh" + suffix, []int{3 * size, size}, &g.hidden, b},
-			part{prefix + ".bias_ih" + suffix, []int{3 * size}, &g.biasIn, b},
-			part{prefix + ".bias_hh" + suffix, []int{3 * size}, &g.biasState, b})
+			train.Uniform(prefix+".weight_ih"+suffix, &g.input, b, 3*size, inputs),
+			train.Uniform(prefix+".weight_hh"+suffix, &g.hidden, b, 3*size, size),
+			train.Uniform(prefix+".bias_ih"+suffix, &g.biasIn, b, 3*size),
+			train.Uniform(prefix+".bias_hh"+suffix, &g.biasState, b, 3*size))
 	}
 	gru(&p.forward, "encoder", "_l0", encoderSize, embeddingSize)
 	gru(&p.backward, "encoder", "_l0_reverse", encoderSize, embeddingSize)
 	gru(&p.cell, "cell", "", stateSize, embeddingSize+stateSize)
 	return append(list,
-		part{"start.weight", []int{stateSize, encoderSize}, &p.start, root(encoderSize)},
-		part{"start.bias", []int{stateSize}, &p.startBias, root(encoderSize)},
-		part{"W.weight", []int{hiddenSize, stateSize}, &p.queries, root(stateSize)},
-		part{"U.weight", []int{hiddenSize, stateSize}, &p.keys, root(stateSize)},
-		part{"v.weight", []int{1, hiddenSize}, &p.scoring, root(hiddenSize)},
-		part{"head.weight", []int{outputs, 2 * stateSize}, &p.head, root(2 * stateSize)},
-		part{"head.bias", []int{outputs}, &p.headBias, root(2 * stateSize)})
-}
-
-func (p *part) len() int {
-	n := 1
-	for _, d := range p.shape {
-		n *= d
-	}
-	return n
+		train.Uniform("start.weight", &p.start, root(encoderSize), stateSize, encoderSize),
+		train.Uniform("start.bias", &p.startBias, root(encoderSize), stateSize),
+		train.Uniform("W.weight", &p.queries, root(stateSize), hiddenSize, stateSize),
+		train.Uniform("U.weight", &p.keys, root(stateSize), hiddenSize, stateSize),
+		train.Uniform("v.weight", &p.scoring, root(hiddenSize), 1, hiddenSize),
+		train.Uniform("head.weight", &p.head, root(2*stateSize), outputs, 2*stateSize),
+		train.Uniform("head.bias", &p.headBias, root(2*stateSize), outputs))
 }
 
 // newParameters returns zeros for a model with so many embeddings of texts and of dates.
 func newParameters(inputs, outputs int) *parameters {
 	p := new(parameters)
-	list, n := p.parts(inputs, outputs), 0
-	for i := range list {
-		n += list[i].len()
-	}
-	p.all = make([]float32, n)
-	rest := p.all
-	for i := range list {
-		n := list[i].len()
-		*list[i].numbers, rest = rest[:n:n], rest[n:]
-	}
+	p.all = train.Allocate(p.parts(inputs, outputs))
 	return p
 }
 
-// randomize sets all weights to random numbers, uniform between the bounds of their tensors.
-func (p *parameters) randomize(r *rand.Rand, inputs, outputs int) {
-	for _, part := range p.parts(inputs, outputs) {
-		for i := range *part.numbers {
-			u := float32(int32(r.Uint32()>>8)-1<<23) / (1 << 23) // in [-1, 1), exactly
-			(*part.numbers)[i] = u * float32(part.bound)
-		}
-	}
-}
-
 // hash returns the SHA-256 of the weights.
-func (p *parameters) hash() string {
-	h := sha256.New()
-	var b [4]byte
-	for _, x := range p.all {
-		binary.LittleEndian.PutUint32(b[:], math.Float32bits(x))
-		h.Write(b[:])
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
+func (p *parameters) hash() string { return train.Hash(p.all) }
 
 // model packs the weights.
 func (p *parameters) model(input, output []rune) (*model, error) {

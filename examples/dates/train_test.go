@@ -9,18 +9,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/internal/contracttest"
 )
 
 // shortRun is a run of a few steps of small batches.
-var shortRun = schedule{steps: 4, batch: 8, seed: 5}
+var shortRun = train.Schedule{Steps: 4, Batch: 8, Seed: 5}
 
 // trained returns a trainer after some steps.
-func trained(t testing.TB, s schedule, o settings, steps int) *trainer {
+func trained(t testing.TB, s train.Schedule, o settings, steps int) *trainer {
 	t.Helper()
 	r := newTrainer(s, o)
 	for range steps {
-		if _, _, err := r.next(); err != nil {
+		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,7 +35,7 @@ func TestTrainedWeights(t *testing.T) {
 	contracttest.ForceThreads(t)
 	contracttest.EachDefault(t, func(t *testing.T) {
 		for _, threads := range []int{1, 3} {
-			if got := trained(t, shortRun, settings{threads: threads}, shortRun.steps).weights.hash(); got != want {
+			if got := trained(t, shortRun, settings{threads: threads}, shortRun.Steps).weights.hash(); got != want {
 				t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
 			}
 		}
@@ -46,7 +47,7 @@ func TestTrainedWeights(t *testing.T) {
 func TestTrainingIsInference(t *testing.T) {
 	r := trained(t, shortRun, settings{}, 2)
 	all := samples(rand.New(rand.NewPCG(3, 4)), 9)
-	r.used = 0
+	r.memory.Reset()
 	if err := r.pack(); err != nil {
 		t.Fatal(err)
 	}
@@ -101,27 +102,27 @@ func TestGradients(t *testing.T) {
 	of := gradients.parts(1+len(r.input), len(r.output))
 	for i, w := range r.weights.parts(1+len(r.input), len(r.output)) {
 		// Along the gradient itself: there the loss changes most.
-		g, norm := *of[i].numbers, 0.0
+		g, norm := *of[i].Numbers, 0.0
 		for _, x := range g {
 			norm += float64(x) * float64(x)
 		}
 		norm = math.Sqrt(norm)
 		if norm == 0 {
-			t.Errorf("%s: the gradient is 0", w.name)
+			t.Errorf("%s: the gradient is 0", w.Name)
 			continue
 		}
 		h := 0.02 / max(norm, 0.2)
-		before := slices.Clone(*w.numbers)
+		before := slices.Clone(*w.Numbers)
 		at := func(h float64) float64 {
 			for k, x := range g {
-				(*w.numbers)[k] = before[k] + float32(h*float64(x)/norm)
+				(*w.Numbers)[k] = before[k] + float32(h*float64(x)/norm)
 			}
 			return loss()
 		}
 		got := (at(h) - at(-h)) / (2 * h)
-		copy(*w.numbers, before)
+		copy(*w.Numbers, before)
 		if math.Abs(got-norm) > 0.02*norm+2e-5 {
-			t.Errorf("%s: the loss changes by %v along the gradient, want its norm, %v", w.name, got, norm)
+			t.Errorf("%s: the loss changes by %v along the gradient, want its norm, %v", w.Name, got, norm)
 		}
 	}
 }
@@ -130,16 +131,16 @@ func TestGradients(t *testing.T) {
 // checkpoint is a model.
 func TestResume(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.safetensors")
-	whole := trained(t, shortRun, settings{}, shortRun.steps)
-	if err := trained(t, shortRun, settings{}, 2).save(name); err != nil {
+	whole := trained(t, shortRun, settings{}, shortRun.Steps)
+	if err := trained(t, shortRun, settings{}, 2).Save(name); err != nil {
 		t.Fatal(err)
 	}
 	r := newTrainer(shortRun, settings{})
 	if err := r.load(name); err != nil || r.step != 2 {
 		t.Fatalf("step %d, error %v", r.step, err)
 	}
-	for r.step < r.steps {
-		if _, _, err := r.next(); err != nil {
+	for r.step < r.Steps {
+		if _, err := r.Next(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,7 +152,7 @@ func TestResume(t *testing.T) {
 		t.Error(err)
 	}
 	other := shortRun
-	other.seed++
+	other.Seed++
 	if err := newTrainer(other, settings{}).load(name); err == nil || !strings.Contains(err.Error(), "seed") {
 		t.Errorf("a checkpoint of another run: %v", err)
 	}
@@ -195,9 +196,9 @@ func TestAlphabets(t *testing.T) {
 
 // BenchmarkTrain times a step of training with 128 dates on one thread.
 func BenchmarkTrain(b *testing.B) {
-	t := newTrainer(schedule{steps: 1 << 20, batch: 128, seed: 1}, settings{threads: 1})
+	t := newTrainer(train.Schedule{Steps: 1 << 20, Batch: 128, Seed: 1}, settings{threads: 1})
 	for b.Loop() {
-		if _, _, err := t.next(); err != nil {
+		if _, err := t.Next(); err != nil {
 			b.Fatal(err)
 		}
 	}

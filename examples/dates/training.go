@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/loss"
@@ -23,25 +24,7 @@ type training struct {
 	*model
 	back struct{ forward, backward, cell, cellInput, start, queries *linear.Linear } // transposed weights
 
-	memory []float32
-	used   int
-}
-
-// zeros returns n zeros, which last until the next batch.
-func (t *training) zeros(n int) []float32 {
-	x := t.floats(n)
-	clear(x)
-	return x
-}
-
-// floats returns n numbers of any values, which last until the next batch.
-func (t *training) floats(n int) []float32 {
-	if t.used+n > len(t.memory) {
-		t.memory, t.used = make([]float32, max(n, 2*len(t.memory))), 0
-	}
-	x := t.memory[t.used : t.used+n : t.used+n]
-	t.used += n
-	return x
+	memory train.Memory
 }
 
 // products are the options of a call of linear.Backward.
@@ -89,7 +72,7 @@ type batch struct {
 // run computes the mean loss of the characters of a batch, how many dates are right, and the
 // gradients of the loss.
 func (t *training) run(all []sample) (mean float32, right int, err error) {
-	t.used = 0
+	t.memory.Reset()
 	if err := t.pack(); err != nil {
 		return 0, 0, err
 	}
@@ -150,7 +133,7 @@ func (t *training) newBatch(all []sample) (*batch, error) {
 // encode is the forward pass of the encoder: model.encode, with traces.
 func (b *batch) encode() error {
 	e, t := b.source, b.training
-	e.states = t.zeros(b.texts * e.longest * stateSize)
+	e.states = t.memory.Zeros(b.texts * e.longest * stateSize)
 	b.forward = t.newTrace(b.model.forward, &t.weights.forward, t.back.forward, b.ends)
 	b.backward = t.newTrace(b.model.backward, &t.weights.backward, t.back.backward, b.ends)
 	for half, r := range []*gruTrace{b.forward, b.backward} {
@@ -160,7 +143,7 @@ func (b *batch) encode() error {
 				copy(x[i*embeddingSize:], b.model.embedIn[b.tokens[i][at]*embeddingSize:][:embeddingSize])
 			}
 		}
-		inputs := t.floats(3 * len(r.before))
+		inputs := t.memory.Floats(3 * len(r.before))
 		if err := t.apply(r.input, inputs, r.x); err != nil {
 			return err
 		}
@@ -175,7 +158,7 @@ func (b *batch) encode() error {
 		}
 	}
 	b.lastState = b.backward.states
-	e.keys, e.start = t.floats(b.texts*e.longest*hiddenSize), t.floats(b.texts*stateSize)
+	e.keys, e.start = t.memory.Floats(b.texts*e.longest*hiddenSize), t.memory.Floats(b.texts*stateSize)
 	if err := t.apply(b.model.keys, e.keys, e.states); err != nil {
 		return err
 	}
@@ -204,9 +187,9 @@ func (b *batch) decode() error {
 	r := t.newTrace(b.model.decoding, &t.weights.cell, t.back.cell, slices.Repeat([]int{b.texts}, dateSteps))
 	b.decoder = r
 	copy(r.states, e.start)
-	b.queries, b.contexts, b.alignments = t.floats(n*hiddenSize), t.floats(n*stateSize), t.floats(n*e.longest)
-	b.joined, b.logits = t.floats(n*2*stateSize), t.floats(n*len(t.output))
-	gates := t.floats(b.texts * 3 * stateSize)
+	b.queries, b.contexts, b.alignments = t.memory.Floats(n*hiddenSize), t.memory.Floats(n*stateSize), t.memory.Floats(n*e.longest)
+	b.joined, b.logits = t.memory.Floats(n*2*stateSize), t.memory.Floats(n*len(t.output))
+	gates := t.memory.Floats(b.texts * 3 * stateSize)
 	for step := range dateSteps {
 		query, context, x := r.of(b.queries, step), r.of(b.contexts, step), r.of(r.x, step)
 		if err := t.apply(b.model.queries, query, r.states); err != nil {

@@ -18,7 +18,7 @@ type stateGradients struct {
 // gradients of the logits.
 func (b *batch) differentiate() error {
 	t, e := b.training, b.source
-	d := &stateGradients{states: t.zeros(len(e.states)), keys: t.zeros(len(e.keys))}
+	d := &stateGradients{states: t.memory.Zeros(len(e.states)), keys: t.memory.Zeros(len(e.keys))}
 	if err := b.differentiateDecoder(d); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (b *batch) differentiateEncoder(d *stateGradients) error {
 				return err
 			}
 		}
-		dx := t.floats(len(r.x))
+		dx := t.memory.Floats(len(r.x))
 		if err := r.finish(parameters[half], dx); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (b *batch) addEmbeddings(dx []float32) error {
 func (b *batch) differentiateDecoder(d *stateGradients) error {
 	t, r, n := b.training, b.decoder, dateSteps*b.texts
 	g, w, characters := t.gradients, t.weights, len(b.output)
-	dJoined := t.floats(len(b.joined))
+	dJoined := t.memory.Floats(len(b.joined))
 	err := linear.Backward(linear.Gradients{
 		X:    linear.DenseMatrix(dJoined, n, 2*stateSize),
 		W:    linear.DenseMatrix(g.head, characters, 2*stateSize),
@@ -104,9 +104,9 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 		return err
 	}
 	const width = embeddingSize + stateSize
-	dx, dQueries := t.floats(n*width), t.zeros(len(b.queries))
-	dContexts := t.floats(len(b.contexts))
-	dState := t.floats(b.texts * stateSize)
+	dx, dQueries := t.memory.Floats(n*width), t.memory.Zeros(len(b.queries))
+	dContexts := t.memory.Floats(len(b.contexts))
+	dState := t.memory.Floats(b.texts * stateSize)
 	for step := dateSteps - 1; step >= 0; step-- {
 		joined, x := r.of(dJoined, step), r.of(dx, step)
 		for i := range b.texts {

@@ -3,6 +3,11 @@
 // the same on every CPU and with any number of threads.
 //
 //	go run ./examples/generate -prompt 'func '
+//
+// With -train it trains such a model on a text, and prints a hash of the weights, which is the same on
+// every machine.
+//
+//	go run ./examples/generate -train FILE
 package main
 
 import (
@@ -14,9 +19,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"time"
 
 	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/internal/command"
 )
 
@@ -34,6 +41,10 @@ type config struct {
 	temperature float64
 	seed        uint64
 	settings    gobytes.Settings
+
+	text     string // the file of a text to train on; "" generates
+	resumes  bool
+	schedule gobytes.Schedule // but for the seed
 }
 
 // parse parses the command line. If it asks for help, help gets it.
@@ -41,19 +52,25 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
 	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), "usage: generate [flags]\n\n"+
+		fmt.Fprint(fs.Output(), "usage: generate [flags]\n       generate -train FILE [flags]\n\n"+
 			"Continues a prompt, byte by byte, with gobytes, a small language model trained on Go's standard\n"+
-			"library. The text goes to standard output, the speed to standard error.\n\n")
+			"library. The text goes to standard output, the speed to standard error. With -train it trains such\n"+
+			"a model on a text and prints a hash of the weights, which is the same on every machine.\n\n")
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&c.prompt, "prompt", "func ", "text to continue")
-	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture")
+	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture; with -train the file that is\nwritten every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultModel+")")
 	fs.IntVar(&c.n, "n", 240, "most bytes to append; fewer if the model's context is full before")
 	fs.Float64Var(&c.temperature, "temperature", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\n"+
 		"probable ones below; 0 always takes the most probable byte, which often repeats itself")
-	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text on every CPU")
+	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text, or with -train the same weights,\non every CPU")
 	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.Threads, "threads", 1, "most threads to use; 0 means all")
+	fs.StringVar(&c.text, "train", "", "`file` of a text, on which a model is trained from random weights")
+	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags and text,\nto the weights that it would have had")
+	fs.IntVar(&c.schedule.Steps, "steps", 1000, "with -train: number of steps")
+	fs.IntVar(&c.schedule.Batch, "batch", 8, "with -train: pieces of the text in a step")
+	fs.IntVar(&c.schedule.Length, "length", 128, "with -train: bytes of a piece")
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
@@ -69,7 +86,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	case c.settings.Threads < 0:
 		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}
-	return c, nil
+	return c, c.checkTraining()
 }
 
 // run runs the command. It writes the text to out, and everything else to report.
@@ -77,6 +94,9 @@ func run(ctx context.Context, args []string, out, report io.Writer) error {
 	c, err := parse(args, report)
 	if err != nil {
 		return err
+	}
+	if c.text != "" {
+		return c.train(ctx, out, report)
 	}
 	m, err := c.model()
 	if err != nil {

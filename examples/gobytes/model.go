@@ -3,7 +3,8 @@
 // library. The package has its weights; data/README.md says how they were made.
 //
 // [Default] loads the model, [Model.NewBatch] makes room for texts, [Batch.Forward] reads
-// tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it.
+// tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it. A [Trainer]
+// trains a model of this kind on another text.
 //
 // Everything is computed under the numeric contract of package kernel. So the logits have
 // the same bits on every CPU, with any number of threads, in any batch, and in however

@@ -86,7 +86,7 @@ func (a *Additive) scores() bool {
 	return a.DQ.IsSet() || a.DK.IsSet() || a.DWeights != nil
 }
 
-// start makes a row of a gradient its first summand.
+// start clears a row of a gradient, unless the call accumulates.
 func (a *Additive) start(row []float32) {
 	if !a.Accumulate {
 		clear(row)

@@ -9,11 +9,11 @@
 //	P = P/sum, dS = P∘(dP - mean), where mean is the sum of P∘dP over that of P
 //	dV += P·dO, dK += dS·Q, dQ += dSᵀ·K
 //
-// The mean could also be had from O, which is the sum of P·V, but its rounding would double the
-// error of dQ; and dividing by the sum removes that of LSE. P and dP are kept for the second
+// The mean is also the sum of O∘dO, but the rounding of O would double the error of dQ. Dividing by
+// the sum removes the error of LSE. P and dP are kept for the second
 // pass if there are at most keptKeys of them, and computed again otherwise.
 //
-// A task has one segment of a KV head. It adds to dK and dV block by block, each after the
-// segment before it has done so: tasks are numbered so that this has nearly always happened
-// long ago.
+// A task has one segment of a KV head. It adds to dK and dV block by block. Before each block it
+// waits until the segment before it has added to that block. Tasks are numbered so that it seldom
+// has to wait.
 package backward

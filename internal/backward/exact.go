@@ -24,7 +24,7 @@ func (j *Job) exactQuery(s *scratch, kv, r int) {
 		if n == 0 {
 			continue
 		}
-		s.weigh(j, 0)
+		s.computeWeights(j, 0)
 		var seen [KeyBlock]bool
 		for x := range n {
 			seen[x] = s.weights[x*lanes] != 0
@@ -59,7 +59,7 @@ func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
 			continue
 		}
 		s.loadAgain(j, kv)
-		s.weigh(j, 0)
+		s.computeWeights(j, 0)
 		var seen uint64
 		for lane, p := range s.weights[:s.Rows()] {
 			if p != 0 {

@@ -66,10 +66,26 @@ func (j *Job) shared() (heads, segments int) {
 	case j.DBias.Dim(1) < f.Q.Dim(1):
 		heads = max(1, f.K.Dim(1))
 	}
-	if heads > 1 && j.DBias.Dim(2) < f.Q.Dim(2) {
+	if heads > 1 && !j.queriesHaveSegments() {
 		segments = max(1, j.segments)
 	}
 	return heads, segments
+}
+
+// queriesHaveSegments reports whether everything that is added to one row of the biases lies in
+// segments of the same number: the rows of a query in all heads and batch rows that share it.
+func (j *Job) queriesHaveSegments() bool {
+	f := &j.Forward
+	if j.DBias.Dim(2) < f.Q.Dim(2) || RowSegment%j.scores.Group() != 0 {
+		return false
+	}
+	phase := func(b int) int { return position.Of(f.QueryStart, b) * j.scores.Group() & (RowSegment - 1) }
+	for b := range f.Q.Dim(0) {
+		if j.DBias.Dim(0) < f.Q.Dim(0) && phase(b) != phase(0) {
+			return false
+		}
+	}
+	return true
 }
 
 // headGroups returns the number of tasks for the same segments.

@@ -105,7 +105,7 @@ func (s *scratch) sumUp(j *Job) (kept bool) {
 		if n == 0 {
 			continue
 		}
-		s.weigh(j, at)
+		s.computeWeights(j, at)
 		if kept {
 			at += n * lanes
 		}
@@ -113,9 +113,9 @@ func (s *scratch) sumUp(j *Job) (kept bool) {
 	return kept
 }
 
-// weigh computes the weights of the current keys, not yet normalised, and their gradients, from
-// index at on. It adds to sum and dot.
-func (s *scratch) weigh(j *Job, at int) {
+// computeWeights computes the weights of the current keys, not yet normalised, and their
+// gradients, from index at on. It adds to sum and dot.
+func (s *scratch) computeWeights(j *Job, at int) {
 	keys := s.Current()
 	lanes, n := s.Kernels().Lanes, keys.Len()
 	p, dp := s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
@@ -170,7 +170,7 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 		return true
 	}
 	if !kept {
-		s.weigh(j, at)
+		s.computeWeights(j, at)
 	}
 	key, lanes := s.Key(keys.Lo), s.Kernels().Lanes
 	p, ds := s.normalised(j, at, n)

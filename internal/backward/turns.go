@@ -9,8 +9,9 @@ import (
 	"github.com/attn-go/attn/internal/parallel"
 )
 
-// turns makes the segments of each KV head add to a block of keys in their order. Goroutines that
-// wait yield for a while and then park: the one that they wait for may need their processor.
+// turns has the order in which segments add to a block of keys: each waits until those before it,
+// of the same KV head, have added. A waiting goroutine yields for a while and then parks, as the one
+// that it waits for may need its processor.
 type turns struct {
 	segments int  // of a KV head
 	isAlone  bool // one goroutine does all tasks, in their order
@@ -27,7 +28,7 @@ type turns struct {
 	stopped atomic.Bool // a task has failed: nobody waits any more
 }
 
-// allBlocks is more than there are.
+// allBlocks is a number of blocks that no call has.
 const allBlocks = math.MaxInt64
 
 // yields is how often a goroutine yields before it parks: for some 100 µs, in which a segment adds

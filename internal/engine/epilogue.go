@@ -25,7 +25,11 @@ func (t *tile) finish() {
 	if j.extras && !t.exact { // the first tile of the row has written them
 		t.finishOutputs()
 	}
-	nan := t.unpack()
+	t.finishNaNs(t.unpack())
+}
+
+// finishNaNs finishes the rows of a set, which hold a NaN. Bits from n on mean nothing.
+func (t *tile) finishNaNs(nan uint64) {
 	for nan &= 1<<t.n - 1; nan != 0; nan &= nan - 1 {
 		t.finishNaN(bits.TrailingZeros64(nan))
 	}

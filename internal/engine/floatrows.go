@@ -10,7 +10,7 @@ import (
 
 // Keys, values and queries of other types than float32 are widened row by row where
 // they are used, and the engine computes with float32 alone, except for skinny
-// tiles (skinny_narrow.go). Keys and values of a block go into scratch memory that
+// tiles (skinny.go). Keys and values of a block go into scratch memory that
 // all tiles of a KV head share. Widening is exact, or for int8 one rounded product:
 // it does not matter how often and where it is done. Rows in pages are gathered in
 // the same way.

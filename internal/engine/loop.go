@@ -14,6 +14,10 @@ func (j *Job) task(s *scratch, i int) {
 	}
 	b := j.bucketOf(i)
 	first, n, count := b.tilesOf(i)
+	if j.plain {
+		j.plainTask(s, b, first, n, count)
+		return
+	}
 	tiles := s.tiles[:count]
 	visible := mask.Nothing
 	h, skinny := j.kvHead(first), j.isSkinny(b.rows)

@@ -102,6 +102,16 @@ func (t *tile) offsets(x *view.Tensor) []int { return t.offsetsAt(x, 0) }
 func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
 	at := x.Index(t.head.batch, t.head.head*t.job.group+t.groupHead, t.query) + e
 	off := t.scratch.off[:t.kern.Lanes]
+	t.setOffsets(x, off, at)
+	if x.IsRagged() {
+		checkOffsets(x, off, e)
+	}
+	return off
+}
+
+// setOffsets sets off, one entry per lane, to the offsets of the tile's rows in x, if the first
+// one is at.
+func (t *tile) setOffsets(x *view.Tensor, off []int, at int) {
 	off[0] = at
 	if t.n > 1 {
 		at = t.nextOffsets(x, off[:t.n])
@@ -110,10 +120,6 @@ func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
 	for lane := range rest {
 		rest[lane] = at
 	}
-	if x.IsRagged() {
-		checkOffsets(x, off, e)
-	}
-	return off
 }
 
 // nextOffsets sets all offsets but the first, which is given, and returns the last one.

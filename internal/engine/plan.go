@@ -19,6 +19,7 @@ type plan struct {
 	maxTiles int      // most tiles of a task
 	tasks    int
 	threads  int
+	plain    bool // see plain.go
 
 	// mostThreads is the most threads that the same call may get another time.
 	mostThreads int
@@ -102,6 +103,7 @@ func (j *Job) makePlan(limit int) {
 		j.mostThreads = j.threads
 	}
 	j.findShape()
+	j.plain = j.isPlain()
 	j.prepareRing()
 }
 

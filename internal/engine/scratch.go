@@ -39,6 +39,8 @@ type scratch struct {
 	dropHeads       [ukernel.MaxLanes]uint32
 	dropPositions   [ukernel.MaxLanes]uint32
 
+	queryRows, outRows tileOffsets // of the tiles of a plain task
+
 	scoreTile ScoreTile                           // argument of Call.ScoreMod
 	scoreRows []ScoreRow                          // memory of its rows
 	biases    [ukernel.MaxLanes * modKeys]float32 // rows of a bias, widened

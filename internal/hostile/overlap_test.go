@@ -79,6 +79,17 @@ func (p *place) attend(s layer.Similarity) error {
 	return s.Attend(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.options(4))
 }
 
+// gradients are those of attend.
+func (p *place) gradients() kernel.Gradients {
+	return kernel.Gradients{Q: p.output(2, 4, 3, 6), K: p.output(2, 2, 7, 6), V: p.output(2, 2, 7, 5), Bias: p.output(1, 4, 3, 7), Sinks: p.out(4)}
+}
+
+func (p *place) backward(s layer.Differentiable) error {
+	o := p.inputs(4)
+	o.Sinks, o.LSE = p.in(4), p.tensor(2, 4, 3, 1)
+	return s.Backward(p.gradients(), p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), o)
+}
+
 // writers are all functions that write to memory of the caller's.
 var writers = []struct {
 	name string
@@ -90,8 +101,7 @@ var writers = []struct {
 	{"kernel.AttentionBackward", func(p *place) error {
 		o := p.inputs(4)
 		o.Sinks, o.LSE = p.in(4), p.tensor(2, 4, 3, 1)
-		g := kernel.Gradients{Q: p.output(2, 4, 3, 6), K: p.output(2, 2, 7, 6), V: p.output(2, 2, 7, 5), Bias: p.output(1, 4, 3, 7), Sinks: p.out(4)}
-		return kernel.AttentionBackward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), o)
+		return kernel.AttentionBackward(p.gradients(), p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), o)
 	}},
 	{"kernel.Attention of int8", func(p *place) error {
 		return kernel.Attention(p.output(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.quantized(2, 2, 7, 6), p.quantized(2, 2, 7, 5), p.options(4))
@@ -137,6 +147,37 @@ var writers = []struct {
 	{"layer.MultiHead", func(p *place) error {
 		m := layer.MultiHead{Heads: 2, Q: p.linear(8, 8), K: p.linear(8, 4), V: p.linear(6, 4), O: p.linear(8, 6)}
 		return m.Attend(p.output(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), p.options(2))
+	}},
+	{"layer.MultiHead.Forward", func(p *place) error {
+		m := layer.MultiHead{Heads: 2, Q: p.linear(8, 8), K: p.linear(8, 4), V: p.linear(6, 4), O: p.linear(8, 6)}
+		trace := layer.MultiHeadTrace{Q: p.output(2, 1, 3, 8), K: p.output(2, 1, 7, 8), V: p.output(2, 1, 7, 6), Heads: p.output(2, 1, 3, 6)}
+		return m.Forward(p.output(2, 1, 3, 8), trace, p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), p.options(2))
+	}},
+	{"layer.MultiHead.Backward", func(p *place) error {
+		m := layer.MultiHead{Heads: 2, Q: p.linear(8, 8), K: p.linear(8, 4), V: p.linear(6, 4), O: p.linear(8, 6)}
+		o := p.inputs(2)
+		o.Sinks, o.LSE = p.in(2), p.tensor(2, 2, 3, 1)
+		trace := layer.MultiHeadTrace{Q: p.tensor(2, 1, 3, 8), K: p.tensor(2, 1, 7, 8), V: p.tensor(2, 1, 7, 6), Heads: p.tensor(2, 1, 3, 6)}
+		g := layer.MultiHeadGradients{Query: p.output(2, 1, 3, 8), Key: p.output(2, 1, 7, 4), Value: p.output(2, 1, 7, 4), Bias: p.output(1, 2, 3, 7), Sinks: p.out(2)}
+		g.Q, g.K = layer.Parameters{Weight: p.out(64), Bias: p.out(8)}, layer.Parameters{Weight: p.out(32), Bias: p.out(8)}
+		g.V, g.O = layer.Parameters{Weight: p.out(24), Bias: p.out(6)}, layer.Parameters{Weight: p.out(48), Bias: p.out(8)}
+		weights := layer.MultiHeadWeights{Q: p.in(64), K: p.in(32), V: p.in(24), O: p.in(48)}
+		return m.Backward(g, p.tensor(2, 1, 3, 8), p.tensor(2, 1, 3, 8), p.tensor(2, 1, 7, 4), p.tensor(2, 1, 7, 4), trace, weights, o)
+	}},
+	{"layer.Dot.Backward", func(p *place) error { return p.backward(layer.Dot{}) }},
+	{"layer.ScaledDot.Backward", func(p *place) error { return p.backward(layer.ScaledDot{}) }},
+	{"layer.Cosine.Backward", func(p *place) error { return p.backward(layer.Cosine{}) }},
+	{"layer.General.Backward", func(p *place) error {
+		o := p.inputs(4)
+		o.Sinks, o.LSE = p.in(4), p.tensor(2, 4, 3, 1)
+		g := layer.GeneralGradients{Gradients: p.gradients(), W: p.out(36)}
+		return layer.General{Query: p.linear(6, 6)}.Backward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.in(36), o)
+	}},
+	{"layer.Additive.Backward", func(p *place) error {
+		parameters := func() layer.Parameters { return layer.Parameters{Weight: p.out(48), Bias: p.out(8)} }
+		g := layer.AdditiveGradients{Q: p.output(2, 4, 3, 6), K: p.output(2, 2, 7, 6), V: p.output(2, 2, 7, 5), Query: parameters(), Key: parameters(), Scoring: p.out(8)}
+		a := layer.Additive{Query: p.linear(8, 6), Key: p.linear(8, 6), V: p.in(8)}
+		return a.Backward(g, p.tensor(2, 4, 3, 5), p.tensor(2, 4, 3, 6), p.tensor(2, 2, 7, 6), p.tensor(2, 2, 7, 5), p.tensor(2, 4, 3, 7), layer.AdditiveWeights{Query: p.in(48), Key: p.in(48)}, kernel.AdditiveBackwardOptions{})
 	}},
 	{"layer.MultiHead without projections", func(p *place) error {
 		m := layer.MultiHead{Heads: 2, Similarity: layer.Cosine{}}
@@ -234,7 +275,7 @@ var errNotChecked = errors.New("not checked")
 // and nothing is written.
 func TestOverlap(t *testing.T) {
 	for _, writer := range writers {
-		apart := place{memory: floats(20 * slotSize), from: -1}
+		apart := place{memory: floats(36 * slotSize), from: -1}
 		if err := writer.call(&apart); err != nil {
 			t.Errorf("%s: %v", writer.name, err)
 			continue

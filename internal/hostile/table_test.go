@@ -78,6 +78,41 @@ func multiHead(projects bool, o func(w *world) kernel.Options) func(w *world) []
 	}
 }
 
+func trace(w *world) layer.MultiHeadTrace {
+	return layer.MultiHeadTrace{Q: w.tensor(2, 1, 3, 8), K: w.tensor(2, 1, 7, 4), V: w.tensor(2, 1, 7, 5), Heads: w.tensor(2, 1, 3, 10)}
+}
+
+// multiHeadBackward returns the attention of multiHead and the arguments of its gradients.
+func multiHeadBackward(projects bool) func(w *world) []any {
+	return func(w *world) []any {
+		a := multiHead(projects, twoHeads)(w)
+		o := a[5].(kernel.Options)
+		o.Weights, o.Scores = kernel.Tensor{}, kernel.Tensor{}
+		g := layer.MultiHeadGradients{
+			Query: w.tensor(2, 1, 3, 8), Key: w.tensor(2, 1, 7, 4), Value: w.tensor(2, 1, 7, 5),
+			Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2),
+		}
+		var weights layer.MultiHeadWeights
+		if projects {
+			weights = layer.MultiHeadWeights{Q: w.floats(64), K: w.floats(16), V: w.floats(25), O: w.floats(100)}
+			g.Q, g.K = layer.Parameters{Weight: w.floats(64), Bias: w.floats(8)}, layer.Parameters{Weight: w.floats(16)}
+			g.V, g.O = layer.Parameters{Bias: w.floats(5)}, layer.Parameters{Weight: w.floats(100), Bias: w.floats(10)}
+		}
+		return []any{a[0], g, a[1], a[2], a[3], a[4], trace(w), weights, o}
+	}
+}
+
+// similarBackward returns the arguments of the gradients of a similarity.
+func similarBackward(s any) func(w *world) []any {
+	return func(w *world) []any {
+		dout, q, k, v := w.attention()
+		o := w.options()
+		o.Score, o.Weights, o.Scores = nil, kernel.Tensor{}, kernel.Tensor{}
+		g := kernel.Gradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Bias: w.tensor(2, 1, 3, 7), Sinks: w.floats(4)}
+		return []any{s, g, dout, q, k, v, o}
+	}
+}
+
 func twoHeads(w *world) kernel.Options {
 	return kernel.Options{LSE: w.tensor(2, 2, 3, 1), Weights: w.tensor(2, 2, 3, 7), Scores: w.tensor(2, 2, 3, 7), Bias: w.tensor(1, 2, 1, 7), Sinks: w.floats(2)}
 }
@@ -357,6 +392,27 @@ var table = []entry{
 	{name: "layer.Additive.Attend", f: layer.Additive.Attend, args: similar(func(w *world) any { return layer.Additive{V: w.floats(6)} }, noOptions)},
 	{name: "layer.MultiHead.Attend", f: (*layer.MultiHead).Attend, args: multiHead(true, twoHeads)},
 	{name: "layer.MultiHead.Attend", f: (*layer.MultiHead).Attend, args: multiHead(false, noOptions)},
+	{name: "layer.MultiHead.Forward", f: (*layer.MultiHead).Forward, writes: true, args: func(w *world) []any {
+		a := multiHead(true, twoHeads)(w)
+		return append([]any{a[0], a[1], trace(w)}, a[2:]...)
+	}},
+	{name: "layer.MultiHead.Backward", f: (*layer.MultiHead).Backward, args: multiHeadBackward(true)},
+	{name: "layer.MultiHead.Backward", f: (*layer.MultiHead).Backward, args: multiHeadBackward(false)},
+	{name: "layer.Dot.Backward", f: layer.Dot.Backward, args: similarBackward(layer.Dot{})},
+	{name: "layer.ScaledDot.Backward", f: layer.ScaledDot.Backward, args: similarBackward(layer.ScaledDot{})},
+	{name: "layer.Cosine.Backward", f: layer.Cosine.Backward, args: similarBackward(layer.Cosine{})},
+	{name: "layer.General.Backward", f: layer.General.Backward, args: func(w *world) []any {
+		a := similarBackward(layer.General{Query: w.linear(6, 6)})(w)
+		g := layer.GeneralGradients{Gradients: a[1].(kernel.Gradients), W: w.floats(36)}
+		return append([]any{a[0], g}, append(a[2:6:6], w.floats(36), a[6])...)
+	}},
+	{name: "layer.Additive.Backward", f: layer.Additive.Backward, args: func(w *world) []any {
+		parameters := func() layer.Parameters { return layer.Parameters{Weight: w.floats(48), Bias: w.floats(8)} }
+		g := layer.AdditiveGradients{Q: w.tensor(2, 4, 3, 6), K: w.tensor(2, 2, 7, 6), V: w.tensor(2, 2, 7, 5), Query: parameters(), Key: parameters(), Scoring: w.floats(8)}
+		a := layer.Additive{Query: w.linear(8, 6), Key: w.linear(8, 6), V: w.floats(8)}
+		dout, q, k, v := w.attention()
+		return []any{a, g, dout, q, k, v, w.tensor(2, 4, 3, 7), layer.AdditiveWeights{Query: w.floats(48), Key: w.floats(48)}, kernel.AdditiveBackwardOptions{Accumulate: true}}
+	}},
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
 		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}}
 	}},

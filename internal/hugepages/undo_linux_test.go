@@ -50,7 +50,7 @@ func TestUndo(t *testing.T) {
 	}
 	runtime.KeepAlive(x)
 	for began := time.Now(); hugeFlags(t, at); {
-		if runtime.GC(); time.Since(began) > 10*time.Second {
+		if runtime.GC(); time.Since(began) > time.Minute {
 			t.Fatal("garbage is still in huge pages")
 		}
 	}

@@ -87,6 +87,9 @@ func (m Mask) tooMany(limit int, what string) Mask {
 // IsSet tells whether the mask may hide a key.
 func (m *Mask) IsSet() bool { return m.n > 0 || m.nBools > 0 || m.sparse.set }
 
+// IsZero tells whether the mask hides nothing and has no flaw.
+func (m *Mask) IsZero() bool { return !m.IsSet() && m.flaw == nil }
+
 // Arg is the argument that failures of masks name.
 const Arg = "Options.Mask"
 

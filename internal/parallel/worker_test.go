@@ -284,7 +284,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 }
 
 // TestHowLongWorkersSpin: an idle worker spins for the time that SetSpin sets. It parks at once if its
-// lifetime is over or if as many workers spin as there are processors, and after two
+// lifetime is over, if spinning is off or if as many workers spin as there are processors, and after two
 // yields if others use the processor in the meantime.
 //
 // On one processor each yield lets another goroutine count. The runtime may add yields,
@@ -296,17 +296,20 @@ func TestHowLongWorkersSpin(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, c := range []struct {
 		name      string
+		spin      time.Duration // that SetSpin sets
 		job       time.Duration // that the worker does first
 		other     time.Duration // that another goroutine works for each yield
 		spinning  int64         // workers, this one included
 		few, many int64         // yields
 	}{
-		{"it spins", 0, 0, 0, 3, int64(spinYields(int64(DefaultSpin)))},
-		{"spin time", 0, DefaultSpin / 10, 0, 1, 11},
-		{"lifetime", maxLifetime, 0, 0, 0, 0},
-		{"as many as processors", 0, 0, 1, 0, 0},
-		{"preemption", 0, 2 * preemption, 0, 1, 2},
+		{"it spins", DefaultSpin, 0, 0, 0, 3, int64(spinYields(int64(DefaultSpin)))},
+		{"spin time", DefaultSpin, 0, DefaultSpin / 10, 0, 1, 11},
+		{"lifetime", DefaultSpin, maxLifetime, 0, 0, 0, 0},
+		{"as many as processors", DefaultSpin, 0, 0, 1, 0, 0},
+		{"off", 0, 0, 0, 0, 0, 0},
+		{"preemption", DefaultSpin, 0, 2 * preemption, 0, 1, 2},
 	} {
+		setSpin(t, c.spin)
 		var yields atomic.Int64
 		var stop atomic.Bool
 		var other sync.WaitGroup

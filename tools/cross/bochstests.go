@@ -50,6 +50,11 @@ var bochsTests = []testedPackage{
 		run:  "TestTrainedWeights$/tier=avx512",
 	},
 	{
+		path: "examples/gobytes",
+		must: []string{"TestTrainedWeights"},
+		run:  "TestTrainedWeights$/tier=avx512",
+	},
+	{
 		path: "kernel",
 		must: []string{"TestContract", "TestGolden", "TestTunings"},
 		run:  "TestContract|TestGolden$/./tier=avx512|TestTunings/tier=avx512",

@@ -1,7 +1,21 @@
 // Command cross runs the short tests of the library on emulated CPUs of many architectures,
 // and prints what ran where.
 //
-//	go run ./tools/cross [-j 2] [-only arm64,corei7_skylake_x] [-timeout 10m]
+//	go run ./tools/cross [-j 2] [-only arm64,corei7_skylake_x] [-timeout 10m] [-slowest 20]
+//
+// Not every platform runs every test, as an emulator takes 10 to 100 times as long as a CPU:
+//
+//   - No emulated CPU runs tests of memory, of how threads share work, and of a few packages whose
+//     result depends on no CPU (skip and only in packages.go).
+//   - Brief platforms (platforms.go) leave out the sweeps over very many shapes and options. They
+//     run generic code of a kind that others run completely, or kernels that a machine with AVX2
+//     or the older arm64 CPU runs completely. They run the golden tests, with all options, and
+//     what depends on byte order and word size. Those with the generic tier alone also leave out
+//     the comparison of kernels with package fallback, as they would compare it with itself.
+//   - The machine with AVX-512 runs the list of bochsTests: all kernels over all remainders, and
+//     the golden tests.
+//
+// The output lists what was left out where.
 //
 // It needs Linux. For 386 it needs an x86-64 machine, as that runs without an emulator. It
 // installs missing emulators by apt: qemu-user for single processes, and for AVX-512, which
@@ -11,6 +25,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,6 +33,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,11 +44,12 @@ func main() {
 		jobs    = flag.Int("j", min(2, runtime.NumCPU()), "how many platforms to test at once")
 		only    = flag.String("only", "", "test only these architectures or CPU models, like arm64,corei7_skylake_x (default all)")
 		timeout = flag.Duration("timeout", 10*time.Minute, "limit for the tests of each package")
+		slowest = flag.Int("slowest", 0, "how many of each platform's slowest tests to print")
 	)
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	code, err := cross(ctx, *jobs, *only, *timeout)
+	code, err := cross(ctx, *jobs, *only, *timeout, *slowest)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cross:", err)
 	}
@@ -42,7 +59,7 @@ func main() {
 
 // cross tests the platforms that only names. It returns the exit code: 1 if one failed, 2 if
 // nothing could be tested.
-func cross(ctx context.Context, jobs int, only string, timeout time.Duration) (int, error) {
+func cross(ctx context.Context, jobs int, only string, timeout time.Duration, slowest int) (int, error) {
 	chosen, err := choose(only)
 	if err != nil {
 		return 2, err
@@ -81,7 +98,7 @@ func cross(ctx context.Context, jobs int, only string, timeout time.Duration) (i
 			}
 		})
 	}
-	for i := range chosen {
+	for _, i := range longestFirst(chosen) {
 		next <- i
 	}
 	close(next)
@@ -96,11 +113,26 @@ func cross(ctx context.Context, jobs int, only string, timeout time.Duration) (i
 	}
 	fmt.Println()
 	table(chosen, results)
+	printLeftOut(chosen, packages)
+	for i := range results {
+		results[i].printSlowest(&chosen[i], slowest)
+	}
 	fmt.Printf("\n%d of %d platforms passed in %s\n", len(chosen)-failed, len(chosen), seconds(time.Since(start)))
 	if failed > 0 {
 		return 1, nil
 	}
 	return 0, nil
+}
+
+// longestFirst returns the indexes of the platforms in the order in which they start, so that
+// no long one is left alone at the end.
+func longestFirst(chosen []platform) []int {
+	order := make([]int, len(chosen))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(chosen[y].took, chosen[x].took) })
+	return order
 }
 
 // choose returns the platforms of the architectures and CPU models in the list, or all if it

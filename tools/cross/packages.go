@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,14 +14,16 @@ const module = "github.com/attn-go/attn"
 // skipped. All other packages of the library are tested completely, on all platforms.
 var known = []testedPackage{
 	{
-		path: "fallback",
-		must: []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestMergeStats", "TestGemm"},
-		skip: "Oracle",
+		path:   "fallback",
+		must:   []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestMergeStats", "TestGemm"},
+		skip:   "Oracle",
+		sweeps: "TestActivation(Errors|Shapes)",
 	},
 	{
-		path: "internal/ukernel",
-		must: []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
-		skip: "Mutants",
+		path:    "internal/ukernel",
+		must:    []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
+		skip:    "Mutants",
+		kernels: "TestKernels|TestGuard",
 	},
 	{
 		path: "internal/engine",
@@ -54,16 +57,20 @@ var known = []testedPackage{
 		skip: "Alloc|LateTask|Concurrent|Types$|TypesNaN|SplitKV|ParallelFor|Threads|Partials|Pages$|ChunkedPrefill|Oracle|" +
 			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
 			"TestBackward(Shapes|ManyKeys|Wanted|Batch|Panic|Differences)",
+		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
+			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestStreamedKeys|TestTunings|Fuzz",
 	},
 	{
-		path: "kvcache",
-		must: []string{"TestWindow", "TestBatchesAndChunks", "TestErrors"},
-		skip: "Alloc|Concurrent|TestCache$|GuardPages",
+		path:   "kvcache",
+		must:   []string{"TestWindow", "TestBatchesAndChunks", "TestErrors"},
+		skip:   "Alloc|Concurrent|TestCache$|GuardPages",
+		sweeps: "TestDropBeforeStore|TestOrder|Fuzz",
 	},
 	{
-		path: "linear",
-		must: []string{"TestApply", "TestProduct", "TestBackward", "TestBackwardGolden", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
-		skip: "Alloc|Concurrent|Large|ParallelFor",
+		path:   "linear",
+		must:   []string{"TestApply", "TestProduct", "TestBackward", "TestBackwardGolden", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
+		skip:   "Alloc|Concurrent|Large|ParallelFor",
+		sweeps: "Guard|TestBackward$|TestRowsAreIndependent|TestThreadsShareTheWork|TestTunings|TestWidening|Fuzz",
 	},
 	{
 		path: "norm",
@@ -97,7 +104,7 @@ var known = []testedPackage{
 	},
 	{
 		path: "layer",
-		must: []string{"TestRefs"}, only: []string{"arm64"},
+		must: []string{"TestRefs", "TestSimilarityBackward", "TestMultiHeadBackward"}, only: []string{"arm64"},
 		skip: "Alloc|Concurrent|LookAhead|WorkspaceDoesNotGrow",
 	},
 	{
@@ -117,8 +124,8 @@ var known = []testedPackage{
 	},
 	{
 		path: "examples/gobytes",
-		must: []string{"TestLogits", "TestSameBits"}, only: []string{"arm64"},
-		skip: "TestGreedy",
+		must: []string{"TestLogits", "TestSameBits", "TestTrainedWeights"}, only: []string{"arm64"},
+		skip: "TestGreedy|TestGradients|TestLearns",
 	},
 	{
 		path: "examples/dates",
@@ -140,6 +147,15 @@ type testedPackage struct {
 	// divided among threads, whose result is the same on all architectures, and long tests
 	// of what shorter tests cover as well.
 	skip string
+
+	// sweeps matches tests of very many shapes and options, which brief platforms leave out.
+	// What stays, above all the golden tests, runs all options and all code of the generic tier
+	// at least once.
+	sweeps string
+
+	// kernels matches tests that compare the kernels of all tiers with package fallback. Brief
+	// platforms leave them out if they have the generic tier alone, which is package fallback.
+	kernels string
 }
 
 // allPackages returns the known packages and those of the library's module with tests.
@@ -174,9 +190,32 @@ func (p *platform) tests(all []testedPackage) []testedPackage {
 		return pkg.only != nil && !slices.Contains(pkg.only, p.arch)
 	})
 	for i := range tests {
-		if pkg := &tests[i]; p.skip != "" {
-			pkg.skip = strings.TrimPrefix(pkg.skip+"|"+p.skip, "|")
-		}
+		tests[i].leaveOut(p.skip)
+		tests[i].leaveOut(tests[i].leftOut(p))
 	}
 	return tests
 }
+
+// leftOut matches the tests of the package that a brief platform leaves out.
+func (pkg *testedPackage) leftOut(p *platform) string {
+	switch {
+	case !p.brief:
+		return ""
+	case p.tiers == "generic":
+		return alternatives(pkg.sweeps, pkg.kernels)
+	}
+	return pkg.sweeps
+}
+
+// leaveOut leaves out the tests that a pattern matches.
+func (pkg *testedPackage) leaveOut(pattern string) {
+	if pattern == "" {
+		return
+	}
+	pkg.skip = alternatives(pkg.skip, pattern)
+	r := regexp.MustCompile(pattern)
+	pkg.must = slices.DeleteFunc(slices.Clone(pkg.must), r.MatchString)
+}
+
+// alternatives returns a pattern that matches what one of the patterns matches.
+func alternatives(x, y string) string { return strings.Trim(x+"|"+y, "|") }

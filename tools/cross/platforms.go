@@ -17,6 +17,15 @@ type platform struct {
 	// skip matches tests that fail by a fault of the emulator.
 	skip string
 
+	// brief is set if other platforms run all tests with the same kind of code: a machine with
+	// AVX2 by make test and, with an FMA in one instruction, by make v3, cortex-a57, s390x and
+	// 386. Then this one leaves out the sweeps of each package.
+	brief bool
+
+	// took is about how many seconds the build and the tests took on an otherwise idle machine.
+	// Those that take longest start first.
+	took int
+
 	bits  int  // of a pointer
 	big   bool // big-endian
 	tiers string
@@ -30,22 +39,22 @@ type platform struct {
 // VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the
 // vector, which tests between guard pages notice. CPUs do not: make test shows that on those with AVX2.
 var platforms = []platform{
-	{arch: "amd64", cpu: "corei7_skylake_x", bochs: true, vars: "GOAMD64=v3", bits: 64, tiers: "avx512 avx2 generic", fused: true},
-	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=Norms|TestGuardAdditiveBackward$|TestBackwardGuard$", bits: 64, tiers: "avx2 generic"},
-	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", bits: 64, tiers: "generic"},
-	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", bits: 64, tiers: "neon generic", fused: true},
-	{arch: "arm64", cpu: "max", qemu: "aarch64", bits: 64, tiers: "neon generic", fused: true},
-	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", bits: 32, tiers: "generic"},
-	{arch: "386", cpu: "native", bits: 32, tiers: "generic"},
-	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", bits: 64, tiers: "generic", fused: true},
-	{arch: "s390x", cpu: "max", qemu: "s390x", bits: 64, big: true, tiers: "generic", fused: true},
-	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", bits: 64, tiers: "generic", fused: true},
-	{arch: "ppc64", cpu: "power8", qemu: "ppc64", bits: 64, big: true, tiers: "generic", fused: true},
-	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", bits: 64, tiers: "generic", fused: true},
-	{arch: "mips", cpu: "24Kf", qemu: "mips", bits: 32, big: true, tiers: "generic"},
-	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", bits: 32, tiers: "generic"},
-	{arch: "mips64le", cpu: "5KEf", qemu: "mips64el", bits: 64, tiers: "generic"},
-	{arch: "wasm", goos: "wasip1", cpu: "wazero", bits: 64, tiers: "generic"},
+	{arch: "amd64", cpu: "corei7_skylake_x", bochs: true, vars: "GOAMD64=v3", took: 530, bits: 64, tiers: "avx512 avx2 generic", fused: true},
+	{arch: "amd64", cpu: "Haswell", qemu: "x86_64", skip: "TestGuard/kernel=Norms|TestGuardAdditiveBackward$|TestBackwardGuard$", brief: true, took: 130, bits: 64, tiers: "avx2 generic"},
+	{arch: "amd64", cpu: "Nehalem", qemu: "x86_64", brief: true, took: 50, bits: 64, tiers: "generic"},
+	{arch: "arm64", cpu: "cortex-a57", qemu: "aarch64", took: 165, bits: 64, tiers: "neon generic", fused: true},
+	{arch: "arm64", cpu: "max", qemu: "aarch64", brief: true, took: 110, bits: 64, tiers: "neon generic", fused: true},
+	{arch: "arm", cpu: "cortex-a15", qemu: "arm", vars: "GOARM=7", brief: true, took: 60, bits: 32, tiers: "generic"},
+	{arch: "386", cpu: "native", took: 30, bits: 32, tiers: "generic"},
+	{arch: "riscv64", cpu: "rv64", qemu: "riscv64", brief: true, took: 45, bits: 64, tiers: "generic", fused: true},
+	{arch: "s390x", cpu: "max", qemu: "s390x", took: 110, bits: 64, big: true, tiers: "generic", fused: true},
+	{arch: "ppc64le", cpu: "power8", qemu: "ppc64le", brief: true, took: 60, bits: 64, tiers: "generic", fused: true},
+	{arch: "ppc64", cpu: "power8", qemu: "ppc64", brief: true, took: 60, bits: 64, big: true, tiers: "generic", fused: true},
+	{arch: "loong64", cpu: "la464-loongarch-cpu", qemu: "loongarch64", brief: true, took: 45, bits: 64, tiers: "generic", fused: true},
+	{arch: "mips", cpu: "24Kf", qemu: "mips", brief: true, took: 90, bits: 32, big: true, tiers: "generic"},
+	{arch: "mipsle", cpu: "24Kf", qemu: "mipsel", brief: true, took: 90, bits: 32, tiers: "generic"},
+	{arch: "mips64le", cpu: "5KEf", qemu: "mips64el", brief: true, took: 65, bits: 64, tiers: "generic"},
+	{arch: "wasm", goos: "wasip1", cpu: "wazero", brief: true, took: 65, bits: 64, tiers: "generic"},
 }
 
 // target returns what the binaries are built for, such as linux-arm64.

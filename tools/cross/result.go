@@ -19,19 +19,26 @@ type result struct {
 	tests, cases int      // that passed: top-level tests, and all tests including subtests
 	skipped      []string // top-level tests, each with the reason that it gave
 	build, run   time.Duration
-	log          []byte // output of the package that failed
+	times        []testTime // of the top-level tests
+	log          []byte     // output of the package that failed
 	err          error
 }
 
+// A testTime says how long a test took.
+type testTime struct {
+	pkg, test string
+	took      time.Duration
+}
+
 var (
-	resultLine = regexp.MustCompile(`(?m)^( *)--- (PASS|SKIP|FAIL): (\S+)`)
+	resultLine = regexp.MustCompile(`(?m)^( *)--- (PASS|SKIP|FAIL): (\S+) \((\S+)\)`)
 	tierLine   = regexp.MustCompile(`(?m)^attn: tier (\S+) is tested`)
 	fmaLine    = regexp.MustCompile(`(?m)^attn: .*, fma is (one instruction|emulated)`)
 	reasonLine = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)`)
 )
 
 // read adds the output of the tests of a package.
-func (r *result) read(out []byte, must []string) error {
+func (r *result) read(out []byte, pkg *testedPackage) error {
 	text := string(out)
 	passed := map[string]bool{}
 	lines := strings.Split(text, "\n")
@@ -56,10 +63,12 @@ func (r *result) read(out []byte, must []string) error {
 			if m[1] == "" {
 				r.tests++
 				passed[m[3]] = true
+				took, _ := time.ParseDuration(m[4])
+				r.times = append(r.times, testTime{pkg.path, m[3], took})
 			}
 		}
 	}
-	for _, name := range must {
+	for _, name := range pkg.must {
 		if !passed[name] {
 			return fmt.Errorf("%s did not run", name)
 		}
@@ -115,6 +124,14 @@ func table(chosen []platform, results []result) {
 		for _, s := range results[i].skipped {
 			fmt.Printf("skipped on %s, %s: %s\n", p.target(), p.cpu, s)
 		}
+	}
+}
+
+// printSlowest prints the n tests of a platform that took longest.
+func (r *result) printSlowest(p *platform, n int) {
+	slices.SortFunc(r.times, func(a, b testTime) int { return cmp.Compare(b.took, a.took) })
+	for _, t := range r.times[:min(n, len(r.times))] {
+		fmt.Printf("%s, %s: %.1f s  %s %s\n", p.target(), p.cpu, t.took.Seconds(), t.pkg, t.test)
 	}
 }
 

@@ -36,7 +36,7 @@ func test(ctx context.Context, b *builder, p *platform, timeout time.Duration) (
 		out, err := run(limit, &pkg)
 		cancel()
 		if err == nil {
-			err = r.read(out, pkg.must)
+			err = r.read(out, &pkg)
 		}
 		if err != nil {
 			r.err, r.log = fmt.Errorf("%s: %w", pkg.path, err), out

@@ -35,12 +35,11 @@ func measure() state {
 // exit.
 func (t *tally) compare(before state) {
 	var after state
-	for range 100 {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		after = measure()
 		if after.goroutines <= before.goroutines && after.heap <= before.heap+slack {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	t.find("left behind: %d goroutines and %d KiB of memory, before: %d and %d", after.goroutines, after.heap>>10, before.goroutines, before.heap>>10)
 }

@@ -30,7 +30,7 @@ var Phases = []Phase{
 	{"softmax", regexp.MustCompile(`/asm\.(Skinny)?Softmax|/asm\.MergeStats|/engine\.\(\*tile\)\.(softmax|exponentiate|drop)$`)},
 	{"values", regexp.MustCompile(`/asm\.(SkinnyPV|SkinnyMerge|Gemm\d|GemmMerge)|/engine\.\(\*tile\)\.(accumulatePV|skinnyPV|tilePV|narrowPV|mergeRows)$`)},
 	{"unpack", regexp.MustCompile(`/asm\.(Skinny)?Unpack|/engine\.\(\*tile\)\.(unpack|finish)\w*`)},
-	{"tiles", regexp.MustCompile(`/engine\.\(\*(tile|Job|scratch)\)\.(task|computeBlock|scoreBatch|enterBlock|prepare|begin|reset|setKernels|findVisible|fit\w*)$`)},
+	{"tiles", regexp.MustCompile(`/engine\.\(\*(tile|Job|scratch)\)\.(task|computeBlock|scoreBatch|enterBlock|prepare|begin|reset|setKernels|findVisible|fit\w*|placePlain|plain\w*)$`)},
 	{"threads", regexp.MustCompile(`/parallel\.`)},
 }
 

@@ -1,32 +1,24 @@
 package hugot_test
 
 import (
-	"encoding/json"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/attn-go/attn/bridge/embeddings/hugot"
 	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
-	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
-	"github.com/attn-go/attn/models/weights"
+	"github.com/attn-go/attn/models/bert/minilmtest"
 )
+
+// references is the folder of the texts.
+const references = "../../../models/testdata/minilm"
 
 // models loads MiniLM for attn, with one thread, and for hugot. If it is missing, the test
 // is skipped.
 func models(t testing.TB) (*bert.Encoder, *hugot.Model) {
 	t.Helper()
-	folder, err := weights.Find(weights.MiniLM)
-	if err != nil {
-		t.Skipf("NOT RUN: %v", err)
-	}
-	e, err := bert.Load(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
 	onnx := t.TempDir()
-	if err := export.Folder(onnx, folder); err != nil {
+	if err := export.Folder(onnx, minilmtest.Folder(t)); err != nil {
 		t.Fatal(err)
 	}
 	m, err := hugot.Load(t.Context(), onnx)
@@ -38,28 +30,7 @@ func models(t testing.TB) (*bert.Encoder, *hugot.Model) {
 			t.Error(err)
 		}
 	})
-	return e.With(bert.Options{Exec: kernel.Exec{Threads: 1}}), m
-}
-
-// texts returns passages that have at most 256 tokens: attn cuts those that have more, as
-// the model says, and hugot does not.
-func texts(t testing.TB, e *bert.Encoder, n int) []string {
-	t.Helper()
-	data, err := os.ReadFile("../../../models/testdata/minilm/retrieval.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct{ Passages []struct{ Text string } }
-	if err := json.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
-	var some []string
-	for _, p := range all.Passages {
-		if len(e.Tokens(p.Text)) < e.MaxTokens() && len(some) < n {
-			some = append(some, p.Text)
-		}
-	}
-	return some
+	return minilmtest.Load(t), m
 }
 
 // TestSame: the vectors of both are the same within 1e-5, alone and in a batch.
@@ -69,7 +40,7 @@ func TestSame(t *testing.T) {
 	if testing.Short() {
 		n = 4
 	}
-	passages := texts(t, e, n)
+	passages := minilmtest.WholeTexts(t, references, e, n)
 	want, err := m.CreateEmbedding(t.Context(), passages)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +72,7 @@ func TestSame(t *testing.T) {
 // take turns. Run it with GOMAXPROCS=1 for figures of one thread.
 func BenchmarkDocuments(b *testing.B) {
 	e, m := models(b)
-	passages := texts(b, e, 8)
+	passages := minilmtest.WholeTexts(b, references, e, 8)
 	for _, batch := range []int{1, 8} {
 		for name, embed := range map[string]func([]string) error{
 			"hugot": func(x []string) error { _, err := m.CreateEmbedding(b.Context(), x); return err },

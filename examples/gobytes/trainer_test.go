@@ -1,0 +1,192 @@
+package gobytes
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+)
+
+// tiny is a model that trains in no time.
+var tiny = Config{Layers: 2, Width: 24, Heads: 4, KVHeads: 2, HeadSize: 6, FFN: 40, Context: 32, Vocab: 256, Theta: 10000, Epsilon: 1e-5}
+
+var shortRun = Schedule{Steps: 4, Batch: 3, Length: 20, Seed: 5}
+
+// sample is a text to train on.
+var sample = []byte(strings.Repeat("func add(a, b int) int { return a + b }\n", 20))
+
+// trained returns a trainer after some steps.
+func trained(t testing.TB, s Schedule, o Settings, steps int) *Trainer {
+	t.Helper()
+	r, err := NewTrainer(tiny, sample, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range steps {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
+// architecture and with any number of threads.
+func TestTrainedWeights(t *testing.T) {
+	const want = "76df7afb2a1278638746751e078538daa7837e875fc1c502b1b86733a9892832"
+	contracttest.ForceThreads(t)
+	contracttest.EachDefault(t, func(t *testing.T) {
+		for _, threads := range []int{1, 3} {
+			if got := trained(t, shortRun, Settings{Threads: threads}, shortRun.Steps).Hash(); got != want {
+				t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
+			}
+		}
+	})
+}
+
+// TestTrainingIsInference: the logits of training are, to the bit, those of a batch with a cache.
+func TestTrainingIsInference(t *testing.T) {
+	r := trained(t, shortRun, Settings{}, 2)
+	inputs, _ := r.pieces()
+	p, err := r.newPass(inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.forward(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.Model()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts [][]byte
+	for piece := range slices.Chunk(inputs, shortRun.Length) {
+		var text []byte
+		for _, token := range piece {
+			text = append(text, byte(token))
+		}
+		texts = append(texts, text)
+	}
+	sameBits(t, "logits", p.logits, forward(t, batch(t, m, len(texts), Settings{}), texts...))
+}
+
+// TestGradients compares the norm of the gradient of every tensor with the difference of the losses on
+// both sides along it. Losses are float32, so the sides lie as far apart as their rounding demands.
+func TestGradients(t *testing.T) {
+	r := trained(t, shortRun, Settings{}, 3)
+	inputs, targets := r.pieces()
+	loss := func() float64 {
+		l, err := r.differentiate(inputs, targets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(l)
+	}
+	loss()
+	gradients := newParameters(&tiny)
+	copy(gradients.all, r.gradients.all)
+	of := gradients.parts(&tiny)
+	for i, w := range r.weights.parts(&tiny) {
+		g, norm := *of[i].Numbers, 0.0
+		for _, x := range g {
+			norm += float64(x) * float64(x)
+		}
+		if norm = math.Sqrt(norm); norm == 0 {
+			t.Errorf("%s: the gradient is 0", w.Name)
+			continue
+		}
+		h := 0.004 / max(norm, 0.5)
+		before := slices.Clone(*w.Numbers)
+		at := func(h float64) float64 {
+			for k, x := range g {
+				(*w.Numbers)[k] = before[k] + float32(h*float64(x)/norm)
+			}
+			return loss()
+		}
+		got := (at(h) - at(-h)) / (2 * h)
+		copy(*w.Numbers, before)
+		if math.Abs(got-norm) > 0.02*norm+5e-5 {
+			t.Errorf("%s: the loss changes by %v along the gradient, want its norm, %v", w.Name, got, norm)
+		}
+	}
+}
+
+// TestLearns: training makes the text probable.
+func TestLearns(t *testing.T) {
+	s := shortRun
+	s.Steps = 200
+	r := trained(t, s, Settings{}, s.Steps-1)
+	values, err := r.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(values[0] < 2) {
+		t.Errorf("loss %v after %d steps, want less than 2; a model that knows nothing has %v", values[0], s.Steps, math.Log(256))
+	}
+}
+
+// TestResume: an interrupted run continues to the weights of one that was not, and a checkpoint is
+// a model.
+func TestResume(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "c.safetensors")
+	whole := trained(t, shortRun, Settings{}, shortRun.Steps)
+	if err := trained(t, shortRun, Settings{}, 2).Save(name); err != nil {
+		t.Fatal(err)
+	}
+	r := trained(t, shortRun, Settings{}, 0)
+	if err := r.Resume(name); err != nil {
+		t.Fatal(err)
+	}
+	step, steps := r.Done()
+	if step != 2 {
+		t.Errorf("resumed at step %d", step)
+	}
+	for ; step < steps; step++ {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := r.Hash(), whole.Hash(); got != want {
+		t.Errorf("sha256 %s, want %s", got, want)
+	}
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(bytes.NewReader(file), int64(len(file))); err != nil {
+		t.Error(err)
+	}
+	for what, other := range map[string]Schedule{"seed": {4, 3, 20, 6}, "batch": {4, 4, 20, 5}, "length": {4, 3, 21, 5}, "steps": {5, 3, 20, 5}} {
+		if err := trained(t, other, Settings{}, 0).Resume(name); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("a checkpoint of a run with another %s: %v", what, err)
+		}
+	}
+	text, err := NewTrainer(tiny, sample[1:], shortRun, Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := text.Resume(name); err == nil || !strings.Contains(err.Error(), "text") {
+		t.Errorf("a checkpoint of another text: %v", err)
+	}
+}
+
+func TestNewTrainerErrors(t *testing.T) {
+	for _, x := range []struct {
+		text []byte
+		s    Schedule
+		want string
+	}{
+		{sample, Schedule{0, 1, 1, 0}, "at least 1"},
+		{sample, Schedule{1, 1, 33, 0}, "room for 32"},
+		{sample[:20], Schedule{1, 1, 20, 0}, "want more than 20"},
+	} {
+		if _, err := NewTrainer(tiny, x.text, x.s, Settings{}); err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%+v: error %v, want %q", x.s, err, x.want)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package gobytes
+
+import (
+	"github.com/attn-go/attn/activation"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/norm"
+)
+
+// backward sets the gradients of the weights. p.logits has those of the logits.
+func (p *pass) backward() error {
+	g := p.gradients
+	clear(g.all)
+	dx := p.memory.Floats(p.rows * p.Width)
+	// The embedding is also the head.
+	if err := p.backProject(dx, g.embed, p.logits, p.normed, p.weights.embed, false); err != nil {
+		return err
+	}
+	if err := p.backNorm(dx, g.norm, p.x, p.norm, nil); err != nil {
+		return err
+	}
+	for i := len(p.layers) - 1; i >= 0; i-- {
+		if err := p.layers[i].backward(p, &p.weights.layers[i], &g.layers[i], dx); err != nil {
+			return err
+		}
+	}
+	return linear.AddRows(linear.DenseMatrix(g.embed, p.Vocab, p.Width), linear.DenseMatrix(dx, p.rows, p.Width), p.tokens)
+}
+
+// backward replaces dx, the gradient of the outputs of a layer, by that of its inputs, and sets g to
+// those of the weights w.
+func (a *layerPass) backward(p *pass, w, g *layerParameters, dx []float32) error {
+	if err := a.backFeedForward(p, w, g, dx); err != nil {
+		return err
+	}
+	dAttended := p.memory.Floats(len(a.attended))
+	if err := p.backProject(dAttended, g.o, dx, a.attended, w.o, false); err != nil {
+		return err
+	}
+	dq, dk, dv := p.memory.Floats(len(a.q)), p.memory.Floats(len(a.k)), p.memory.Floats(len(a.v))
+	gradients := kernel.Gradients{Q: p.heads(dq, p.Heads), K: p.heads(dk, p.KVHeads), V: p.heads(dv, p.KVHeads)}
+	if err := kernel.AttentionBackward(gradients, p.heads(dAttended, p.Heads), p.heads(a.q, p.Heads), p.heads(a.k, p.KVHeads), p.heads(a.v, p.KVHeads), p.attention(a)); err != nil {
+		return err
+	}
+	// The gradient of a rotation is the rotation back.
+	back := make([]int, len(p.positions))
+	for i, position := range p.positions {
+		back[i] = -position
+	}
+	for _, x := range [...]kernel.Tensor{gradients.Q, gradients.K} {
+		if err := p.Trainer.rope.Apply(x, back); err != nil {
+			return err
+		}
+	}
+	dNormed := p.memory.Floats(len(a.normed))
+	for i, x := range [...]struct{ dy, dw, w []float32 }{{dq, g.q, w.q}, {dk, g.k, w.k}, {dv, g.v, w.v}} {
+		if err := p.backProject(dNormed, x.dw, x.dy, a.normed, x.w, i > 0); err != nil {
+			return err
+		}
+	}
+	return p.backNorm(dNormed, g.attnNorm, a.x, w.attnNorm, dx)
+}
+
+// backFeedForward is the part of the feed-forward network.
+func (a *layerPass) backFeedForward(p *pass, w, g *layerParameters, dx []float32) error {
+	dHidden := p.memory.Floats(len(a.hidden))
+	if err := p.backProject(dHidden, g.down, dx, a.hidden, w.down, false); err != nil {
+		return err
+	}
+	dGate := p.memory.Floats(len(a.gate))
+	if err := activation.SwiGLUBackward(dGate, dHidden, a.gate, a.up, dHidden); err != nil {
+		return err
+	}
+	dInput := p.memory.Floats(len(a.ffnInput))
+	if err := p.backProject(dInput, g.gate, dGate, a.ffnInput, w.gate, false); err != nil {
+		return err
+	}
+	if err := p.backProject(dInput, g.up, dHidden, a.ffnInput, w.up, true); err != nil {
+		return err
+	}
+	return p.backNorm(dInput, g.ffnNorm, a.middle, w.ffnNorm, dx)
+}
+
+// backProject sets dw to the gradient of the weights w of a linear layer with the inputs x, and dx to
+// that of x, or adds it to dx. dy is that of the outputs.
+func (p *pass) backProject(dx, dw, dy, x, w []float32, accumulate bool) error {
+	outputs, inputs := len(dy)/p.rows, len(x)/p.rows
+	out, in := linear.DenseMatrix(dy, p.rows, outputs), linear.DenseMatrix(x, p.rows, inputs)
+	weights := linear.DenseMatrix(w, outputs, inputs)
+	o := p.products()
+	if err := linear.Backward(linear.Gradients{W: linear.DenseMatrix(dw, outputs, inputs)}, out, in, weights, o); err != nil {
+		return err
+	}
+	o.Accumulate = accumulate
+	return linear.Backward(linear.Gradients{X: linear.DenseMatrix(dx, p.rows, inputs)}, out, in, weights, o)
+}
+
+// backNorm goes back through a norm of x with a weight, of whose outputs the gradient is dy. dx gets the
+// gradient of x, and that of the residual connection, which dx holds, is added. If dx is nil, there is
+// none, and dy gets it.
+func (p *pass) backNorm(dy, dWeight, x, weight, dx []float32) error {
+	rows := func(x []float32) kernel.Tensor { return kernel.BHLD(x, 1, 1, p.rows, p.Width) }
+	o, out := norm.BackwardOptions{Exec: p.exec()}, dy
+	if dx != nil {
+		o.Direct, out = rows(dx), dx
+	}
+	return norm.RMSBackward(norm.Gradients{X: rows(out), Weight: dWeight}, rows(dy), rows(x), weight, p.Epsilon, o)
+}

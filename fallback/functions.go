@@ -1,0 +1,139 @@
+package fallback
+
+import "math"
+
+// Exp2Coefficients are the coefficients of the polynomial that the contract's exp2
+// evaluates on [-1/2, 1/2], as float32 bits, the constant term first.
+var Exp2Coefficients = [7]uint32{
+	0x3f800000, 0x3f317218, 0x3e75fdee, 0x3d6357be, 0x3c1d96f0, 0x3aaf8418, 0x3920b5ae,
+}
+
+// roundMagic is 1.5·2^23. Added to a float32 of magnitude below 2^22 it leaves no bits
+// for a fraction: the sum is rounded to an integer, ties to even, and its low bits are
+// that integer.
+const roundMagic = 0x1.8p23
+
+// Exp2 returns 2^x as the contract defines it: within 0.80 ulp, exactly 0 below -126,
+// +Inf from 128 on, NaN for NaN. Attention needs it only for x ≤ 0.
+func Exp2(x float32) float32 {
+	if !(x >= -126 && x < 128) {
+		switch {
+		case x < -126:
+			return 0
+		case x >= 128:
+			return float32(math.Inf(1))
+		}
+		return x // NaN
+	}
+	t := x + roundMagic
+	r := x - (t - roundMagic) // exact
+	p := math.Float32frombits(Exp2Coefficients[6])
+	for i := 5; i >= 0; i-- {
+		c := math.Float32frombits(Exp2Coefficients[i])
+		s := muladd(p, r, c)
+		if rare(s) {
+			s = wide(FMA(p, r, c))
+		}
+		p = float32(s)
+	}
+	// p lies within [2^-1/2, 2^1/2], below 1 for the largest n, and the result is a normal
+	// number. So n can be added to the exponent. The shift keeps only the low bits of n in
+	// t.
+	return math.Float32frombits(math.Float32bits(p) + math.Float32bits(t)<<23)
+}
+
+// Exp2Slice computes dst = 2^src for len(dst) elements.
+func Exp2Slice(dst, src []float32) {
+	for i, x := range window(src, 0, len(dst)) {
+		dst[i] = Exp2(x)
+	}
+}
+
+// log2Coefficients are the coefficients of the polynomial in f that approximates
+// log2(1+f)/f on [-1/3, 1/3], as float32 bits, the constant term first.
+var log2Coefficients = [10]uint32{
+	0x3fb8aa3b, 0xbf38aa3c, 0x3ef637fa, 0xbeb8a994, 0x3e93d2e3,
+	0xbe767a03, 0x3e4e8a17, 0xbe3377f7, 0x3e501dd4, 0xbe405761,
+}
+
+// twoThirds are the bits of the smallest float32 above 2/3.
+const twoThirds = 0x3f2aaaab
+
+// Log2 returns log2(x) as the contract defines it: within 1.66 ulp, around 1 too, -Inf
+// for 0, +Inf for +Inf, NaN for NaN and for numbers below 0.
+func Log2(x float32) float32 {
+	switch {
+	case x == 0:
+		return negInf
+	case !(x > 0):
+		return float32(math.NaN())
+	case x > math.MaxFloat32:
+		return x
+	}
+	n := int32(0)
+	if x < 0x1p-126 {
+		x *= 0x1p23 // exact, and normal
+		n = -23
+	}
+	// x = m·2^e with m in [2/3, 4/3): a difference of bits counts the octaves.
+	b := math.Float32bits(x)
+	e := int32(b-twoThirds) >> 23
+	f := math.Float32frombits(b-uint32(e)<<23) - 1 // exact
+	return FMA(f, horner(log2Coefficients[:], f), float32(n+e))
+}
+
+// tanhPoints are the points c that Tanh expands around, with t = tanh(c) and v = 1-t²,
+// all as float32 bits. Each c was chosen so that its tanh is a float32 to within 0.001
+// ulp.
+var tanhPoints = [8]struct{ c, t, v uint32 }{
+	{0x00000000, 0x00000000, 0x3f800000},
+	{0x3f9960b9, 0x3f5547a4, 0x3e9c9f6a},
+	{0x401973b4, 0x3f7bcd32, 0x3d053fb8},
+	{0x40669340, 0x3f7f9ec0, 0x3b425b0e},
+	{0x4099a70b, 0x3f7ff727, 0x398d8d8e},
+	{0x40c05395, 0x3f7fff36, 0x37c9ffb0},
+	{0x40e7034e, 0x3f7fffee, 0x360ffffb},
+	{0x410aa123, 0x3f7fffff, 0x34000000},
+}
+
+// tanhCoefficients are the coefficients of the polynomial in r² that approximates
+// r/tanh(r) near 0, as float32 bits, the constant term first.
+var tanhCoefficients = [4]uint32{0x3f800000, 0x3eaaaa79, 0xbcb5d1e4, 0x3b01b40b}
+
+const (
+	tanhLimit   = 0x1.206p3 // from here on tanh is 1 to all 24 bits
+	tanhDensity = 0x1.aap-1 // points per unit of x
+)
+
+// Tanh returns tanh(x) as the contract defines it: within 1.85 ulp, odd, and ±1 from
+// ±9.01 on. It uses tanh(c+r) = t + v·r / (r/tanh(r) + t·r). Near 0, where t is 0, that
+// is accurate, and further out the first term is most of the result.
+func Tanh(x float32) float32 {
+	a := float32(math.Abs(float64(x)))
+	if a > tanhLimit {
+		a = tanhLimit
+	}
+	p := &tanhPoints[math.Float32bits(FMA(a, tanhDensity, roundMagic))&7]
+	t, v := math.Float32frombits(p.t), math.Float32frombits(p.v)
+	r := a - math.Float32frombits(p.c) // exact
+	h := horner(tanhCoefficients[:], float32(r*r))
+	y := t + float32(v*r)/FMA(t, r, h)
+	return float32(math.Copysign(float64(y), float64(x)))
+}
+
+// horner returns c[0] + x·(c[1] + x·(c[2] + ...)), with one fma per step.
+func horner(c []uint32, x float32) float32 {
+	last := len(c) - 1
+	p := math.Float32frombits(c[last])
+	for i := last - 1; i >= 0; i-- {
+		p = FMA(p, x, math.Float32frombits(c[i]))
+	}
+	return p
+}
+
+// TanhSlice computes dst = tanh(src) for len(dst) elements.
+func TanhSlice(dst, src []float32) {
+	for i, x := range window(src, 0, len(dst)) {
+		dst[i] = Tanh(x)
+	}
+}

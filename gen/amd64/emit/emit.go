@@ -1,0 +1,221 @@
+// Package emit has what all kernels of amd64 need: the instruction sets, and functions with
+// their arguments, constants, loops, transposes and exp2.
+package emit
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/buildtags"
+	"github.com/mmcloughlin/avo/gotypes"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A Gen emits the functions of one ISA.
+type Gen struct {
+	*build.Context
+	ISA
+	data      map[string]operand.Mem // vectors in read-only data, by name
+	functions []spec.Function
+	frames    map[string]int // sizes of stack frames, by function
+}
+
+// New returns what emits the functions of an ISA.
+func New(i ISA) *Gen {
+	return &Gen{Context: build.NewContext(), ISA: i, data: map[string]operand.Mem{}, frames: map[string]int{}}
+}
+
+// Output returns what was emitted. It returns an error unless all functions compile and pass
+// the lint.
+func (g *Gen) Output() (spec.Output, error) {
+	asm, stubs, err := Compile(g.Context, g.Name(), func(file *ir.File) error { return errors.Join(lint(file, g.ISA, g.frames)...) })
+	return spec.Output{ISA: g.Name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
+}
+
+// Compile turns what was emitted into a file of assembly and one of stubs, unless check
+// finds an error.
+func Compile(c *build.Context, name string, check func(*ir.File) error) (asm, stubs []byte, err error) {
+	c.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
+	file, err := c.Result()
+	if err != nil {
+		var all build.ErrorList
+		if errors.As(err, &all) {
+			for _, e := range all {
+				err = errors.Join(err, e)
+			}
+		}
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := check(file); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	cfg := printer.Config{Name: "gen", Pkg: "asm"}
+	if asm, err = printer.NewGoAsm(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	if stubs, err = printer.NewStubs(cfg).Print(file); err != nil {
+		return nil, nil, err
+	}
+	return asm, stubs, nil
+}
+
+// Kernel starts a function. Its name gets the ISA's suffix.
+func (g *Gen) Kernel(f spec.Function) {
+	g.functions = append(g.functions, f)
+	name := f.Name + g.Name()
+	g.Function(name)
+	g.Attributes(attr.NOSPLIT)
+	g.SignatureExpr("func" + f.Signature)
+	g.Doc(name + " " + f.Doc)
+	g.Pragma("noescape")
+	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
+}
+
+// Frame reserves a part of the stack for the current function.
+func (g *Gen) Frame(bytes int) operand.Mem {
+	g.frames[g.current().Name] += bytes
+	return g.AllocLocal(bytes)
+}
+
+// Slice loads the base pointer of a slice parameter.
+func (g *Gen) Slice(name string) reg.GPVirtual {
+	return g.Load(g.Param(name).Base(), g.GP64()).(reg.GPVirtual)
+}
+
+// SliceLen loads the length of a slice parameter.
+func (g *Gen) SliceLen(name string) reg.GPVirtual {
+	return g.Load(g.Param(name).Len(), g.GP64()).(reg.GPVirtual)
+}
+
+// Num loads an int parameter.
+func (g *Gen) Num(name string) reg.GPVirtual {
+	return g.Load(g.Param(name), g.GP64()).(reg.GPVirtual)
+}
+
+// Stride loads an int parameter that counts float32 elements, in bytes.
+func (g *Gen) Stride(name string) reg.GPVirtual { return g.StrideOf(name, spec.Float32) }
+
+// StrideOf loads an int parameter that counts elements of a type, in bytes.
+func (g *Gen) StrideOf(name string, e spec.Element) reg.GPVirtual {
+	r := g.Num(name)
+	if e.Shift() > 0 {
+		g.SHLQ(operand.U8(e.Shift()), r)
+	}
+	return r
+}
+
+// Argument returns the memory of a parameter that is not a slice.
+func (g *Gen) Argument(name string) operand.Mem { return g.Memory(g.Param(name)) }
+
+// Memory returns the memory of a parameter or a part of it.
+func (g *Gen) Memory(c gotypes.Component) operand.Mem {
+	b, err := c.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
+}
+
+// Move copies 64 bits from memory to memory.
+func (g *Gen) Move(from, to operand.Mem) {
+	x := g.GP64()
+	g.MOVQ(from, x)
+	g.MOVQ(x, to)
+}
+
+// LoadFirst loads the first part of v and clears the rest. It tells avo so: otherwise avo
+// would keep v alive from the start of the function, for the content of the rest.
+func LoadFirst(c *build.Context, m operand.Mem, v reg.VecVirtual, part operand.Op) {
+	c.Instruction(&ir.Instruction{Opcode: "VMOVUPS", Operands: []operand.Op{m, part},
+		Inputs: []operand.Op{m}, Outputs: []operand.Op{v}})
+}
+
+// At is the memory at a byte offset from a pointer.
+func At(base reg.Register, disp int) operand.Mem {
+	return operand.Mem{Base: base, Disp: disp}
+}
+
+// Indexed is the memory at base + index·scale.
+func Indexed(base, index reg.Register, scale uint8) operand.Mem {
+	return operand.Mem{Base: base, Index: index, Scale: scale}
+}
+
+// Constant returns a vector of one repeated 32-bit value in read-only data.
+func (g *Gen) Constant(bits uint32) operand.Mem {
+	return g.Repeated(fmt.Sprintf("const%08x", bits), bits)
+}
+
+// Repeated returns a vector of 32-bit values in read-only data, repeated until it is
+// full. The same name stands for the same values.
+func (g *Gen) Repeated(name string, words ...uint32) operand.Mem {
+	if m, ok := g.data[name]; ok {
+		return m
+	}
+	m := g.StaticGlobal(name + g.Name())
+	g.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range g.Lanes() {
+		g.AddDatum(4*i, operand.U32(words[i%len(words)]))
+	}
+	g.data[name] = m
+	return m
+}
+
+// AtHand returns a constant in a register if the ISA has 32 of them, else in memory.
+func (g *Gen) AtHand(m operand.Mem) operand.Op {
+	if !g.EVEX() {
+		return m
+	}
+	r := g.Vec()
+	g.VMOVUPS(m, r)
+	return r
+}
+
+func (g *Gen) Vec() reg.VecVirtual { return g.Vector(g.Context) }
+
+// VecBytes is the size of a vector.
+func (g *Gen) VecBytes() int { return 4 * g.Lanes() }
+
+// Interleave emits the instructions of two functions. Those of beside are spread evenly
+// over the first two thirds of those of main, so that their results are ready at the end.
+// Comments of beside are dropped, as they would stand beside the wrong instructions.
+// Neither function may set labels or use results of the other.
+func (g *Gen) Interleave(main, beside func()) {
+	fn := g.current()
+	others, nodes := g.emitted(beside), g.emitted(main)
+	others = slices.DeleteFunc(others, func(n ir.Node) bool { _, is := n.(*ir.Comment); return is })
+	done := 0
+	for i, n := range nodes {
+		fn.AddNode(n)
+		for due := (i + 1) * 3 * len(others) / (2 * len(nodes)); done < min(due, len(others)); done++ {
+			fn.AddNode(others[done])
+		}
+	}
+}
+
+// emitted returns what a function emits, and takes it back.
+func (g *Gen) emitted(emit func()) []ir.Node {
+	fn := g.current()
+	start := len(fn.Nodes)
+	emit()
+	nodes := slices.Clone(fn.Nodes[start:])
+	fn.Nodes = fn.Nodes[:start]
+	return nodes
+}
+
+// current returns the function that is being emitted.
+func (g *Gen) current() *ir.Function {
+	file, _ := g.Result() // its errors are reported at the end
+	fns := file.Functions()
+	return fns[len(fns)-1]
+}

@@ -1,0 +1,82 @@
+package skinny
+
+import (
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A pair is two whole segments of columns that SkinnyQK computes side by side: twice as many
+// chains for the same rows of K. They are added at the end, in their order.
+//
+// Bytes of K per cycle with data in L1, one segment → two, as predicted by llvm-mca 19. Its
+// model of znver5 is that of znver4, with half the FMAs of a Zen 5, and says nothing about it.
+//
+//	                 1 query      2 queries    3 queries    4 queries
+//	sapphirerapids   10.6 → 18.9  10.6 → 18.2  10.4 → 13.8  10.2 → 13.3
+//	skylake-avx512   14.2 → 17.9  13.8 → 13.9  13.4 → 12.9  13.1 → 12.8
+//	znver4           15.0 → 14.8  14.0 → 13.8  12.8 → 11.3   7.9 →  7.9
+
+// pairs reports whether there are pairs for a number of queries: more are chains enough, and
+// leave no registers.
+func (f *qkEmitter) pairs(queries int) bool {
+	return f.variant.Segments == 2 && queries <= doubledQueries
+}
+
+// pair emits a pair, and what addSums emits for a segment.
+func (f *qkEmitter) pair(acc [][]reg.VecVirtual, name string) {
+	const segmentBytes = 4 * spec.ColumnSegment
+	f.Comment("Two segments side by side.")
+	second := make([][]reg.VecVirtual, len(acc))
+	for i := range acc {
+		second[i] = f.Vecs(len(acc[i]))
+	}
+	f.clear(acc)
+	f.clear(second)
+	f.SUBQ(operand.I32(2*spec.ColumnSegment), f.columns)
+	end, q := f.GP64(), f.GP64()
+	f.LEAQ(emit.At(f.k[0], segmentBytes), end)
+	f.MOVQ(end, f.end)
+	f.MOVQ(f.w, q)
+	f.IMUL3Q(operand.I32(spec.ColumnSegment), q, q)
+	f.ADDQ(f.q, q)
+	f.pairSteps(acc, second, q, name+"pair")
+	for i := range f.k {
+		f.ADDQ(operand.I32(segmentBytes), f.k[i])
+	}
+	f.MOVQ(q, f.q)
+	f.CMPQ(f.adds, operand.Imm(0))
+	f.JE(operand.LabelRef(name + "pairsum"))
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VADDPS(sum, v, v) })
+	f.Label(name + "pairsum")
+	for i := range acc {
+		for x, v := range acc[i] {
+			f.VADDPS(second[i][x], v, v)
+		}
+	}
+	f.JMP(operand.LabelRef(name + "added"))
+}
+
+// pairSteps emits the loop over the steps of a pair, whose second segment begins at q of q̂.
+func (f *qkEmitter) pairSteps(acc, second [][]reg.VecVirtual, q reg.GPVirtual, name string) {
+	f.AlignLoop()
+	f.Label(name + "step")
+	f.prefetchStep(2*f.words.n, f.times(acc), name)
+	segments := []struct {
+		acc  [][]reg.VecVirtual
+		q    reg.GPVirtual
+		disp int
+	}{{acc, f.q, 0}, {second, q, 4 * spec.ColumnSegment}}
+	for _, s := range segments {
+		f.eachColumn(s.acc, s.disp, func(x int, products func(q operand.Mem)) {
+			products(column(s.q, f.w, x))
+			if x%2 == 1 {
+				f.LEAQ(emit.Indexed(s.q, f.w, 2), s.q)
+			}
+		})
+	}
+	f.advance()
+	f.CMPQ(f.k[0], f.end)
+	f.JNE(operand.LabelRef(name + "step"))
+}

@@ -1,0 +1,297 @@
+package skinny
+
+import (
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// SkinnyPV is the product of the weights and V for few queries, with an output in rows: the
+// columns of V are in the lanes, and V is read as it lies. A pass takes 16 rows of V, which
+// stay in L1, one column of cache lines after the other:
+//
+//	o[query][line] ──► acc     acc[query] += p[j][query], a broadcast, · v[j][line]     acc ──► o
+//
+// A line has few accumulators, which wait for each other. But it takes so little time that
+// the processor works on the next lines meanwhile. With narrow columns the prefetches, one
+// line per step, are spread evenly between the FMAs. The remaining columns of a row are
+// computed 4 at a time and then one by one. For narrow types a line has 16 columns, too,
+// and rows are whole lines. They are widened when they are loaded.
+//
+// General registers in the inner loop: v and p with their strides, the prefetch (3), steps
+// left, perhaps the scale. Around it: v and p of the pass, the column, the columns left and
+// lane. That is 14 of 15. These are in memory, in the place of arguments: the keys left,
+// the keys of the pass, the scales' stride in bytes, the start of the pass's scales, that of
+// the current columns' scales, and the columns left that have these.
+func (g *gen) SkinnyPV(v spec.Element) {
+	if _, variants := g.SkinnyVariants(); v == spec.Float32 {
+		for _, x := range variants {
+			g.skinnyPV(v, x.Function(), x.Near)
+		}
+		return
+	}
+	g.skinnyPV(v, spec.SkinnyPV(v), 1)
+}
+
+// skinnyPV emits a variant of SkinnyPV, which prefetches into a level of the cache.
+func (g *gen) skinnyPV(v spec.Element, fn spec.Function, near int) {
+	g.Kernel(fn)
+	f := &pvEmitter{gen: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len())}
+	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
+	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
+	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
+	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
+	if v == spec.Int8 {
+		f.sj = g.GP64()
+		f.lsc, f.perScale = g.Argument("lsc"), g.Argument("group")
+		f.scales, f.scale, f.ofScale = g.Memory(g.Param("scales").Base()), g.Memory(g.Param("scales").Len()), g.Memory(g.Param("scales").Cap())
+		g.SHLQ(operand.Imm(2), f.lsc)
+	}
+	f.passes()
+}
+
+type pvEmitter struct {
+	*gen
+	element  spec.Element
+	prefetch *emit.Prefetch
+
+	v, p     reg.GPVirtual // of the pass
+	ldv, ldp reg.GPVirtual // in bytes
+	vj, pj   reg.GPVirtual // of the step
+	sj       reg.GPVirtual // its scale
+	steps    reg.GPVirtual // left
+	column   reg.GPVirtual
+	columns  reg.GPVirtual // left
+	lane     reg.GPVirtual // first query of the current group
+	load     operand.Mem   // whether to start from o
+	left     operand.Mem   // keys, from the pass on
+	keys     operand.Mem   // in the pass
+
+	lsc, perScale operand.Mem
+	scales, scale operand.Mem // of the pass, and of the current columns
+	ofScale       operand.Mem // columns left that have these
+}
+
+// passes emits the loop over passes of up to 16 keys. All but the first start from o.
+func (f *pvEmitter) passes() {
+	f.Label("turn")
+	keys := f.GP64()
+	f.MOVQ(f.left, keys)
+	f.CMPQ(keys, operand.Imm(spec.SkinnyKeys))
+	f.JLE(operand.LabelRef("short"))
+	f.MOVQ(operand.I32(spec.SkinnyKeys), keys)
+	f.Label("short")
+	f.MOVQ(keys, f.keys)
+	f.prefetch.Start()
+	f.startScales()
+	f.MOVQ(f.Num("dv"), f.columns)
+	f.XORQ(f.column, f.column)
+	f.block(f.line())
+	if f.element == spec.Float32 {
+		f.block(f.four())
+		f.block(f.single())
+	}
+	f.MOVB(operand.Imm(1), f.load)
+	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
+	f.JLE(operand.LabelRef("done"))
+	f.forward(f.ldv, f.v, f.prefetch.Base)
+	f.forward(f.ldp, f.p)
+	if f.element == spec.Int8 {
+		lsc := f.GP64()
+		f.MOVQ(f.lsc, lsc)
+		f.forward(lsc, f.scales)
+	}
+	f.JMP(operand.LabelRef("turn"))
+	f.Label("done")
+	f.Return()
+}
+
+// forward moves pointers by the 16 rows of a pass.
+func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
+	bytes := f.GP64()
+	f.MOVQ(stride, bytes)
+	f.SHLQ(operand.Imm(4), bytes)
+	for _, p := range pointers {
+		f.ADDQ(bytes, p)
+	}
+}
+
+// startScales goes to the scales of a pass's first columns, nextScales from those of a line
+// to those of the next line.
+func (f *pvEmitter) startScales() {
+	if f.element == spec.Int8 {
+		f.Move(f.scales, f.scale)
+		f.Move(f.perScale, f.ofScale)
+	}
+}
+
+func (f *pvEmitter) nextScales() {
+	if f.element == spec.Int8 {
+		f.SUBQ(operand.Imm(spec.SkinnyKeys), f.ofScale)
+		f.JNZ(operand.LabelRef("line"))
+		f.ADDQ(operand.Imm(4), f.scale)
+		f.Move(f.perScale, f.ofScale)
+	}
+}
+
+// A columnBlock is a number of columns that are computed at once.
+type columnBlock struct {
+	name    string
+	columns int
+	vectors func() []reg.VecVirtual
+	move    func(fromTo ...operand.Op)
+	fma     func(p operand.Mem, v, acc []reg.VecVirtual)
+}
+
+// line is the block of a cache line's columns.
+func (f *pvEmitter) line() columnBlock {
+	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.Vecs(spec.LineBytes / f.VecBytes()) }, f.VMOVUPS, f.fmaVectors}
+}
+
+func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }
+
+func (f *pvEmitter) four() columnBlock {
+	return columnBlock{"four", 4, f.xmm, f.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		x := f.XMM()
+		f.VBROADCASTSS(p, x)
+		f.VFMADD231PS(v[0], x, acc[0])
+	}}
+}
+
+func (f *pvEmitter) single() columnBlock {
+	return columnBlock{"single", 1, f.xmm, f.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		x := f.XMM()
+		f.VMOVSS(p, x) // for qemu, see SkinnyMerge
+		f.VFMADD231SS(x, v[0], acc[0])
+	}}
+}
+
+// block emits the loop over blocks, while there are enough columns for one, and in it the
+// loop over groups of queries.
+func (f *pvEmitter) block(s columnBlock) {
+	f.Label(s.name)
+	f.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
+	f.JL(operand.LabelRef(s.name + "end"))
+	f.XORQ(f.lane, f.lane)
+	f.Comment("The largest group of queries that there is code for.")
+	f.Label(s.name + "group")
+	n := f.Num("n")
+	f.SUBQ(f.lane, n)
+	for size := f.SkinnyRows(); size > 1; size-- {
+		f.CMPQ(n, operand.Imm(uint64(size)))
+		f.JGE(operand.LabelRef(s.name + groupLabel(size)))
+	}
+	for size := 1; size <= f.SkinnyRows(); size++ {
+		f.group(s, size)
+	}
+	f.Label(s.name + "next")
+	f.CMPQ(f.lane, f.Argument("n"))
+	f.JL(operand.LabelRef(s.name + "group"))
+	f.ADDQ(operand.Imm(uint64(s.columns)), f.column)
+	if s.name == "line" {
+		f.nextScales()
+	}
+	f.JMP(operand.LabelRef(s.name))
+	f.Label(s.name + "end")
+	f.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
+}
+
+// group emits the keys of a pass for a block and size queries, from lane on.
+func (f *pvEmitter) group(s columnBlock, size int) {
+	name := s.name + groupLabel(size)
+	f.Commentf("%d columns of %d queries.", s.columns, size)
+	f.Label(name)
+	acc := make([][]reg.VecVirtual, size)
+	for i := range acc {
+		acc[i] = s.vectors()
+		for _, v := range acc[i] {
+			f.VXORPS(v, v, v)
+		}
+	}
+	f.CMPB(f.load, operand.Imm(0))
+	f.JE(operand.LabelRef(name + "zero"))
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
+	f.Label(name + "zero")
+	f.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+	f.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
+	if f.element == spec.Int8 {
+		f.MOVQ(f.scale, f.sj)
+	}
+	f.MOVQ(f.keys, f.steps)
+	unrolled := f.unrolled()
+	f.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
+	f.JL(operand.LabelRef(name + "fewer"))
+	f.AlignLoop()
+	f.Label(name + "turn")
+	for i := range unrolled {
+		if s.name == "line" {
+			f.prefetch.Line(i)
+		}
+		f.step(s, acc)
+	}
+	if s.name == "line" {
+		f.prefetch.Advance(name + "ahead")
+	}
+	f.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
+	f.JGE(operand.LabelRef(name + "turn"))
+	f.Label(name + "fewer")
+	f.ADDQ(operand.Imm(uint64(unrolled)), f.steps)
+	f.JZ(operand.LabelRef(name + "store"))
+	f.Label(name + "step")
+	f.step(s, acc)
+	f.DECQ(f.steps)
+	f.JNZ(operand.LabelRef(name + "step"))
+	f.Label(name + "store")
+	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
+	f.ADDQ(operand.Imm(uint64(size)), f.lane)
+	f.JMP(operand.LabelRef(s.name + "next"))
+}
+
+// unrolled is the number of steps per iteration of the inner loop: their memory is at least
+// a cache line.
+func (f *pvEmitter) unrolled() int {
+	if f.element == spec.Float32 {
+		return 2
+	}
+	return 4
+}
+
+func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
+	v := s.vectors()
+	for i := range v {
+		m := emit.At(f.vj, i*f.Lanes()<<f.element.Shift())
+		if f.element == spec.Float32 {
+			s.move(m, v[i])
+		} else {
+			f.LoadWide(f.element, m, v[i])
+		}
+	}
+	if f.element == spec.Int8 {
+		f.MulBroadcast(f.Context, emit.At(f.sj, 0), v)
+		f.ADDQ(f.lsc, f.sj)
+	}
+	for i := range acc {
+		s.fma(emit.At(f.pj, 4*i), v, acc[i])
+	}
+	f.ADDQ(f.ldv, f.vj)
+	f.ADDQ(f.ldp, f.pj)
+}
+
+// eachRow calls do for every accumulator and its place in o.
+func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
+	o, ldo := f.Slice("o"), f.Stride("ldo")
+	row := f.GP64()
+	f.MOVQ(ldo, row)
+	f.IMULQ(f.lane, row)
+	f.ADDQ(row, o)
+	f.LEAQ(emit.Indexed(o, f.column, 4), o)
+	for i := range acc {
+		for x, v := range acc[i] {
+			do(v, emit.At(o, x*f.VecBytes()))
+		}
+		if i+1 < len(acc) {
+			f.ADDQ(ldo, o)
+		}
+	}
+}

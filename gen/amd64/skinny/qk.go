@@ -1,0 +1,473 @@
+package skinny
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// SkinnyQK is the product of K and Q̂ᵀ for few queries. With the queries in the lanes most
+// lanes would be idle. Here 16 keys are in the lanes, transposed when they are loaded, see
+// emit/transpose.go. A tile is 16 keys by up to SkinnyRows queries. A step takes some words of
+// 32 bits of them. A word is one column, or 2 or 4 of a narrow type, which are widened at
+// this point, see words.go:
+//
+//	k[0..15][x..] ──► t0 t1 ...     acc[query] += t · q̂[x][query], a broadcast
+//
+// At the end the same transpose brings the scores into the layout of a query tile, 4
+// queries at a time. If 16 does not divide the keys, the last tile computes the last 16,
+// some of them a second time, with the same result. Steps divide the columns of a narrow
+// type.
+//
+// Up to 4 queries on one vector of keys are not more chains than an FMA has cycles of
+// latency, so a delay is never made up for. Therefore, if a vector has 16 keys, a tile of a
+// narrow type has two vectors. For float32 that is more rows at once than are read well:
+// reading from beyond L2 took a fifth longer on Zen 4. But from L2 itself Zen 5 takes a tenth
+// less, so there is a variant.
+//
+// The columns are cut into segments. The sum of the segments before the current one waits on
+// the stack. Segments are independent chains, too. So another variant of float32 computes two
+// of them side by side, see pair.go, and reads no more rows at once.
+//
+// General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
+// (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
+// in the place of arguments: the scores (s), the first query of the current group (the
+// length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
+// the current segment of row 0 (the length of k), and the columns after that (the capacity
+// of k).
+func (g *gen) SkinnyQK(k spec.Element) {
+	if variants, _ := g.SkinnyVariants(); k == spec.Float32 {
+		for _, v := range variants {
+			g.skinnyQK(k, v.Function(), v)
+		}
+		return
+	}
+	g.skinnyQK(k, spec.SkinnyQK(k), spec.QKVariant{Keys: 2 * spec.SkinnyKeys, Segments: 1, Near: 1})
+}
+
+// skinnyQK emits a variant of SkinnyQK.
+func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
+	g.Kernel(fn)
+	f := &qkEmitter{gen: g, variant: v, ld4: g.StrideOf("ldk", k),
+		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
+		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap())}
+	f.words = g.newKeyWidener(k)
+	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, v.Near)
+	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
+	f.w = g.SliceLen("max")
+	g.SHLQ(operand.Imm(2), f.w)
+	f.k[0] = g.Slice("k")
+	for i := 1; i < 4; i++ {
+		f.k[i] = g.GP64()
+		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
+	}
+	g.SHLQ(operand.Imm(2), f.ld4)
+	f.odd[0] = f.ld4
+	for i := 1; i < 2*f.most(); i++ {
+		f.odd[i] = g.GP64()
+		g.LEAQ(emit.Indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
+	}
+	f.q = g.GP64()
+	f.tiles()
+}
+
+type qkEmitter struct {
+	*gen
+	variant  spec.QKVariant
+	words    *keyWidener
+	prefetch *emit.Prefetch
+
+	s    operand.Mem      // scores of the tile
+	w    reg.GPVirtual    // bytes of a row of scores, and of q̂
+	k    [4]reg.GPVirtual // rows 0-3 of the tile, at the current step
+	ld4  reg.GPVirtual    // 4 rows of K, in bytes
+	odd  [4]reg.GPVirtual // 1, 3, 5 and 7 times that
+	q    reg.GPVirtual    // q̂ at the current column
+	lane operand.Mem      // first query of the current group
+	left operand.Mem      // keys, from the tile on
+	end  operand.Mem      // k[0] after the last whole step of the segment
+
+	columns operand.Mem // columns after the segment
+	adds    operand.Mem // not 0 if there is a sum of the segments before it
+	sums    operand.Mem // that sum, for every accumulator
+}
+
+// most is the number of groups of 16 keys in the largest tile.
+func (f *qkEmitter) most() int {
+	if f.Lanes() == spec.SkinnyKeys {
+		return f.variant.Keys / spec.SkinnyKeys
+	}
+	return 1
+}
+
+// doubledQueries is the largest number of queries for which there are tiles of the most
+// keys, or of two segments.
+const doubledQueries = 4
+
+// tiles emits the loop over the tiles, and in it the loop over groups of queries.
+func (f *qkEmitter) tiles() {
+	f.Comment("Tiles of 16 keys. The last one reaches back if less are left.")
+	f.Label("tile")
+	f.CMPQ(f.left, operand.Imm(spec.SkinnyKeys))
+	f.JGE(operand.LabelRef("whole"))
+	f.CMPQ(f.left, operand.Imm(0))
+	f.JE(operand.LabelRef("done"))
+	back, bytes := f.GP64(), f.GP64()
+	f.MOVQ(f.left, back)
+	f.SUBQ(operand.Imm(spec.SkinnyKeys), back) // below 0
+	f.MOVQ(f.w, bytes)
+	f.IMULQ(back, bytes)
+	f.ADDQ(bytes, f.s)
+	f.MOVQ(f.ld4, bytes)
+	f.SARQ(operand.Imm(2), bytes)
+	f.IMULQ(back, bytes)
+	for i := range f.k {
+		f.ADDQ(bytes, f.k[i])
+	}
+	f.words.back(back)
+	f.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
+	f.Label("whole")
+	f.MOVQ(operand.I32(0), f.lane)
+
+	if f.most() > 1 {
+		f.Comment("Twice 16 keys, if all queries are one small group.")
+		f.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
+		f.JL(operand.LabelRef("group"))
+		n := f.Num("n")
+		for size := 1; size <= doubledQueries; size++ {
+			f.CMPQ(n, operand.Imm(uint64(size)))
+			f.JE(operand.LabelRef(doubleLabel(size)))
+		}
+	}
+
+	f.Comment("The largest group of queries that there is code for.")
+	f.Label("group")
+	n := f.Num("n")
+	f.SUBQ(f.lane, n)
+	for size := f.SkinnyRows(); size > 1; size-- {
+		f.CMPQ(n, operand.Imm(uint64(size)))
+		f.JGE(operand.LabelRef(groupLabel(size)))
+	}
+	for size := 1; size <= f.SkinnyRows(); size++ {
+		f.group(groupLabel(size), size, 1)
+	}
+	if f.most() > 1 {
+		for size := 1; size <= doubledQueries; size++ {
+			f.group(doubleLabel(size), size, 2)
+		}
+		f.Label("double")
+		f.forward()
+	}
+
+	f.Label("next")
+	d := f.StrideOf("d", f.words.element)
+	f.SUBQ(d, f.k[0])
+	for i := 1; i < 4; i++ {
+		f.SUBQ(d, f.k[i])
+	}
+	lane := f.GP64()
+	f.MOVQ(f.lane, lane)
+	f.CMPQ(lane, f.Argument("n"))
+	f.JL(operand.LabelRef("group"))
+	f.forward()
+	f.JMP(operand.LabelRef("tile"))
+	f.Label("done")
+	f.Return()
+}
+
+// forward goes on by 16 keys.
+func (f *qkEmitter) forward() {
+	for i := range f.k {
+		f.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
+	}
+	bytes := f.GP64()
+	f.MOVQ(f.w, bytes)
+	f.SHLQ(operand.Imm(4), bytes)
+	f.ADDQ(bytes, f.s)
+	f.LEAQ(emit.Indexed(f.ld4, f.ld4, 1), bytes)
+	f.ADDQ(bytes, bytes)
+	f.ADDQ(bytes, f.prefetch.Base)
+	f.words.forward()
+	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
+}
+
+func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
+
+func doubleLabel(size int) string { return fmt.Sprintf("double%d", size) }
+
+// group emits a tile for size queries, from lane on, and times·16 keys.
+func (f *qkEmitter) group(name string, size, times int) {
+	f.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
+	f.Label(name)
+	acc := make([][]reg.VecVirtual, size)
+	for i := range acc {
+		acc[i] = f.Vecs(times * spec.SkinnyKeys / f.Lanes())
+	}
+	f.MOVQ(f.lane, f.q)
+	f.SHLQ(operand.Imm(2), f.q)
+	f.ADDQ(f.Memory(f.Param("q").Base()), f.q)
+	f.prefetch.Start()
+	f.words.start()
+	f.segments(acc, name)
+	next := "next"
+	if times > 1 {
+		next = "double"
+	}
+	f.store(acc, name, next)
+	f.JMP(operand.LabelRef(next))
+}
+
+// segments emits the loop over the segments. It leaves the scores in the accumulators.
+func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
+	f.Move(f.Argument("d"), f.columns)
+	f.MOVQ(operand.U32(0), f.adds)
+	f.Label(name + "segment")
+	columns := f.GP64()
+	f.MOVQ(f.columns, columns)
+	if f.pairs(len(acc)) {
+		f.CMPQ(columns, operand.I32(2*spec.ColumnSegment))
+		f.JL(operand.LabelRef(name + "single"))
+		f.pair(acc, name)
+		f.Label(name + "single")
+	}
+	f.clear(acc)
+	f.CMPQ(columns, operand.Imm(spec.ColumnSegment))
+	f.JLE(operand.LabelRef(name + "columns"))
+	f.MOVQ(operand.U32(spec.ColumnSegment), columns)
+	f.Label(name + "columns")
+	f.SUBQ(columns, f.columns)
+	if f.words.element == spec.Float32 {
+		f.ANDQ(operand.I32(-f.words.width()), columns)
+		f.JZ(operand.LabelRef(name + "rest"))
+	}
+	f.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
+	f.MOVQ(columns, f.end)
+	if f.ahead(len(acc)) {
+		f.stepsAhead(acc, name)
+	} else {
+		f.steps(acc, name)
+	}
+	if f.words.element == spec.Float32 {
+		f.Label(name + "rest")
+		f.CMPQ(f.columns, operand.Imm(0))
+		f.JNE(operand.LabelRef(name + "sum"))
+		f.rest(acc, name)
+		f.Label(name + "sum")
+	}
+	f.addSums(acc, name)
+}
+
+// clear sets the accumulators to +0.
+func (f *qkEmitter) clear(acc [][]reg.VecVirtual) {
+	for i := range acc {
+		for _, v := range acc[i] {
+			f.Zero(f.Context, v)
+		}
+	}
+}
+
+// addSums emits the end of a segment: it is added to the sum of those before it, which goes
+// back to the stack unless this was the last one.
+func (f *qkEmitter) addSums(acc [][]reg.VecVirtual, name string) {
+	f.CMPQ(f.adds, operand.Imm(0))
+	f.JE(operand.LabelRef(name + "added"))
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VADDPS(sum, v, v) })
+	f.Label(name + "added")
+	f.CMPQ(f.columns, operand.Imm(0))
+	f.JE(operand.LabelRef(name + "store"))
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VMOVUPS(v, sum) })
+	f.MOVQ(operand.U32(1), f.adds)
+	f.JMP(operand.LabelRef(name + "segment"))
+	f.Label(name + "store")
+}
+
+// eachSum calls do for every accumulator and its sum of the segments before.
+func (f *qkEmitter) eachSum(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, sum operand.Mem)) {
+	for i := range acc {
+		for x, v := range acc[i] {
+			do(v, f.sums.Offset((i*len(acc[i])+x)*f.VecBytes()))
+		}
+	}
+}
+
+// linesAtOnce is the number of lines that are prefetched at once, those of 64 columns of a
+// row. Rows with gaps between them are prefetched in such units.
+func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
+
+// prefetchStep emits the prefetches of a step that takes as many words of times·16 keys.
+func (f *qkEmitter) prefetchStep(words, times int, name string) {
+	for x := 0; x < words*times; x += f.linesAtOnce() {
+		for i := range f.linesAtOnce() {
+			f.prefetch.Line(i)
+		}
+		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
+	}
+}
+
+// times is the number of groups of 16 keys that accumulators are for.
+func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
+	return len(acc[0]) * f.Lanes() / spec.SkinnyKeys
+}
+
+// advance goes on to the next step.
+func (f *qkEmitter) advance() {
+	for i := range f.k {
+		f.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
+	}
+}
+
+// steps emits the loop over steps of some columns.
+func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
+	f.AlignLoop()
+	f.Label(name + "step")
+	f.prefetchStep(f.words.n, f.times(acc), name)
+	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
+		products(column(f.q, f.w, x))
+		if x%2 == 1 {
+			f.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
+		}
+	})
+	f.advance()
+	f.words.next(name + "scale")
+	f.CMPQ(f.k[0], f.end)
+	f.JNE(operand.LabelRef(name + "step"))
+}
+
+// column returns q̂ at q or, for an odd x, one column on.
+func column(q, w reg.GPVirtual, x int) operand.Mem {
+	if x%2 == 0 {
+		return emit.At(q, 0)
+	}
+	return emit.Indexed(q, w, 1)
+}
+
+// row returns the address of row i of the tile, disp bytes from the current step.
+func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
+	return func(i int) operand.Mem {
+		m := emit.At(f.k[i%4], disp)
+		if i /= 4; i > 0 {
+			m.Scale = 1
+			for i%2 == 0 {
+				i, m.Scale = i/2, m.Scale*2
+			}
+			m.Index = f.odd[i/2]
+		}
+		return m
+	}
+}
+
+// eachColumn emits the loads of a step, disp bytes from the current one, and calls do for
+// every column. products emits its products.
+func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, products func(q operand.Mem))) {
+	x := 0
+	for part := range f.SkinnyParts() {
+		columns := make([][]emit.KeyColumn, len(acc[0]))
+		for v := range columns {
+			columns[v] = f.words.columns(f.words.load(f.row(disp), v, part), v)
+		}
+		for c := range columns[0] {
+			do(x, func(q operand.Mem) { f.products(acc, columns, c, q) })
+			x++
+		}
+	}
+}
+
+// products adds a column times that of q̂ to the scores.
+func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]emit.KeyColumn, c int, q operand.Mem) {
+	column := make([]reg.VecVirtual, len(columns))
+	for v := range columns {
+		column[v] = columns[v][c]()
+	}
+	for i := range acc {
+		f.fmaVectors(q, column, acc[i])
+		q.Disp += 4
+	}
+}
+
+// fmaVectors adds m, a single float32, times the vectors of b to those of acc.
+func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
+	if len(b) == 1 {
+		g.FMABroadcast(g.Context, m, b[0], acc[0])
+		return
+	}
+	x := g.Vec()
+	g.VBROADCASTSS(m, x)
+	for v := range b {
+		g.VFMADD231PS(b[v], x, acc[v])
+	}
+}
+
+// rest emits the remaining columns of the last segment if a step does not divide them: it
+// loads those of a whole step that ends with the row, and skips the first of them.
+func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
+	left := f.Num("d")
+	f.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	f.JZ(operand.LabelRef(name + "sum"))
+	for i := range f.k {
+		f.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
+	}
+	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
+		if x == 0 {
+			return
+		}
+		skip := fmt.Sprintf("%sskip%d", name, x)
+		f.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
+		f.JL(operand.LabelRef(skip))
+		products(emit.At(f.q, 0))
+		f.ADDQ(f.w, f.q)
+		f.Label(skip)
+	})
+}
+
+// store stores the scores of a tile, 4 lanes at a time. The lanes after the last query, up
+// to a multiple of 4, repeat it. Those after them repeat the 4 before.
+func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
+	for first := 0; first < len(acc); first += 4 {
+		lanes := fmt.Sprintf("%slanes%d", name, first)
+		t := make([][]reg.VecVirtual, len(acc[0]))
+		for v := range t {
+			four := make([]reg.VecVirtual, 4)
+			for i := range four {
+				four[i] = acc[min(first+i, len(acc)-1)][v]
+			}
+			t[v] = f.Transpose4(four)
+		}
+		f.Label(lanes)
+		f.storeLanes(t)
+		f.ADDQ(operand.Imm(4), f.lane)
+		if first+4 < len(acc) {
+			continue
+		}
+		end := f.GP64()
+		f.MOVQ(f.lane, end)
+		f.CMPQ(end, f.Argument("n"))
+		f.JL(operand.LabelRef(next))
+		f.SHLQ(operand.Imm(2), end)
+		f.CMPQ(end, f.w)
+		f.JL(operand.LabelRef(lanes))
+	}
+}
+
+// storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
+func (f *qkEmitter) storeLanes(t [][]reg.VecVirtual) {
+	s, p, lane, max := f.GP64(), f.Slice("max"), f.GP64(), f.XMM()
+	f.MOVQ(f.lane, lane)
+	f.MOVQ(f.s, s)
+	f.LEAQ(emit.Indexed(s, lane, 4), s)
+	f.LEAQ(emit.Indexed(p, lane, 4), p)
+	f.VMOVUPS(emit.At(p, 0), max)
+	for v := range t {
+		for q := range f.Lanes() / 4 {
+			for _, x := range t[v] {
+				x := f.Quarter(f.Context, x, q)
+				f.VMOVUPS(x, emit.At(s, 0))
+				f.VMAXPS(max, x, max)
+				f.ADDQ(f.w, s)
+			}
+		}
+	}
+	f.VMOVUPS(max, emit.At(p, 0))
+}

@@ -1,0 +1,139 @@
+package skinny
+
+import (
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A keyWidener makes columns of K for SkinnyQK. K is transposed in words of 32 bits. The
+// narrower types need fewer of them, and so fewer shuffles. The result has the words of 16
+// keys in the lanes. A word is one column, or 2 or 4 of a narrow type:
+//
+//	bfloat16   the lower half is shifted up, the upper half is masked
+//	binary16   words are sorted into even and odd halves, which are converted
+//	int8       bytes are converted one by one, see WidenByte, and multiplied by the keys' scales
+//
+// The scales lie side by side, as the keys in the lanes. Those of the next group of columns
+// lie lsc further on. These are in memory, in the place of arguments: the start of the
+// tile's scales, that of the current scales, lsc in bytes, and the columns left in the
+// group.
+type keyWidener struct {
+	*gen
+	element spec.Element
+	n       int // words of a row in a step
+
+	aux        operand.Op      // binary16: the order of the halves; bfloat16: a mask of the upper half
+	bytesOf    []emit.WordByte // int8: the bytes of a word
+	first, at  operand.Mem
+	lsc, group operand.Mem
+	left       operand.Mem
+}
+
+func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
+	w := &keyWidener{gen: g, element: e, n: g.SkinnyWords()}
+	switch e {
+	case spec.F16:
+		w.aux = g.HalvesOrder(g.Gen)
+	case spec.BF16:
+		w.aux = g.AtHand(g.Constant(0xffff0000))
+	case spec.Int8:
+		w.n = 4 // are 16 columns
+		w.bytesOf = g.WordBytes(g.Gen)
+		scales := g.Param("scales")
+		w.first, w.at, w.left = g.Memory(scales.Base()), g.Memory(scales.Len()), g.Memory(scales.Cap())
+		w.lsc, w.group = g.Argument("lsc"), g.Argument("group")
+		g.SHLQ(operand.Imm(2), w.lsc)
+	}
+	return w
+}
+
+// width is the number of columns in a step.
+func (w *keyWidener) width() int { return 4 * w.n >> w.element.Shift() }
+
+// back goes back by a number of keys, forward goes on by 16.
+func (w *keyWidener) back(keys reg.GPVirtual) {
+	if w.element == spec.Int8 {
+		w.SHLQ(operand.Imm(2), keys)
+		w.ADDQ(keys, w.first)
+	}
+}
+
+func (w *keyWidener) forward() {
+	if w.element == spec.Int8 {
+		w.ADDQ(operand.Imm(4*spec.SkinnyKeys), w.first)
+	}
+}
+
+// start goes to the scales of the first columns.
+func (w *keyWidener) start() {
+	if w.element == spec.Int8 {
+		w.Move(w.first, w.at)
+		w.Move(w.group, w.left)
+	}
+}
+
+// next goes on by a step. name is the name of a label.
+func (w *keyWidener) next(name string) {
+	if w.element != spec.Int8 {
+		return
+	}
+	w.SUBQ(operand.Imm(uint64(w.width())), w.left)
+	w.JNZ(operand.LabelRef(name))
+	lsc := w.GP64()
+	w.MOVQ(w.lsc, lsc)
+	w.ADDQ(lsc, w.at)
+	w.Move(w.group, w.left)
+	w.Label(name)
+}
+
+// load loads the words of a part of a step, of vector v of keys.
+func (w *keyWidener) load(row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
+	if w.n == w.SkinnyWords() {
+		return w.KeyWords(w.Gen, w.element, row, v, part)
+	}
+	return w.Transpose4(w.KeyRows(row, v))
+}
+
+// columns returns the columns of words of vector v of keys.
+func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyColumn) {
+	var scales operand.Op
+	if w.element == spec.Int8 {
+		p := w.GP64()
+		w.MOVQ(w.at, p)
+		scales = w.AtHand(emit.At(p, v*w.VecBytes()))
+	}
+	for _, t := range words {
+		columns = append(columns, w.split(t, scales)...)
+	}
+	return columns
+}
+
+// split returns the columns of a word.
+func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []emit.KeyColumn {
+	switch w.element {
+	case spec.Float32:
+		return []emit.KeyColumn{func() reg.VecVirtual { return t }}
+	case spec.F16:
+		return w.WidenWords(w.Context, t, w.aux)
+	case spec.BF16:
+		return []emit.KeyColumn{func() reg.VecVirtual {
+			even := w.Vec()
+			w.VPSLLD(operand.Imm(16), t, even)
+			return even
+		}, func() reg.VecVirtual {
+			w.VANDPS(w.aux, t, t)
+			return t
+		}}
+	}
+	var columns []emit.KeyColumn
+	for _, b := range w.bytesOf {
+		columns = append(columns, func() reg.VecVirtual {
+			x := w.WidenByte(w.Gen, t, b)
+			w.VMULPS(scales, x, x)
+			return x
+		})
+	}
+	return columns
+}

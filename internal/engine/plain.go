@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+)
+
+// A plain call is softmax(q·kᵀ·scale)·v and nothing else: float32 throughout, at most one block
+// of keys, all of which every row sees. Its tiles take the kernel calls of loop.go in the same
+// order. But as no block follows and no option can apply, a tile needs hardly any instruction
+// between these calls. The kernels of a short call take so little time that it feels every one.
+
+// isPlain tells whether the call is plain, after its plan is made.
+func (j *Job) isPlain() bool {
+	return j.sameKeys && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
+}
+
+// hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in memory.
+func (j *Job) hasPlainTensors() bool {
+	for _, x := range [...]*view.Tensor{&j.Q, &j.V, &j.Out} {
+		if x.DType() != view.Float32 || x.IsPaged() || x.IsRagged() {
+			return false
+		}
+	}
+	return true
+}
+
+// hasPlainOutput tells whether weights are neither dropped nor joined by sinks, and nothing but
+// Out is wanted.
+func (j *Job) hasPlainOutput() bool {
+	return j.Dropout.Rate == 0 && j.Sinks == nil && !j.extras && !j.Partial.isSet()
+}
+
+// isOneCallEach tells whether the keys are one block, and so few that each stage of a tile is
+// one call of a kernel. Skinny tiles have other kernels for SkinnyKeys keys and more.
+func (j *Job) isOneCallEach() bool {
+	see, lanes, d, dv := &j.frame.visible, j.lanes, j.d(), j.dv()
+	n := see.Len()
+	switch {
+	case n == 0 || blockStart(see.Lo) != blockStart(see.Hi-1):
+		return false
+	case j.shape.skinny && n >= ukernel.SkinnyKeys:
+		return false
+	}
+	return ukernel.IsOneCall(max(d, dv), lanes) && ukernel.RowsPerCall(n, lanes*d) == n && ukernel.RowsPerCall(dv, lanes*n) == dv
+}
+
+// plainFloats bounds Q̂ᵀ, S and Oᵀ of the tiles that go through a stage together, see
+// batchFloats: they stay in L1.
+const plainFloats = 6 << 10
+
+// plainTask is task for a plain call.
+func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
+	h, rows, keys := j.kvHead(first), j.rows(), j.keys()
+	batch := max(1, min(plainFloats/(j.lanes*(j.d()+j.dv()+keys)), len(s.scores)/(j.lanes*keys)))
+	s.queryRows.n, s.outRows.n = 0, 0
+	for count > 0 {
+		tiles := s.tiles[:min(batch, count)]
+		count -= len(tiles)
+		used := 0
+		for x := range tiles {
+			t := &tiles[x]
+			t.placePlain(s, h, n*j.width, rows)
+			size := keys * t.kern.Lanes
+			t.block.scores = s.scores[used : used+size]
+			used += size
+			t.packPlain()
+			if n++; n == b.tiles {
+				h, n = j.next(h), 0
+			}
+		}
+		s.plainBatch(j, tiles)
+	}
+}
+
+// placePlain makes t the tile of the rows of h from row on, of which there are so many.
+func (t *tile) placePlain(s *scratch, h kvHead, row, rows int) {
+	j := t.job
+	t.scratch, t.skinny = s, j.shape.skinny
+	t.head, t.row, t.n = h, row, min(j.width, rows-row)
+	t.query, t.groupHead = row, 0
+	if j.group > 1 {
+		t.query, t.groupHead = row/j.group, row%j.group
+	}
+	t.setKernels(j.tier.Tile(t.n))
+}
+
+// plainBatch computes the tiles, whose queries are packed.
+func (s *scratch) plainBatch(j *Job, tiles []tile) {
+	keys, d, dv := j.keys(), j.d(), j.dv()
+	all, ld := j.K.F32(), j.K.Stride(2)
+	size := (keys-1)*ld + d
+	for x := range tiles {
+		t := &tiles[x]
+		at := j.K.At(t.head.batch, t.head.head, 0)
+		t.kern.GemmMax(t.block.scores, t.kern.Lanes, all[at:at+size], ld, 1, t.q, t.kern.Lanes, keys, d, ukernel.ColumnSegment, t.max)
+	}
+	for x := range tiles {
+		tiles[x].exponentiate(keys, tiles[x].max, tiles[x].sum)
+	}
+	all, ld = j.V.F32(), j.V.Stride(2)
+	size = (keys-1)*ld + dv
+	for x := range tiles {
+		t := &tiles[x]
+		at := j.V.At(t.head.batch, t.head.head, 0)
+		v := all[at : at+size]
+		if t.skinny {
+			j.tier.Skinny.PV(t.o, dv, v, ld, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
+		} else {
+			t.kern.Gemm(t.o, t.kern.Lanes, v, 1, ld, t.block.scores, t.kern.Lanes, dv, keys, keys, false)
+		}
+	}
+	for x := range tiles {
+		tiles[x].unpackPlain()
+	}
+}
+
+// packPlain packs the queries of the tile and sets its maximum to -Inf.
+func (t *tile) packPlain() {
+	j := t.job
+	at := j.Q.At(t.head.batch, t.head.head*j.group, t.query)
+	off := t.scratch.queryRows.of(t, &j.Q)
+	t.kern.Pack(t.q, len(off), j.Q.F32()[at:], off, t.n, j.d(), j.scale)
+	copy(t.max, negInfs[:])
+}
+
+// unpackPlain writes the tile's rows to Out.
+func (t *tile) unpackPlain() {
+	j, dv := t.job, t.job.dv()
+	at := j.Out.At(t.head.batch, t.head.head*j.group, t.query)
+	off := t.scratch.outRows.of(t, &j.Out)
+	dst := j.Out.F32()[at:]
+	var nan uint64
+	if t.skinny {
+		nan = j.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
+	} else {
+		nan = t.kern.Unpack(dst, off, t.o, len(off), t.n, dv, t.sum)
+	}
+	if nan&(1<<t.n-1) != 0 {
+		t.finishNaNs(nan)
+	}
+}
+
+// tileOffsets are the offsets of a tile's rows, see tile.offsets, from that of its first query in
+// the first head of the group. No row lies before it. The tiles of a task have the same
+// offsets, but for the last ones of KV heads.
+type tileOffsets struct {
+	n, groupHead int // of the tile that off is for; n = 0: of none
+	off          [ukernel.MaxLanes]int
+}
+
+// of returns the offsets of the rows of t in x.
+func (o *tileOffsets) of(t *tile, x *view.Tensor) []int {
+	if o.n != t.n || o.groupHead != t.groupHead { // the lanes depend on n
+		o.set(t, x)
+	}
+	return o.off[:t.kern.Lanes]
+}
+
+func (o *tileOffsets) set(t *tile, x *view.Tensor) {
+	o.n, o.groupHead = t.n, t.groupHead
+	t.setOffsets(x, o.off[:t.kern.Lanes], t.groupHead*x.Stride(1))
+}

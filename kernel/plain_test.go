@@ -1,0 +1,43 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/kernel"
+)
+
+// TestPlainCalls: calls of one block of keys without options have the bits of the contract, for
+// skinny and other tiles and their last, narrower ones, groups that a tile divides, all layouts of
+// heads, and heads that hold a NaN or Inf in a query, a key or a value.
+func TestPlainCalls(t *testing.T) {
+	for _, c := range []contracttest.Case{
+		{B: 2, H: 9, HKV: 9, Lq: 1, Lk: 1, D: 64, Dv: 64},
+		{B: 1, H: 6, HKV: 2, Lq: 1, Lk: 7, D: 20, Dv: 12},
+		{B: 1, H: 10, HKV: 2, Lq: 2, Lk: 9, D: 8, Dv: 40},
+		{B: 1, H: 3, HKV: 3, Lq: 16, Lk: 16, D: 64, Dv: 64},
+		{B: 2, H: 5, HKV: 1, Lq: 7, Lk: 33, D: 12, Dv: 20}, // tiles begin within a group
+		{B: 1, H: 2, HKV: 2, Lq: 37, Lk: 256, D: 16, Dv: 8},
+	} {
+		for i, x := range []float32{1, testutil.NaN, testutil.Inf, -testutil.Inf} {
+			c.Layout = contracttest.Layout(i) % contracttest.Layouts
+			for in := range 3 {
+				q, k, v := c.Inputs()
+				contracttest.EachRow([]*kernel.Tensor{&q, &k, &v}[in], func(b, h, l int, row []float32) {
+					if b == c.B-1 && h == 0 && l == 0 {
+						row[len(row)-1] = x
+					}
+				})
+				want := c.Contract(q, k, v)
+				contracttest.EachTier(t, func(t *testing.T, tier string) {
+					for threads := 1; threads <= 1+i%2; threads++ {
+						o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, KeyStart: []int{512 * i}} // blocks begin there
+						got := c.Run(t, q, k, v, o)
+						contracttest.Same(t, c.String(), &got, &want)
+					}
+				})
+			}
+		}
+	}
+}

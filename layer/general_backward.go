@@ -1,0 +1,103 @@
+package layer
+
+import (
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+)
+
+// GeneralGradients are the outputs of [General.Backward]. Those that are not set are not computed.
+type GeneralGradients struct {
+	kernel.Gradients           // Q, K, V, Bias and Sinks
+	W                []float32 // [size of q, size of k], contiguous: with respect to the matrix
+}
+
+// Backward computes the gradients of [General.Attend] from dout, the gradient of its out. With p =
+// q·W, and dp, the gradient of attention over the queries p:
+//
+//	Q = dp·Wᵀ
+//	W = the sum of qᵀ·dp over all queries
+//
+// The other gradients are those of that attention. w is the matrix that [NewGeneral] has packed,
+// [size of q, size of k], contiguous; Q alone needs it. Q is summed up in segments of 128 columns, W in
+// segments of 128 queries, which are numbered as in [B, H, Lq], see [linear.Product].
+//
+// Shapes, options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
+// Attend, and opts.LSE is a result of it. q and its gradient are float32 and neither ragged nor
+// paged. The queries are projected again, to memory that is recycled: in the steady state a call
+// allocates nothing.
+func (g General) Backward(out GeneralGradients, dout, q, k, v kernel.Tensor, w []float32, opts kernel.Options) error {
+	if err := g.checkBackward(&out, &dout, &q, &k, &v, w, &opts); err != nil {
+		return err
+	}
+	outputs, inputs := g.Query.Shape()
+	shape := q.Shape()
+	rows := product(shape[:3]...)
+	n, m := product(rows, inputs), product(rows, outputs)
+	s := getScratch(n, m, m, n)
+	if s == nil {
+		return tensorError("q", &q, "fewer queries: memory for copies of them and for their projections")
+	}
+	defer s.release()
+	x, projected := s.dense(&q), s.denseLike(&q, outputs)
+	if err := g.Query.Project(projected, x, linear.Options{Exec: opts.Exec}); err != nil {
+		return err
+	}
+	inner := out.Gradients
+	inner.Q = kernel.Tensor{}
+	if viewOf(&out.Q).IsSet() || out.W != nil {
+		inner.Q = s.denseLike(&q, outputs)
+	}
+	if err := (Dot{}).Backward(inner, dout, projected, k, v, opts); err != nil {
+		return err
+	}
+	o := linear.ProductOptions{Exec: opts.Exec}
+	if out.W != nil {
+		if err := linear.Product(linear.DenseMatrix(out.W, inputs, outputs), denseMatrix(&x).T(), denseMatrix(&inner.Q).T(), o); err != nil {
+			return err
+		}
+	}
+	if !viewOf(&out.Q).IsSet() {
+		return nil
+	}
+	dq := s.denseLike(&q, inputs)
+	if err := linear.Product(denseMatrix(&dq), denseMatrix(&inner.Q), linear.DenseMatrix(w, inputs, outputs), o); err != nil {
+		return err
+	}
+	put(&out.Q, &dq, false)
+	return nil
+}
+
+// checkBackward reports what kernel.AttentionBackward, which gets the projected queries, does not
+// see.
+func (g General) checkBackward(out *GeneralGradients, dout, q, k, v *kernel.Tensor, w []float32, o *kernel.Options) error {
+	if g.Query == nil {
+		return &kernel.ArgumentError{Arg: "General.Query", Got: "nil", Want: "a linear layer, as NewGeneral makes it"}
+	}
+	if err := checkFloats("q", q); err != nil {
+		return err
+	}
+	if _, err := checkProjection("q", q, "General.Query", g.Query); err != nil {
+		return err
+	}
+	if err := checkGradient("Gradients.Q", &out.Q, "q", q); err != nil {
+		return err
+	}
+	outputs, inputs := g.Query.Shape()
+	const what = "[size of q, size of k]"
+	if viewOf(&out.Q).IsSet() && len(w) != inputs*outputs {
+		return lengthError("w", w, inputs*outputs, what)
+	}
+	if out.W != nil && len(out.W) != inputs*outputs {
+		return lengthError("Gradients.W", out.W, inputs*outputs, what)
+	}
+	var f footprint
+	f.outputGradients(&out.Gradients)
+	f.output("Gradients.Q", viewOf(&out.Q).Memory())
+	f.output("Gradients.K", viewOf(&out.K).Memory())
+	f.output("Gradients.W", view.MemoryOf(out.W))
+	f.inputTensors(dout, q, k, v)
+	f.inputOptions(o)
+	f.add("w", view.MemoryOf(w))
+	return f.check()
+}

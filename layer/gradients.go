@@ -1,0 +1,162 @@
+package layer
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+)
+
+// Parameters are the gradients of the parameters of a projection. Those that are nil are not
+// computed.
+type Parameters struct {
+	Weight []float32 // [outputs, inputs], contiguous
+	Bias   []float32 // [outputs]
+}
+
+// wanted tells whether a gradient is to be computed.
+func (p *Parameters) wanted() bool { return p.Weight != nil || p.Bias != nil }
+
+// check reports gradients, called arg, that do not fit the layer, which has the name owner.
+func (p *Parameters) check(arg string, l *linear.Linear, owner string) error {
+	if l == nil {
+		if p.wanted() {
+			return &kernel.ArgumentError{Arg: arg, Got: "memory for gradients", Want: "none, as there is no " + owner}
+		}
+		return nil
+	}
+	outputs, inputs := l.Shape()
+	if p.Weight != nil && len(p.Weight) != outputs*inputs {
+		return lengthError(arg+".Weight", p.Weight, outputs*inputs, fmt.Sprintf("[%d, %d] as %s has them", outputs, inputs, owner))
+	}
+	if p.Bias != nil && len(p.Bias) != outputs {
+		return lengthError(arg+".Bias", p.Bias, outputs, "one for each output of "+owner)
+	}
+	return nil
+}
+
+// checkWeight reports weights, called arg, that are not those of the layer.
+func checkWeight(arg string, w []float32, l *linear.Linear) error {
+	if outputs, inputs := l.Shape(); len(w) != outputs*inputs {
+		return lengthError(arg, w, outputs*inputs, fmt.Sprintf("the weights [%d, %d] of the layer", outputs, inputs))
+	}
+	return nil
+}
+
+func lengthError(arg string, x []float32, n int, what string) error {
+	return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("%d numbers", len(x)), Want: fmt.Sprintf("%d, %s", n, what)}
+}
+
+// backward computes the gradients of a projection with these weights from dy, that of its outputs.
+// dx, unless it is nil, gets that of the inputs, or is added to. The caller has checked everything.
+func (p *Parameters) backward(dx *linear.Matrix, dy, x linear.Matrix, weight []float32, l *linear.Linear, accumulateX, accumulate bool, exec kernel.Exec) error {
+	outputs, inputs := l.Shape()
+	if dx != nil {
+		w := linear.DenseMatrix(weight, outputs, inputs)
+		if err := linear.Backward(linear.Gradients{X: *dx}, dy, linear.Matrix{}, w, linear.ProductOptions{Exec: exec, Accumulate: accumulateX}); err != nil {
+			return err
+		}
+	}
+	g := linear.Gradients{Bias: p.Bias}
+	if p.Weight != nil {
+		g.W = linear.DenseMatrix(p.Weight, outputs, inputs)
+	}
+	return linear.Backward(g, dy, x, linear.Matrix{}, linear.ProductOptions{Exec: exec, Accumulate: accumulate})
+}
+
+// checkGradient reports a gradient that is set and does not fit the argument that it belongs to.
+func checkGradient(arg string, g *kernel.Tensor, likeArg string, like *kernel.Tensor) error {
+	if !viewOf(g).IsSet() {
+		return nil
+	}
+	if err := checkFloats(arg, g); err != nil {
+		return err
+	}
+	if g.Shape() != like.Shape() {
+		return tensorError(arg, g, fmt.Sprintf("shape %v, that of %s", like.Shape(), likeArg))
+	}
+	return argumentError(viewOf(g).CheckDistinct(arg))
+}
+
+// A footprint lists the memory of a call: its outputs, and then its inputs.
+type footprint struct {
+	names      [maxArguments]string
+	memory     [maxArguments]view.Memory
+	n, outputs int
+}
+
+// maxArguments is the most memory that a call has: MultiHead.Backward.
+const maxArguments = 32
+
+func (f *footprint) add(name string, m view.Memory) {
+	f.names[f.n], f.memory[f.n] = name, m
+	f.n++
+}
+
+func (f *footprint) output(name string, m view.Memory) {
+	f.add(name, m)
+	f.outputs = f.n
+}
+
+// outputParameters lists gradients of a projection.
+func (f *footprint) outputParameters(weight, bias string, p *Parameters) {
+	f.output(weight, view.MemoryOf(p.Weight))
+	f.output(bias, view.MemoryOf(p.Bias))
+}
+
+// inputOptions lists the options that a backward pass reads.
+func (f *footprint) inputOptions(o *kernel.Options) {
+	f.add("Options.LSE", viewOf(&o.LSE).Memory())
+	f.add("Options.Bias", viewOf(&o.Bias).Memory())
+	f.add("Options.ALiBi", view.MemoryOf(o.ALiBi))
+	f.add("Options.Sinks", view.MemoryOf(o.Sinks))
+}
+
+// check reports an output that shares memory with anything else.
+func (f *footprint) check() error {
+	for i := range f.outputs {
+		for k := i + 1; k < f.n; k++ {
+			if f.memory[i].Overlaps(f.memory[k]) {
+				return &kernel.ArgumentError{Arg: f.names[i], Got: "memory that overlaps " + f.names[k], Want: "a range of memory of its own"}
+			}
+		}
+	}
+	return nil
+}
+
+// dense returns a contiguous copy of x, [B, H, L, D].
+func (s *scratch) dense(x *kernel.Tensor) kernel.Tensor {
+	y := s.denseLike(x, x.Shape()[3])
+	eachRow(x.Shape(), func(b, h, l int) { copy(row(&y, b, h, l), row(x, b, h, l)) })
+	return y
+}
+
+// denseLike returns a contiguous tensor of any numbers with the rows of x and d columns.
+func (s *scratch) denseLike(x *kernel.Tensor, d int) kernel.Tensor {
+	shape := x.Shape()
+	return kernel.BHLD(s.takeFloats(product(shape[0], shape[1], shape[2], d)), shape[0], shape[1], shape[2], d)
+}
+
+// denseMatrix returns the rows of a contiguous tensor, numbered as in [B, H, L].
+func denseMatrix(x *kernel.Tensor) linear.Matrix {
+	shape := x.Shape()
+	return linear.DenseMatrix(viewOf(x).F32(), shape[0]*shape[1]*shape[2], shape[3])
+}
+
+// put copies the rows of src to dst, or adds them.
+func put(dst, src *kernel.Tensor, accumulate bool) {
+	eachRow(src.Shape(), func(b, h, l int) { putRow(row(dst, b, h, l), row(src, b, h, l), accumulate) })
+}
+
+func putRow(dst, src []float32, accumulate bool) {
+	if !accumulate {
+		copy(dst, src)
+		return
+	}
+	for i, x := range src {
+		if dst[i] += x; dst[i] != dst[i] {
+			dst[i] = nan
+		}
+	}
+}

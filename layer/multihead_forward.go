@@ -1,0 +1,147 @@
+package layer
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/linear"
+)
+
+// A MultiHeadTrace is what [MultiHead.Forward] keeps for [MultiHead.Backward], in memory of the
+// caller's: tokens without heads in float32, ragged where the input is. Those of a projection that
+// is nil are not used.
+type MultiHeadTrace struct {
+	Q     kernel.Tensor // [B, 1, Lq, Heads·D]: the projected queries
+	K     kernel.Tensor // [B, 1, Lk, KVHeads·D]: the projected keys
+	V     kernel.Tensor // [B, 1, Lk, KVHeads·Dv]: the projected values
+	Heads kernel.Tensor // [B, 1, Lq, Heads·Dv]: the outputs of all heads, the inputs of MultiHead.O
+}
+
+// The tensors of a trace, in the order of projections and of names.
+var traceNames = [...]string{"trace.Q", "trace.K", "trace.V", "trace.Heads"}
+
+func (t *MultiHeadTrace) projections() [4]*kernel.Tensor {
+	return [...]*kernel.Tensor{&t.Q, &t.K, &t.V, &t.Heads}
+}
+
+// Forward is [MultiHead.Attend] and keeps what [MultiHead.Backward] needs: trace is overwritten, and
+// opts.LSE should be set. out has the bits of Attend.
+//
+// All tokens, those of query, key, value and trace, lie at equal distances, as in
+// kernel.BLHD(data, b, l, 1, width). The trace shares no memory with anything else.
+//
+// In the steady state a call allocates nothing. Bad input gets an [*kernel.ArgumentError] or
+// [*kernel.TierError]. out and the outputs of opts then stay untouched; the trace may hold anything.
+func (m *MultiHead) Forward(out kernel.Tensor, trace MultiHeadTrace, query, key, value kernel.Tensor, opts kernel.Options) error {
+	c := multiHeadCall{MultiHead: m, out: out, inputs: [3]kernel.Tensor{query, key, value}, opts: opts, keeps: true, trace: trace}
+	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.checkTrace(); err != nil {
+		return err
+	}
+	var f footprint
+	for i, t := range c.trace.projections() {
+		if c.uses(i) {
+			if err := argumentError(viewOf(t).CheckDistinct(traceNames[i])); err != nil {
+				return err
+			}
+			f.output(traceNames[i], viewOf(t).Memory())
+		}
+	}
+	f.add("out", viewOf(&out).Memory())
+	f.add("Options.Weights", viewOf(&opts.Weights).Memory())
+	f.add("Options.Scores", viewOf(&opts.Scores).Memory())
+	f.inputInputs(&c)
+	f.inputOptions(&opts)
+	if err := f.check(); err != nil {
+		return err
+	}
+	s := getScratch()
+	defer s.release()
+	return c.run(s)
+}
+
+// inputInputs lists query, key and value.
+func (f *footprint) inputInputs(c *multiHeadCall) {
+	for i := range c.inputs {
+		f.add(inputNames[i], viewOf(&c.inputs[i]).Memory())
+	}
+}
+
+// uses tells whether tensor i of a trace is used.
+func (m *MultiHead) uses(i int) bool { return [...]*linear.Linear{m.Q, m.K, m.V, m.O}[i] != nil }
+
+// checkTrace reports tokens that do not lie at equal distances, or a trace that does not fit the call,
+// which checkInputs has accepted.
+func (c *multiHeadCall) checkTrace() error {
+	for i := range c.inputs {
+		if err := checkTokens(inputNames[i], &c.inputs[i]); err != nil {
+			return err
+		}
+	}
+	widths := [...]int{c.width(0), c.width(1), c.width(2), c.Heads * c.dv}
+	like := [...]int{0, 1, 2, 0}
+	for i, t := range c.trace.projections() {
+		if !c.uses(i) {
+			continue
+		}
+		if err := c.checkLike(traceNames[i], t, like[i], widths[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLike reports a tensor that has not the tokens of input i, in this width.
+func (c *multiHeadCall) checkLike(arg string, t *kernel.Tensor, i, width int) error {
+	if err := checkRows(arg, t); err != nil {
+		return err
+	}
+	x := viewOf(&c.inputs[i])
+	if want := [4]int{x.Dim(0), 1, x.Dim(2), width}; t.Shape() != want {
+		return tensorError(arg, t, fmt.Sprintf("shape %v", want))
+	}
+	if viewOf(t).IsRagged() != x.IsRagged() {
+		return tensorError(arg, t, "a tensor that is ragged if "+inputNames[i]+" is, and only then")
+	}
+	if f := viewOf(t).CheckLengths(arg, x, inputNames[i]); f != nil {
+		return argumentError(f)
+	}
+	return checkTokens(arg, t)
+}
+
+// checkTokens reports tokens that do not lie at equal distances.
+func checkTokens(arg string, t *kernel.Tensor) error {
+	if _, ok := tokenStride(t); !ok {
+		return tensorError(arg, t, "tokens at equal distances, as kernel.BLHD(data, b, l, 1, width) has them")
+	}
+	return nil
+}
+
+// tokenStride returns the distance between the tokens of a valid tensor [B, 1, L, width]. ok is false
+// if they have no common one.
+func tokenStride(t *kernel.Tensor) (stride int, ok bool) {
+	all := viewOf(t).Joined()
+	batch, length, strides := all.Dim(0), all.Dim(2), all.Strides()
+	if length <= 1 && batch > 1 {
+		return strides[0], true
+	}
+	return strides[2], batch <= 1 || length == 0 || strides[0] == product(length, strides[2])
+}
+
+// tokenMatrix returns the tokens of a tensor that checkTokens has accepted, batch row by batch row.
+func tokenMatrix(t *kernel.Tensor) linear.Matrix {
+	stride, _ := tokenStride(t)
+	all := viewOf(t).Joined()
+	return linear.StridedMatrix(all.F32(), product(all.Dim(0), all.Dim(2)), all.Dim(3), stride, 1)
+}
+
+// inputTrace lists the tensors of a trace that are used.
+func (f *footprint) inputTrace(c *multiHeadCall) {
+	for i, t := range c.trace.projections() {
+		if c.uses(i) {
+			f.add(traceNames[i], viewOf(t).Memory())
+		}
+	}
+}

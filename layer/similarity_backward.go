@@ -1,0 +1,141 @@
+package layer
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// A Differentiable is a [Similarity] without weights of its own whose gradients are known:
+// [ScaledDot], [Dot] and [Cosine]. [General] and [Additive] have weights: their methods Backward
+// have further arguments.
+type Differentiable interface {
+	Similarity
+
+	// Backward computes the gradients of Attend from dout, the gradient of its out. Shapes,
+	// options and errors are those of [kernel.AttentionBackward]: opts are those of the call of
+	// Attend, and opts.LSE is a result of it.
+	Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error
+}
+
+// Backward implements [Differentiable]. It is [kernel.AttentionBackward].
+func (ScaledDot) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error {
+	return kernel.AttentionBackward(g, dout, q, k, v, opts)
+}
+
+// Backward implements [Differentiable].
+func (Dot) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error {
+	if opts.Scale == 0 {
+		opts.Scale = 1
+	}
+	return kernel.AttentionBackward(g, dout, q, k, v, opts)
+}
+
+// Backward implements [Differentiable]. With n = q/|q| and dn, the gradient of attention over the
+// normalised queries and keys n and k/|k|, that of a query is
+//
+//	dq = (dn - q·(q·dn)/|q|²)/|q|
+//
+// and that of a key alike. It is zero for a query or a key of zeros, of which the cosine has no
+// derivative, and where dn is zero. q·dn and |q|² are summed up in float64, in ascending order, and
+// the result is rounded at the end; a NaN is 0x7FC00000.
+//
+// q, k and their gradients are float32 and neither ragged nor paged. They are copied to memory that
+// is recycled: in the steady state a call allocates nothing.
+func (Cosine) Backward(g kernel.Gradients, dout, q, k, v kernel.Tensor, opts kernel.Options) error {
+	if err := checkCosineBackward(&g, &dout, &q, &k, &v, &opts); err != nil {
+		return err
+	}
+	shapeQ, shapeK := q.Shape(), k.Shape()
+	n, m := product(shapeQ[:]...), product(shapeK[:]...)
+	s := getScratch(n, m, n, m)
+	if s == nil {
+		return tensorError("q", &q, "fewer queries and keys: memory for copies of them")
+	}
+	defer s.release()
+	unitQ, unitK := s.denseLike(&q, shapeQ[3]), s.denseLike(&k, shapeK[3])
+	normalise(&unitQ, &q)
+	normalise(&unitK, &k)
+	units := g
+	if viewOf(&g.Q).IsSet() {
+		units.Q = s.denseLike(&q, shapeQ[3])
+	}
+	if viewOf(&g.K).IsSet() {
+		units.K = s.denseLike(&k, shapeK[3])
+	}
+	if err := (Dot{}).Backward(units, dout, unitQ, unitK, v, opts); err != nil {
+		return err
+	}
+	if viewOf(&g.Q).IsSet() {
+		normaliseBackward(&g.Q, &q, &units.Q)
+	}
+	if viewOf(&g.K).IsSet() {
+		normaliseBackward(&g.K, &k, &units.K)
+	}
+	return nil
+}
+
+// checkCosineBackward reports what kernel.AttentionBackward, which gets copies, does not see.
+func checkCosineBackward(g *kernel.Gradients, dout, q, k, v *kernel.Tensor, o *kernel.Options) error {
+	for i, t := range [...]*kernel.Tensor{q, k} {
+		if err := checkFloats("qk"[i:i+1], t); err != nil {
+			return err
+		}
+	}
+	if err := checkGradient("Gradients.Q", &g.Q, "q", q); err != nil {
+		return err
+	}
+	if err := checkGradient("Gradients.K", &g.K, "k", k); err != nil {
+		return err
+	}
+	return checkAttentionMemory(g, dout, q, k, v, o)
+}
+
+// checkAttentionMemory reports a gradient that shares memory with anything else.
+func checkAttentionMemory(g *kernel.Gradients, dout, q, k, v *kernel.Tensor, o *kernel.Options) error {
+	var f footprint
+	f.outputGradients(g)
+	f.output("Gradients.Q", viewOf(&g.Q).Memory())
+	f.output("Gradients.K", viewOf(&g.K).Memory())
+	f.inputTensors(dout, q, k, v)
+	f.inputOptions(o)
+	return f.check()
+}
+
+// outputGradients lists those of values, biases and sinks.
+func (f *footprint) outputGradients(g *kernel.Gradients) {
+	f.output("Gradients.V", viewOf(&g.V).Memory())
+	f.output("Gradients.Bias", viewOf(&g.Bias).Memory())
+	f.output("Gradients.Sinks", view.MemoryOf(g.Sinks))
+}
+
+func (f *footprint) inputTensors(dout, q, k, v *kernel.Tensor) {
+	f.add("dout", viewOf(dout).Memory())
+	f.add("q", viewOf(q).Memory())
+	f.add("k", viewOf(k).Memory())
+	f.add("v", viewOf(v).Memory())
+}
+
+// normaliseBackward sets dx to the gradients of the rows of x, of which those of x/|x| are dy.
+func normaliseBackward(dx, x, dy *kernel.Tensor) {
+	eachRow(x.Shape(), func(b, h, l int) {
+		x, dy, dx := row(x, b, h, l), row(dy, b, h, l), row(dx, b, h, l)
+		dot, squares, used := 0.0, 0.0, false
+		for i, e := range dy {
+			dot += float64(x[i]) * float64(e) // a product is exact
+			squares += float64(x[i]) * float64(x[i])
+			used = used || e != 0
+		}
+		if squares == 0 || !used {
+			clear(dx)
+			return
+		}
+		inv, along := 1/math.Sqrt(squares), dot/squares
+		for i, e := range dy {
+			if dx[i] = float32((float64(e) - float64(float64(x[i])*along)) * inv); dx[i] != dx[i] {
+				dx[i] = nan
+			}
+		}
+	})
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+)
+
+// printLeftOut prints, below the table, patterns of the tests that the platforms leave out: first
+// of those that no platform runs, then of those that some leave out.
+func printLeftOut(chosen []platform, packages []testedPackage) {
+	fmt.Println("\nleft out on all platforms, as it needs no emulated CPU or is long:")
+	for _, pkg := range packages {
+		switch {
+		case pkg.only != nil && len(pkg.only) == 0:
+			fmt.Printf("  %s: all\n", pkg.path)
+		case pkg.skip != "":
+			fmt.Printf("  %s: %s\n", pkg.path, pkg.skip)
+		}
+	}
+	where, texts := map[string]string{}, []string{} // platforms that leave out the same share a paragraph
+	for _, p := range chosen {
+		text := p.leftOut(packages)
+		if where[text] == "" {
+			texts = append(texts, text)
+		} else {
+			where[text] += "; "
+		}
+		where[text] += p.target() + ", " + p.cpu
+	}
+	for _, text := range texts {
+		if text != "" {
+			fmt.Printf("left out on %s:\n%s", where[text], text)
+		}
+	}
+}
+
+// leftOut returns lines with what this platform leaves out beside what none runs.
+func (p *platform) leftOut(packages []testedPackage) (text string) {
+	line := func(path, what string) {
+		if what != "" {
+			text += fmt.Sprintf("  %s: %s\n", path, what)
+		}
+	}
+	if p.bochs {
+		for _, pkg := range bochsTests {
+			line(pkg.path, "all but "+pkg.run)
+			line(pkg.path, pkg.skip)
+		}
+		return text
+	}
+	line("all packages, by a fault of the emulator", p.skip)
+	for _, pkg := range packages {
+		switch {
+		case pkg.only == nil:
+			line(pkg.path, pkg.leftOut(p))
+		case len(pkg.only) > 0 && !slices.Contains(pkg.only, p.arch):
+			line(pkg.path, "all")
+		case pkg.run != "" && len(pkg.only) > 0:
+			line(pkg.path, "all but "+pkg.run)
+		}
+	}
+	return text
+}
