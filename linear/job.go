@@ -64,9 +64,9 @@ const (
 	skinnyRows = 32
 	blockBytes = 256 << 10
 
-	// Rows that use a weight once or twice take skinnySteps rows of Wᵀ at a time, which come
-	// from memory without a pause, and so do skinnyRows with quantized weights. For others the
-	// part of a panel stays in L1, as far as the tier's WeightSteps say that this matters.
+	// Of them, those that use a weight once or twice take skinnySteps rows of Wᵀ at a time, which
+	// come from memory without a pause. So do all with quantized weights, and all on tiers whose
+	// WeightSteps say that their kernels need not find the part of a panel in L1.
 	onceRows    = 2
 	skinnySteps = 1024
 
@@ -111,7 +111,7 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = j.linear.widens(t, m)
 	direct := !j.widens && !j.isProduct()
-	if direct && (m <= onceRows || m <= skinnyRows && j.linear.format != 0) {
+	if needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment; direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
 		j.steps = skinnySteps
 	}
 	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)

@@ -310,7 +310,7 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name strin
 		for range unroll {
 			t.step(acc, p, b)
 		}
-		t.PREFETCHT1(at(t.follow, 0))
+		t.PREFETCHT1(emit.At(t.follow, 0))
 		t.ADDQ(operand.Imm(spec.LineBytes), t.follow)
 		t.SUBQ(operand.Imm(unroll), k)
 		t.JGE(operand.LabelRef(name + "follow"))
@@ -430,7 +430,7 @@ const (
 // gives, and the processor's own prefetcher goes on.
 func (t *gemmer) followPart(rows int) {
 	t.Comment("The part of the panel that follows.")
-	t.follow, t.followed = t.GP64(), t.slice("b")
+	t.follow, t.followed = t.GP64(), t.Slice("b")
 	t.MOVQ(t.first, t.follow)
 	t.CMPQ(t.more, operand.Imm(0))
 	t.JE(operand.LabelRef("part"))
