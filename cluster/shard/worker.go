@@ -74,7 +74,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free, "drop": w.drop} {
 		err := w.service.AddEndpoint(name, w.handler(answer),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
 		if err != nil {
