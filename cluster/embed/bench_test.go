@@ -10,21 +10,14 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // miniLM returns the folder of MiniLM. If it is missing, the benchmark is skipped.
 func miniLM(b *testing.B) string {
-	folder := os.Getenv("ATTN_MODELS")
-	if folder == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			b.Skipf("NOT RUN: there is no folder for models: %v", err)
-		}
-		folder = filepath.Join(cache, "attn", "models")
-	}
-	folder = filepath.Join(folder, "minilm")
-	if _, err := os.Stat(folder); err != nil {
-		b.Skipf("NOT RUN: %s is missing, make models fetches it", folder)
+	folder, err := weights.Find(weights.MiniLM)
+	if err != nil {
+		b.Skipf("NOT RUN: MiniLM: %v", err)
 	}
 	return folder
 }

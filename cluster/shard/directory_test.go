@@ -124,7 +124,7 @@ func TestRace(t *testing.T) {
 	r := testutil.Rand(32)
 	first := x.client(small)
 	s := x.create(first, "s")
-	const clients, rounds = 4, 12
+	const clients, rounds = 3, 6
 	var mu sync.Mutex
 	written := map[int]float32{} // by position
 	var all sync.WaitGroup

@@ -46,7 +46,11 @@ func TestPlanMoves(t *testing.T) {
 // A new worker takes its share, old ones forget what they no longer hold, and all the time
 // calls of this client and of another one give the bits of one machine.
 func TestRebalance(t *testing.T) {
-	for _, replicas := range []int{1, 2} {
+	for _, replicas := range []int{2, 1} {
+		if replicas == 1 && testing.Short() {
+			t.Log("one replica: NOT RUN with -short")
+			break
+		}
 		x := start(t, hub.ServerConfig{}, "", "generic")
 		r := testutil.Rand(40)
 		config := small
@@ -124,6 +128,9 @@ func TestRebalanceAfterLoss(t *testing.T) {
 
 // Clients that rebalance while another one appends disturb neither it nor each other.
 func TestRebalanceRace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN with -short")
+	}
 	x := start(t, hub.ServerConfig{}, "", "")
 	r := testutil.Rand(43)
 	config := small

@@ -40,6 +40,9 @@ func (c *Client) NewSequence() *Sequence {
 // sequence has it. That of one in the directory begins with its name there and a dot.
 func (s *Sequence) Name() string { return s.name }
 
+// Shared tells whether the sequence is in the directory, see [Client.Create].
+func (s *Sequence) Shared() bool { return s.shared != nil }
+
 // Len returns the number of keys: the position of the next one.
 func (s *Sequence) Len() int {
 	s.mu.Lock()
