@@ -114,8 +114,8 @@ func (s *Sequence) recount() {
 
 // Reload reads a sequence of the directory again. Its keys are then those that the directory
 // has: others may have appended some or cut some off, and keys that this client has appended
-// and not committed are dropped. Others' sequences have nothing to reload. The error is a
-// [*DirectoryError]. Reload counts as appending.
+// and not committed are dropped. A sequence that is not in the directory stays as it is. The
+// error is a [*DirectoryError]. Reload counts as appending.
 func (s *Sequence) Reload(ctx context.Context) error {
 	if s.shared == nil {
 		return nil

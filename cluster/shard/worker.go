@@ -174,14 +174,21 @@ func (w *Worker) reply(r micro.Request, answer handler) {
 	if err == nil {
 		data, err = answer(r.Data())
 	}
-	stamp := micro.WithHeaders(micro.Headers{hub.VersionHeader: []string{hub.Own.String()}})
+	// Request.Respond and Error are for the goroutine of the subscription, which reads what
+	// they leave in the request.
+	reply := nats.NewMsg(r.Reply())
+	reply.Data = data
+	hub.Stamp(reply)
 	if err != nil {
 		w.config.Log.Warn("refused", "subject", r.Subject(), "error", err)
-		err = r.Error(code(err), err.Error(), nil, stamp)
-	} else {
-		err = r.Respond(data, stamp)
+		reply.Data = nil
+		reply.Header.Set(micro.ErrorCodeHeader, code(err))
+		reply.Header.Set(micro.ErrorHeader, err.Error())
 	}
-	if err != nil {
+	if reply.Subject == "" {
+		return // nobody wants an answer
+	}
+	if err := w.conn.PublishMsg(reply); err != nil {
 		w.config.Log.Warn("no answer sent", "subject", r.Subject(), "error", err)
 	}
 }
