@@ -29,6 +29,7 @@ func (p *processes) attendNamed(tokens int) string {
 // A client that is killed in the middle of an append leaves a sequence that the next one goes
 // on with.
 func TestKillClient(t *testing.T) {
+	long(t)
 	p := startProcesses(t, "a", "b")
 	for i := range faultRuns() {
 		c := exec.Command(os.Args[0], "attend", "-server", p.url, "-name", "text", "-keys", "1500", "-tokens", "1500", "-check=false")
@@ -60,6 +61,7 @@ func TestKillClient(t *testing.T) {
 // After kill -9 of a worker another one takes its share of the blocks, so that a second one may
 // be killed, while a client decodes.
 func TestRebalance(t *testing.T) {
+	long(t)
 	p := startProcesses(t, "a", "b", "c")
 	p.attendNamed(1)
 	x := p.texts(2, 700)
