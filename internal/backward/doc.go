@@ -14,6 +14,6 @@
 // pass if there are at most keptKeys of them, and computed again otherwise.
 //
 // A task has one segment of a KV head. It adds to dK and dV block by block, each after the
-// segment before it has done so: tasks are numbered so that this has nearly always happened
-// long ago.
+// segment before it has done so: tasks are numbered so that with several threads this has nearly
+// always happened long ago.
 package backward

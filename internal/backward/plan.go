@@ -78,18 +78,15 @@ func (j *Job) headGroups() int { return ints.CeilDiv(j.kvHeads(), j.headsPerTask
 // tasks returns the number of tasks of the products.
 func (j *Job) tasks() int { return ints.CeilDiv(j.segments, j.segmentsPerTask) * j.headGroups() }
 
-// place returns the first segment and the group of heads of task i of the products. Groups come
-// in rounds of as many as there are threads; the last round has those that are left over, too.
+// place returns the first segment and the group of heads of task i of the products. One thread
+// takes all segments of a head before the next head, whose keys and gradients then stay in the
+// cache. Several threads go through the heads by turns, so that they need not wait for each other.
 func (j *Job) place(i int) (segment, group int) {
-	parts := ints.CeilDiv(j.segments, j.segmentsPerTask)
-	last := max(1, j.headGroups()/j.threads) - 1
-	round := min(i/(parts*j.threads), last)
-	first, n := round*j.threads, j.threads
-	if round == last {
-		n = j.headGroups() - first
+	if j.threads > 1 {
+		return i / j.headGroups() * j.segmentsPerTask, i % j.headGroups()
 	}
-	i -= first * parts
-	return i / n * j.segmentsPerTask, first + i%n
+	parts := j.tasks() / j.headGroups()
+	return i % parts * j.segmentsPerTask, i / parts
 }
 
 // keyTasks returns the number of tasks of a KV head that go through its keys.

@@ -9,9 +9,7 @@ import (
 
 var log2E = math.Float32frombits(0x3FB8AA3B)
 
-// doTask is the second phase. Tasks with neighbouring numbers have different heads, as many as
-// there are threads, which then need not wait for each other. All segments of these heads come
-// before those of other heads: so their keys, values and gradients stay in the cache.
+// doTask is the second phase.
 func (j *Job) doTask(s *scratch, i int) {
 	x, group := j.place(i)
 	first := group * j.headsPerTask
