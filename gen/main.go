@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/attn-go/attn/gen/amd64"
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/neon"
 	"github.com/attn-go/attn/gen/spec"
 )
@@ -32,7 +33,7 @@ type isa struct {
 // architectures lists all that is generated. To add an ISA, write a generator and add it
 // here.
 var architectures = []architecture{
-	{"amd64", []isa{{"avx2", amd64.AVX2}, {"avx512", amd64.AVX512}}, amd64.Pause},
+	{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"avx512", amd64.Generator(emit.AVX512{})}}, amd64.Pause},
 	{"arm64", []isa{{"neon", neon.NEON}}, neon.Pause},
 }
 

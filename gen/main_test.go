@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/gen/amd64"
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -60,7 +61,7 @@ func firstDifference(x, y []byte) int {
 func TestNothingOnFailure(t *testing.T) {
 	defer func(list []architecture) { architectures = list }(architectures)
 	broken := func() (spec.Output, error) { return spec.Output{}, errors.New("broken") }
-	architectures = []architecture{{"amd64", []isa{{"avx2", amd64.AVX2}, {"broken", broken}}, amd64.Pause}}
+	architectures = []architecture{{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"broken", broken}}, amd64.Pause}}
 	files, err := generate()
 	if err == nil || files != nil {
 		t.Errorf("generate() = %d files, %v; want none and an error", len(files), err)

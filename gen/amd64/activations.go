@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -32,16 +33,16 @@ func (g *gen) activate(f spec.Function, a activation) {
 // gate emits the gated form: the result for an element of gate times the element of up.
 func (g *gen) gate(f spec.Function, a activation) {
 	init, compute := a(g)
-	g.function(f)
-	dst, gate, up, count := g.slice("dst"), g.slice("gate"), g.slice("up"), g.sliceLen("dst")
+	g.Kernel(f)
+	dst, gate, up, count := g.Slice("dst"), g.Slice("gate"), g.Slice("up"), g.SliceLen("dst")
 	init()
 	g.elementwise(dst, gate, count, func(i reg.Register, x reg.VecVirtual) reg.VecVirtual {
 		y := compute(x)
-		g.VMULPS(indexed(up, i, 4), y, y)
+		g.VMULPS(emit.Indexed(up, i, 4), y, y)
 		return y
 	}, func(i reg.Register, x reg.VecVirtual) reg.VecVirtual {
 		y := compute(x)
-		g.VMULSS(indexed(up, i, 4), y.AsX(), y.AsX())
+		g.VMULSS(emit.Indexed(up, i, 4), y.AsX(), y.AsX())
 		return y
 	})
 }
@@ -53,9 +54,9 @@ type exponential struct {
 }
 
 func (g *gen) exponential(round uint32) exponential {
-	e := exponential{round: g.atHand(g.constant(round))}
+	e := exponential{round: g.AtHand(g.Constant(round))}
 	for i, bits := range spec.Exp2Coefficients {
-		e.factor[i] = g.atHand(g.constant(bits))
+		e.factor[i] = g.AtHand(g.Constant(bits))
 	}
 	return e
 }
@@ -63,7 +64,7 @@ func (g *gen) exponential(round uint32) exponential {
 // split emits k = c·high plus the number that rounds it, and r = c·high - n.
 func (e exponential) split(g *gen, c reg.Register, high operand.Op) (k, r reg.VecVirtual) {
 	g.Comment("t = n + r, n an integer in the low bits of k.")
-	k, r = g.vec(), g.vec()
+	k, r = g.Vec(), g.Vec()
 	g.VMOVUPS(e.round, k)
 	g.VFMADD231PS(high, c, k)
 	g.VMOVUPS(e.round, r)
@@ -75,7 +76,7 @@ func (e exponential) split(g *gen, c reg.Register, high operand.Op) (k, r reg.Ve
 // polynomial emits p = 2^r by Horner's rule.
 func (e exponential) polynomial(g *gen, r reg.Register) (p reg.VecVirtual) {
 	g.Comment("The polynomial in r, by Horner's rule.")
-	p = g.vec()
+	p = g.Vec()
 	last := len(e.factor) - 1
 	g.VMOVUPS(e.factor[last-1], p)
 	g.VFMADD231PS(e.factor[last], r, p)
@@ -94,10 +95,10 @@ type quotient struct {
 }
 
 func (g *gen) quotient(lowest, highest uint32) quotient {
-	q := quotient{lowest: g.vec(), one: g.vec()}
-	g.VMOVUPS(g.constant(lowest), q.lowest)
-	g.VMOVUPS(g.constant(spec.One), q.one)
-	q.highest, q.exponent = g.atHand(g.constant(highest)), g.atHand(g.constant(spec.Exponent))
+	q := quotient{lowest: g.Vec(), one: g.Vec()}
+	g.VMOVUPS(g.Constant(lowest), q.lowest)
+	g.VMOVUPS(g.Constant(spec.One), q.one)
+	q.highest, q.exponent = g.AtHand(g.Constant(highest)), g.AtHand(g.Constant(spec.Exponent))
 	q.exponential = g.exponential(spec.RoundMagic)
 	return q
 }
@@ -105,7 +106,7 @@ func (g *gen) quotient(lowest, highest uint32) quotient {
 // limit emits z = x, at least lowest, in place of x, and c = z, at most highest. A NaN stays
 // in z.
 func (q quotient) limit(g *gen, x reg.VecVirtual) (z, c reg.VecVirtual) {
-	c = g.vec()
+	c = g.Vec()
 	g.VMAXPS(x, q.lowest, x)
 	g.VMINPS(q.highest, x, c)
 	return x, c
@@ -117,7 +118,7 @@ func (q quotient) divide(g *gen, z, c reg.VecVirtual, high, low operand.Op) reg.
 	g.VFMADD231PS(low, c, r)
 	p := q.polynomial(g, r)
 	g.Comment("z/(g + 2^t·g)·g with g = 2^-(n/2).")
-	half := g.vec()
+	half := g.Vec()
 	g.VPSLLD(operand.Imm(22), k, half)
 	g.VANDPS(q.exponent, half, half)
 	g.VPSLLD(operand.Imm(23), k, k)
@@ -135,7 +136,7 @@ func (g *gen) silu() (init func(), compute func(x reg.VecVirtual) reg.VecVirtual
 	var high, low operand.Op
 	return func() {
 			q = g.quotient(spec.SiLULowest, spec.SiLUHighest)
-			high, low = g.atHand(g.constant(spec.NegLog2EHigh)), g.atHand(g.constant(spec.NegLog2ELow))
+			high, low = g.AtHand(g.Constant(spec.NegLog2EHigh)), g.AtHand(g.Constant(spec.NegLog2ELow))
 		}, func(x reg.VecVirtual) reg.VecVirtual {
 			z, c := q.limit(g, x)
 			return q.divide(g, z, c, high, low)
@@ -149,13 +150,13 @@ func (g *gen) geluTanh() (init func(), compute func(x reg.VecVirtual) reg.VecVir
 	var c0, c0Low, c1, c1Low operand.Op
 	return func() {
 			q = g.quotient(spec.GELUTanhLowest, spec.GELUTanhHighest)
-			c0, c0Low = g.atHand(g.constant(spec.TanhC0High)), g.atHand(g.constant(spec.TanhC0Low))
-			c1, c1Low = g.atHand(g.constant(spec.TanhC1High)), g.atHand(g.constant(spec.TanhC1Low))
+			c0, c0Low = g.AtHand(g.Constant(spec.TanhC0High)), g.AtHand(g.Constant(spec.TanhC0Low))
+			c1, c1Low = g.AtHand(g.Constant(spec.TanhC1High)), g.AtHand(g.Constant(spec.TanhC1Low))
 		}, func(x reg.VecVirtual) reg.VecVirtual {
 			z, c := q.limit(g, x)
 			s, e := g.square(c)
 			g.Comment("high + low = C0 + C1·c²")
-			high, low := g.vec(), g.vec()
+			high, low := g.Vec(), g.Vec()
 			g.VMOVUPS(c0, high)
 			g.VFMADD231PS(c1, s, high)
 			g.VMOVUPS(c0, low)
@@ -170,7 +171,7 @@ func (g *gen) geluTanh() (init func(), compute func(x reg.VecVirtual) reg.VecVir
 
 // square emits s + e = a², exactly.
 func (g *gen) square(a reg.Register) (s, e reg.VecVirtual) {
-	s, e = g.vec(), g.vec()
+	s, e = g.Vec(), g.Vec()
 	g.Comment("s + e is the square.")
 	g.VMULPS(a, a, s)
 	g.VMOVAPS(s, e)
@@ -186,20 +187,20 @@ func (g *gen) gelu() (init func(), compute func(x reg.VecVirtual) reg.VecVirtual
 	var highest, high, low, unscale, density, start, points operand.Op
 	var tables [len(spec.GELUT)]operand.Op
 	return func() {
-			sign, lowest, zero = g.vec(), g.vec(), g.vec()
-			g.VMOVUPS(g.constant(spec.SignBit), sign)
-			g.VMOVUPS(g.constant(spec.GELULowest), lowest)
-			g.zero(g.Context, zero)
+			sign, lowest, zero = g.Vec(), g.Vec(), g.Vec()
+			g.VMOVUPS(g.Constant(spec.SignBit), sign)
+			g.VMOVUPS(g.Constant(spec.GELULowest), lowest)
+			g.Zero(g.Context, zero)
 			e = g.exponential(spec.GELURound)
-			highest = g.constant(spec.GELUHighest)
-			high, low, unscale = g.constant(spec.GELUHigh), g.constant(spec.GELULow), g.constant(spec.GELUUnscale)
-			density, start = g.constant(spec.GELUDensity), g.constant(spec.GELUStart)
-			points = g.repeated("geluC", spec.GELUC...)
+			highest = g.Constant(spec.GELUHighest)
+			high, low, unscale = g.Constant(spec.GELUHigh), g.Constant(spec.GELULow), g.Constant(spec.GELUUnscale)
+			density, start = g.Constant(spec.GELUDensity), g.Constant(spec.GELUStart)
+			points = g.Repeated("geluC", spec.GELUC...)
 			for i, t := range spec.GELUT {
-				tables[i] = g.repeated(fmt.Sprintf("geluT%d", i), t...)
+				tables[i] = g.Repeated(fmt.Sprintf("geluT%d", i), t...)
 			}
 		}, func(x reg.VecVirtual) reg.VecVirtual {
-			a := g.vec()
+			a := g.Vec()
 			g.VMAXPS(x, lowest, a)
 			g.VMINPS(highest, a, a)
 			g.VANDNPS(a, sign, a)
@@ -222,7 +223,7 @@ func (g *gen) gelu() (init func(), compute func(x reg.VecVirtual) reg.VecVirtual
 // geluTail emits T(a), a polynomial around the point of the interval in which a lies.
 func (g *gen) geluTail(a reg.Register, density, start, points operand.Op, tables []operand.Op) (t reg.VecVirtual) {
 	g.Comment("The interval i of a.")
-	i, d := g.vec(), g.vec()
+	i, d := g.Vec(), g.Vec()
 	g.VMOVUPS(start, i)
 	g.VFMADD231PS(density, a, i)
 	g.VPSUBD(start, i, i)
@@ -231,10 +232,10 @@ func (g *gen) geluTail(a reg.Register, density, start, points operand.Op, tables
 	g.VPERMPS(points, i, d)
 	g.VSUBPS(d, a, d)
 	last := len(tables) - 1
-	t = g.vec()
+	t = g.Vec()
 	g.VPERMPS(tables[last], i, t)
 	for c := last - 1; c >= 0; c-- {
-		f := g.vec()
+		f := g.Vec()
 		g.VPERMPS(tables[c], i, f)
 		g.VFMADD213PS(f, d, t)
 	}

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -11,23 +12,23 @@ import (
 //
 //	x = c[i·ldc+lane] + bias[lane], 0x7fc00000 if that is a NaN
 func (g *gen) AddBias() {
-	g.function(spec.AddBias)
-	row, ldc, m := g.slice("c"), g.stride("ldc"), g.num("m")
-	bias, lanes := g.slice("bias"), g.sliceLen("bias")
-	nan := g.vec()
-	g.VMOVUPS(g.constant(spec.NaN), nan)
+	g.Kernel(spec.AddBias)
+	row, ldc, m := g.Slice("c"), g.Stride("ldc"), g.Num("m")
+	bias, lanes := g.Slice("bias"), g.SliceLen("bias")
+	nan := g.Vec()
+	g.VMOVUPS(g.Constant(spec.NaN), nan)
 	g.SHLQ(operand.Imm(2), lanes)
 	g.JZ(operand.LabelRef("done"))
 	loop.AnyTimes(g, m, "row", "done", false, func() {
-		lane, x := g.GP64(), g.vec()
+		lane, x := g.GP64(), g.Vec()
 		g.XORL(lane.As32(), lane.As32())
 		g.Comment("One vector: x = c + bias.")
 		g.Label("vector")
-		g.VMOVUPS(indexed(row, lane, 1), x)
-		g.VADDPS(indexed(bias, lane, 1), x, x)
-		g.replaceNaN(g.Context, x, nan)
-		g.VMOVUPS(x, indexed(row, lane, 1))
-		g.ADDQ(operand.U32(g.bytes()), lane)
+		g.VMOVUPS(emit.Indexed(row, lane, 1), x)
+		g.VADDPS(emit.Indexed(bias, lane, 1), x, x)
+		g.ReplaceNaN(g.Context, x, nan)
+		g.VMOVUPS(x, emit.Indexed(row, lane, 1))
+		g.ADDQ(operand.U32(g.VecBytes()), lane)
 		g.CMPQ(lane, lanes)
 		g.JLT(operand.LabelRef("vector"))
 		g.ADDQ(ldc, row)

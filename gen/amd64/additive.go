@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -18,20 +19,20 @@ import (
 // of the weights, with one index that runs from -length to 0; the score, the first score
 // of the query, the keys and the queries left, and two strides.
 func (g *gen) Additive() {
-	g.function(spec.Additive)
-	a := adder{gen: g, k: g.GP64(), next: g.GP64(), weights: g.slice("weights"), length: g.sliceLen("weights"), q: g.slice("q"), score: g.GP64()}
-	first, keys, queries := g.slice("s"), g.GP64(), g.num("n")
-	ld, ldk := g.stride("ld"), g.stride("ldk")
+	g.Kernel(spec.Additive)
+	a := adder{gen: g, k: g.GP64(), next: g.GP64(), weights: g.Slice("weights"), length: g.SliceLen("weights"), q: g.Slice("q"), score: g.GP64()}
+	first, keys, queries := g.Slice("s"), g.GP64(), g.Num("n")
+	ld, ldk := g.Stride("ld"), g.Stride("ldk")
 	a.tanh = g.tanhOperands()
-	g.LEAQ(indexed(a.weights, a.length, 4), a.weights)
-	g.LEAQ(indexed(a.q, a.length, 4), a.q)
+	g.LEAQ(emit.Indexed(a.weights, a.length, 4), a.weights)
+	g.LEAQ(emit.Indexed(a.q, a.length, 4), a.q)
 	loop.AnyTimes(g, queries, "query", "done", false, func() {
 		g.Load(g.Param("m"), keys)
 		g.JumpIfZero(keys, "done")
 		g.Load(g.Param("k").Base(), a.k)
-		g.LEAQ(indexed(a.k, a.length, 4), a.k)
+		g.LEAQ(emit.Indexed(a.k, a.length, 4), a.k)
 		g.Load(g.Param("next").Base(), a.next)
-		g.LEAQ(indexed(a.next, a.length, 4), a.next)
+		g.LEAQ(emit.Indexed(a.next, a.length, 4), a.next)
 		g.MOVQ(first, a.score)
 		loop.Times(g, keys, "key", func() {
 			a.one()
@@ -40,7 +41,7 @@ func (g *gen) Additive() {
 			g.ADDQ(ld, a.score)
 		})
 		g.Load(g.Param("ldq"), keys)
-		g.LEAQ(indexed(a.q, keys, 4), a.q)
+		g.LEAQ(emit.Indexed(a.q, keys, 4), a.q)
 		g.ADDQ(operand.Imm(4), first)
 	})
 	g.Return()
@@ -55,9 +56,9 @@ type adder struct {
 
 // one emits one score.
 func (g adder) one() {
-	acc := g.Vecs(spec.AdditiveChains / g.lanes())
+	acc := g.Vecs(spec.AdditiveChains / g.Lanes())
 	for _, v := range acc {
-		g.zero(g.Context, v)
+		g.Zero(g.Context, v)
 	}
 	x := g.GP64()
 	g.MOVQ(g.length, x)
@@ -65,14 +66,14 @@ func (g adder) one() {
 	g.JZ(operand.LabelRef("sum"))
 	g.AlignLoop()
 	g.Label("step")
-	g.PREFETCHT0(indexed(g.next, x, 4))
+	g.PREFETCHT0(emit.Indexed(g.next, x, 4))
 	for v := range acc {
 		part := func(end reg.Register) operand.Mem {
-			m := indexed(end, x, 4)
-			m.Disp = v * g.bytes()
+			m := emit.Indexed(end, x, 4)
+			m.Disp = v * g.VecBytes()
 			return m
 		}
-		s := g.vec()
+		s := g.Vec()
 		g.VMOVUPS(part(g.k), s)
 		g.VADDPS(part(g.q), s, s)
 		g.VFMADD231PS(part(g.weights), g.gen.tanh(g.tanh, s), acc[v])
@@ -80,7 +81,7 @@ func (g adder) one() {
 	g.ADDQ(operand.Imm(spec.AdditiveChains), x)
 	g.JNZ(operand.LabelRef("step"))
 	g.Label("sum")
-	g.VMOVSS(g.sumOfHalves(acc), at(g.score, 0))
+	g.VMOVSS(g.sumOfHalves(acc), emit.At(g.score, 0))
 }
 
 // sumOfHalves adds the upper half of all lanes to the lower half until one lane is left.
@@ -91,7 +92,7 @@ func (g *gen) sumOfHalves(v []reg.VecVirtual) reg.Register {
 		}
 	}
 	y := v[0].AsY()
-	if g.lanes() == 16 {
+	if g.Lanes() == 16 {
 		upper := g.YMM()
 		g.VEXTRACTF64X4(operand.Imm(1), v[0], upper)
 		g.VADDPS(upper, y, y)

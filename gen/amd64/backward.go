@@ -16,38 +16,38 @@ import (
 // Vector registers: lse and both sums of each vector of the chunk, 0, x, n, r and p of each, and
 // with 32 registers the 8 constants of exp2.
 func (g *gen) BackwardWeights() {
-	g.function(spec.BackwardWeights)
-	s, other := g.slice("s"), g.distance("dp", "s")
-	ld, n, left := g.stride("ld"), g.num("n"), g.sliceLen("lse")
-	lse, sum, dot := g.slice("lse"), g.slice("sum"), g.slice("dot")
-	ops, inf := g.exp2Operands(), g.constant(spec.MinusInf)
-	zeros := g.constant(0)
+	g.Kernel(spec.BackwardWeights)
+	s, other := g.Slice("s"), g.distance("dp", "s")
+	ld, n, left := g.Stride("ld"), g.Num("n"), g.SliceLen("lse")
+	lse, sum, dot := g.Slice("lse"), g.Slice("sum"), g.Slice("dot")
+	ops, inf := g.Exp2Operands(), g.Constant(spec.MinusInf)
+	zeros := g.Constant(0)
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.Label(name)
 		ls, sums, dots := g.Vecs(vectors), g.Vecs(vectors), g.Vecs(vectors)
 		for v := range ls {
 			g.LoadVec(lse, v, ls[v])
-			g.zero(g.Context, sums[v])
-			g.zero(g.Context, dots[v])
+			g.Zero(g.Context, sums[v])
+			g.Zero(g.Context, dots[v])
 		}
 		g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
-			xs, zero := g.Vecs(vectors), g.vec()
-			g.zero(g.Context, zero)
+			xs, zero := g.Vecs(vectors), g.Vec()
+			g.Zero(g.Context, zero)
 			for v := range xs {
 				g.LoadVec(p, v, xs[v])
 				g.VSUBPS(ls[v], xs[v], xs[v])
 				g.VMINPS(xs[v], zero, xs[v]) // a NaN stays
 			}
-			ps := g.exp2(ops, xs)
+			ps := g.Exp2Vectors(ops, xs)
 			g.Comment("Hidden scores give weights of 0, and these no products.")
 			for v := range ps {
-				x := g.vec()
+				x := g.Vec()
 				g.LoadVec(p, v, x)
-				g.zeroWhere(g.Context, ps[v], x, inf)
+				g.ZeroWhere(g.Context, ps[v], x, inf)
 				g.StoreVec(ps[v], p, v)
 				g.VADDPS(ps[v], sums[v], sums[v])
 				g.VMOVUPS(g.besides(p, other, v), x)
-				g.zeroWhere(g.Context, x, ps[v], zeros)
+				g.ZeroWhere(g.Context, x, ps[v], zeros)
 				g.VFMADD231PS(x, ps[v], dots[v])
 			}
 		})
@@ -55,7 +55,7 @@ func (g *gen) BackwardWeights() {
 			g.StoreVec(sums[v], sum, v)
 			g.StoreVec(dots[v], dot, v)
 		}
-		g.Advance(vectors*g.bytes(), s, lse, sum, dot)
+		g.Advance(vectors*g.VecBytes(), s, lse, sum, dot)
 	})
 }
 
@@ -63,10 +63,10 @@ func (g *gen) BackwardWeights() {
 //
 // Vector registers: inv and mean of each vector of the chunk, p, dp and the product.
 func (g *gen) BackwardScores() {
-	g.function(spec.BackwardScores)
-	weights, other := g.slice("p"), g.distance("dp", "p")
-	ld, n, left := g.stride("ld"), g.num("n"), g.sliceLen("inv")
-	inv, mean, zeros := g.slice("inv"), g.slice("mean"), g.constant(0)
+	g.Kernel(spec.BackwardScores)
+	weights, other := g.Slice("p"), g.distance("dp", "p")
+	ld, n, left := g.Stride("ld"), g.Num("n"), g.SliceLen("inv")
+	inv, mean, zeros := g.Slice("inv"), g.Slice("mean"), g.Constant(0)
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.Label(name)
 		is, means := g.Vecs(vectors), g.Vecs(vectors)
@@ -76,19 +76,19 @@ func (g *gen) BackwardScores() {
 		}
 		g.scoreRows(name, weights, n, ld, func(p reg.GPVirtual) {
 			for v := range is {
-				x, y, grad := g.vec(), g.vec(), g.vec()
+				x, y, grad := g.Vec(), g.Vec(), g.Vec()
 				g.LoadVec(p, v, x)
 				g.VMULPS(is[v], x, y)
 				g.VMOVUPS(g.besides(p, other, v), grad)
 				g.VSUBPS(means[v], grad, grad)
 				g.VMULPS(y, grad, grad)
-				g.zeroWhere(g.Context, grad, x, zeros)
-				g.zeroWhere(g.Context, y, x, zeros)
+				g.ZeroWhere(g.Context, grad, x, zeros)
+				g.ZeroWhere(g.Context, y, x, zeros)
 				g.StoreVec(y, p, v)
 				g.VMOVUPS(grad, g.besides(p, other, v))
 			}
 		})
-		g.Advance(vectors*g.bytes(), weights, inv, mean)
+		g.Advance(vectors*g.VecBytes(), weights, inv, mean)
 	})
 }
 
@@ -96,39 +96,39 @@ func (g *gen) BackwardScores() {
 //
 // Vector registers: inv, 0, 1, u, ds and the factor.
 func (g *gen) BackwardSoftcap() {
-	g.function(spec.BackwardSoftcap)
-	ds, other := g.slice("ds"), g.distance("s", "ds")
-	ld, n, left := g.stride("ld"), g.num("n"), g.num("lanes")
-	inv, one := g.vec(), g.vec()
-	zero := g.constant(0)
-	g.VBROADCASTSS(g.argument("inv"), inv)
-	g.VMOVUPS(g.constant(spec.One), one)
+	g.Kernel(spec.BackwardSoftcap)
+	ds, other := g.Slice("ds"), g.distance("s", "ds")
+	ld, n, left := g.Stride("ld"), g.Num("n"), g.Num("lanes")
+	inv, one := g.Vec(), g.Vec()
+	zero := g.Constant(0)
+	g.VBROADCASTSS(g.Argument("inv"), inv)
+	g.VMOVUPS(g.Constant(spec.One), one)
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.Label(name)
 		g.scoreRows(name, ds, n, ld, func(p reg.GPVirtual) {
 			for v := range vectors {
-				u, grad, f := g.vec(), g.vec(), g.vec()
+				u, grad, f := g.Vec(), g.Vec(), g.Vec()
 				g.VMULPS(g.besides(p, other, v), inv, u)
 				g.LoadVec(p, v, grad)
 				g.VMOVAPS(one, f)
 				g.VFNMADD231PS(u, u, f)
 				g.VMULPS(grad, f, f)
-				g.zeroWhere(g.Context, f, grad, zero)
+				g.ZeroWhere(g.Context, f, grad, zero)
 				g.StoreVec(f, p, v)
 			}
 		})
-		g.Advance(vectors*g.bytes(), ds)
+		g.Advance(vectors*g.VecBytes(), ds)
 	})
 }
 
 // distance returns how many bytes slice a lies behind slice b.
 func (g *gen) distance(a, b string) reg.GPVirtual {
-	d := g.slice(a)
-	g.SUBQ(g.memory(g.Param(b).Base()), d)
+	d := g.Slice(a)
+	g.SUBQ(g.Memory(g.Param(b).Base()), d)
 	return d
 }
 
 // besides is vector v of the other matrix's row.
 func (g *gen) besides(p, other reg.Register, v int) operand.Mem {
-	return operand.Mem{Base: p, Index: other, Scale: 1, Disp: v * g.bytes()}
+	return operand.Mem{Base: p, Index: other, Scale: 1, Disp: v * g.VecBytes()}
 }

@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -10,26 +11,26 @@ import (
 )
 
 // Bias adds a row of biases to every lane, one vector of lanes after the other: it
-// transposes as many keys as there are lanes, see transpose.go, and adds them to the keys'
+// transposes as many keys as there are lanes, see emit/transpose.go, and adds them to the keys'
 // rows of scores one by one. The remaining keys are done in groups of 4, and then one by
 // one: to go back to the last 4 would add to some scores twice.
 //
 // With AVX-512 a load takes a whole cache line. Rows of biases often lie a power of two
 // apart, and then 16 lines do not stay in L1 from one iteration to the next.
 func (g *gen) Bias() {
-	g.function(spec.Bias)
-	b := biaser{gen: g, s: g.slice("s"), ld: g.stride("ld"), src: g.slice("src"), off: g.slice("off"), max: g.slice("max"), factor: g.vec()}
-	n, left := g.num("n"), g.sliceLen("max")
-	g.VMOVUPS(g.constant(spec.Log2E), b.factor)
-	b.inf = g.atHand(g.constant(spec.MinusInf))
+	g.Kernel(spec.Bias)
+	b := biaser{gen: g, s: g.Slice("s"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"), max: g.Slice("max"), factor: g.Vec()}
+	n, left := g.Num("n"), g.SliceLen("max")
+	g.VMOVUPS(g.Constant(spec.Log2E), b.factor)
+	b.inf = g.AtHand(g.Constant(spec.MinusInf))
 	loop.Lanes(g, left, "One vector of lanes, its maxima in a register.", []reg.GPVirtual{b.s, b.max}, []reg.GPVirtual{b.off}, func() {
-		b.top, b.row, b.key = g.vec(), g.GP64(), g.GP64()
+		b.top, b.row, b.key = g.Vec(), g.GP64(), g.GP64()
 		g.LoadVec(b.max, 0, b.top)
 		g.MOVQ(b.s, b.row)
 		g.MOVQ(b.src, b.key)
 		keys := g.GP64()
 		g.MOVQ(n, keys)
-		b.groups(g.lanes(), keys, b.square)
+		b.groups(g.Lanes(), keys, b.square)
 		b.groups(4, keys, b.four)
 		g.JZ(operand.LabelRef("next"))
 		loop.Times(g, keys, "one", b.one)
@@ -65,23 +66,23 @@ func (b *biaser) groups(n int, keys reg.GPVirtual, group func()) {
 
 // square adds the biases of as many keys as a vector has lanes.
 func (b *biaser) square() {
-	v := b.Vecs(b.lanes())
+	v := b.Vecs(b.Lanes())
 	for lane := range v {
-		b.VMOVUPS(b.gen.row(b.key, b.off, lane), v[lane])
+		b.VMOVUPS(b.gen.Row(b.key, b.off, lane), v[lane])
 	}
-	for _, x := range b.transposeSquare(v) {
+	for _, x := range b.TransposeSquare(v) {
 		b.add(x)
 	}
-	b.ADDQ(operand.U32(b.bytes()), b.key)
+	b.ADDQ(operand.U32(b.VecBytes()), b.key)
 }
 
 // four adds the biases of 4 keys.
 func (b *biaser) four() {
 	v := b.Vecs(4)
 	for i := range v {
-		b.loadQuarters(b.Context, v[i], func(q int) operand.Mem { return b.gen.row(b.key, b.off, 4*q+i) })
+		b.LoadQuarters(b.Context, v[i], func(q int) operand.Mem { return b.gen.Row(b.key, b.off, 4*q+i) })
 	}
-	for _, x := range b.transpose4(v) {
+	for _, x := range b.Transpose4(v) {
 		b.add(x)
 	}
 	b.ADDQ(operand.Imm(16), b.key)
@@ -89,18 +90,18 @@ func (b *biaser) four() {
 
 // one adds the biases of a single key.
 func (b *biaser) one() {
-	v := b.vec()
-	for q := 0; 4*q < b.lanes(); q++ {
+	v := b.Vec()
+	for q := 0; 4*q < b.Lanes(); q++ {
 		x := v.AsX()
 		if q > 0 {
 			x = b.XMM()
 		}
-		b.VMOVSS(b.gen.row(b.key, b.off, 4*q), x)
+		b.VMOVSS(b.gen.Row(b.key, b.off, 4*q), x)
 		for i := 1; i < 4; i++ {
-			b.VINSERTPS(operand.Imm(uint64(i<<4)), b.gen.row(b.key, b.off, 4*q+i), x, x)
+			b.VINSERTPS(operand.Imm(uint64(i<<4)), b.gen.Row(b.key, b.off, 4*q+i), x, x)
 		}
 		if q > 0 {
-			b.insertQuarter(b.Context, x, q, v)
+			b.InsertQuarter(b.Context, x, q, v)
 		}
 	}
 	b.add(v)
@@ -110,7 +111,7 @@ func (b *biaser) one() {
 // add adds the biases x to a row of scores and goes on to the next row. Where a bias is
 // -Inf the score becomes -Inf, even if it was NaN or +Inf.
 func (b *biaser) add(x reg.VecVirtual) {
-	b.fmaUnless(b.Context, x, b.factor, at(b.row, 0), b.inf)
+	b.FMAUnless(b.Context, x, b.factor, emit.At(b.row, 0), b.inf)
 	b.storeScores(x, b.row, 0, b.top)
 	b.ADDQ(b.ld, b.row)
 }

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -18,11 +19,11 @@ func (g *gen) elements(name string, count reg.Register, vector, single func(i re
 	i, last := g.GP64(), g.GP64()
 	g.XORQ(i, i)
 	g.MOVQ(count, last)
-	g.SUBQ(operand.U32(g.lanes()), last)
+	g.SUBQ(operand.U32(g.Lanes()), last)
 	g.JL(operand.LabelRef(name + "single"))
 	g.Label(name + "vector")
 	vector(i)
-	g.ADDQ(operand.U32(g.lanes()), i)
+	g.ADDQ(operand.U32(g.Lanes()), i)
 	g.CMPQ(i, last)
 	g.JLE(operand.LabelRef(name + "vector"))
 	g.CMPQ(i, count)
@@ -41,44 +42,28 @@ func (g *gen) elements(name string, count reg.Register, vector, single func(i re
 // rows emits a function that converts rows of elements of from bytes to elements of to
 // bytes. init loads the constants of the conversions.
 func (g *gen) rows(f spec.Function, from, to uint8, vector, single func(src, dst operand.Mem), init func()) {
-	g.function(f)
-	src, dst, lds, ldd := g.slice("src"), g.slice("dst"), g.num("lds"), g.num("ldd")
-	n, d := g.num("n"), g.num("d")
+	g.Kernel(f)
+	src, dst, lds, ldd := g.Slice("src"), g.Slice("dst"), g.Num("lds"), g.Num("ldd")
+	n, d := g.Num("n"), g.Num("d")
 	g.JumpIfZero(n, "end")
 	g.JumpIfZero(d, "end")
 	init()
 	place := func(convert func(src, dst operand.Mem)) func(i reg.Register) {
-		return func(i reg.Register) { convert(indexed(src, i, from), indexed(dst, i, to)) }
+		return func(i reg.Register) { convert(emit.Indexed(src, i, from), emit.Indexed(dst, i, to)) }
 	}
 	loop.Times(g, n, "row", func() {
 		g.elements("", d, place(vector), place(single))
-		g.LEAQ(indexed(src, lds, from), src)
-		g.LEAQ(indexed(dst, ldd, to), dst)
+		g.LEAQ(emit.Indexed(src, lds, from), src)
+		g.LEAQ(emit.Indexed(dst, ldd, to), dst)
 	})
 	g.Label("end")
 	g.Return()
 }
 
-// loadWide loads a vector of numbers of a type as float32. Integers are not scaled yet.
-func (g *gen) loadWide(e spec.Element, m operand.Mem, v reg.VecVirtual) {
-	switch e {
-	case spec.Float32:
-		g.VMOVUPS(m, v)
-	case spec.F16:
-		g.VCVTPH2PS(m, v)
-	case spec.BF16:
-		g.VPMOVZXWD(m, v)
-		g.VPSLLD(operand.Imm(16), v, v)
-	case spec.Int8:
-		g.VPMOVSXBD(m, v)
-		g.VCVTDQ2PS(v, v)
-	}
-}
-
 func (g *gen) WidenF16() {
 	g.rows(spec.WidenF16, 2, 4, func(src, dst operand.Mem) {
-		v := g.vec()
-		g.loadWide(spec.F16, src, v)
+		v := g.Vec()
+		g.LoadWide(spec.F16, src, v)
 		g.VMOVUPS(v, dst)
 	}, func(src, dst operand.Mem) {
 		h, x := g.GP32(), g.XMM()
@@ -91,8 +76,8 @@ func (g *gen) WidenF16() {
 
 func (g *gen) WidenBF16() {
 	g.rows(spec.WidenBF16, 2, 4, func(src, dst operand.Mem) {
-		v := g.vec()
-		g.loadWide(spec.BF16, src, v)
+		v := g.Vec()
+		g.LoadWide(spec.BF16, src, v)
 		g.VMOVUPS(v, dst)
 	}, func(src, dst operand.Mem) {
 		h := g.GP32()
@@ -104,45 +89,45 @@ func (g *gen) WidenBF16() {
 
 // WidenInt8 works group by group within a row.
 func (g *gen) WidenInt8() {
-	g.function(spec.WidenInt8)
-	src, dst, scales := g.slice("src"), g.slice("dst"), g.slice("scales")
-	group, n := g.num("group"), g.num("n")
+	g.Kernel(spec.WidenInt8)
+	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
+	group, n := g.Num("group"), g.Num("n")
 	g.TESTQ(n, n)
 	g.JZ(operand.LabelRef("end"))
 	g.Label("row")
-	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.num("d")
+	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.Num("d")
 	g.TESTQ(left, left)
 	g.JZ(operand.LabelRef("end"))
 	g.MOVQ(src, from)
 	g.MOVQ(dst, to)
 	g.MOVQ(scales, s)
 	g.Label("group")
-	count, scale := g.GP64(), g.vec()
-	g.VBROADCASTSS(at(s, 0), scale)
+	count, scale := g.GP64(), g.Vec()
+	g.VBROADCASTSS(emit.At(s, 0), scale)
 	g.ADDQ(operand.Imm(4), s)
 	g.MOVQ(group, count)
 	g.CMPQ(left, count)
 	g.CMOVQLT(left, count)
 	g.elements("", count, func(i reg.Register) {
-		v := g.vec()
-		g.loadWide(spec.Int8, indexed(from, i, 1), v)
+		v := g.Vec()
+		g.LoadWide(spec.Int8, emit.Indexed(from, i, 1), v)
 		g.VMULPS(scale, v, v)
-		g.VMOVUPS(v, indexed(to, i, 4))
+		g.VMOVUPS(v, emit.Indexed(to, i, 4))
 	}, func(i reg.Register) {
 		number, x := g.GP32(), g.XMM()
-		g.MOVBLSX(indexed(from, i, 1), number)
+		g.MOVBLSX(emit.Indexed(from, i, 1), number)
 		g.VMOVD(number, x)
 		g.VCVTDQ2PS(x, x)
 		g.VMULSS(scale.AsX(), x, x)
-		g.VMOVSS(x, indexed(to, i, 4))
+		g.VMOVSS(x, emit.Indexed(to, i, 4))
 	})
 	g.ADDQ(count, from)
-	g.LEAQ(indexed(to, count, 4), to)
+	g.LEAQ(emit.Indexed(to, count, 4), to)
 	g.SUBQ(count, left)
 	g.JNZ(operand.LabelRef("group"))
-	g.ADDQ(g.num("lds"), src)
-	g.LEAQ(indexed(dst, g.num("ldd"), 4), dst)
-	g.LEAQ(indexed(scales, g.num("lsc"), 4), scales)
+	g.ADDQ(g.Num("lds"), src)
+	g.LEAQ(emit.Indexed(dst, g.Num("ldd"), 4), dst)
+	g.LEAQ(emit.Indexed(scales, g.Num("lsc"), 4), scales)
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("row"))
 	g.Label("end")
@@ -150,28 +135,28 @@ func (g *gen) WidenInt8() {
 }
 
 func (g *gen) NarrowF16() {
-	nan := g.vec()
+	nan := g.Vec()
 	g.rows(spec.NarrowF16, 4, 2, func(src, dst operand.Mem) {
-		v := g.vec()
+		v := g.Vec()
 		g.VMOVUPS(src, v)
-		g.replaceNaN(g.Context, v, nan)
+		g.ReplaceNaN(g.Context, v, nan)
 		g.VCVTPS2PH(operand.Imm(0), v, dst)
 	}, func(src, dst operand.Mem) {
-		v := g.vec()
+		v := g.Vec()
 		g.VMOVSS(src, v.AsX())
-		g.replaceNaN(g.Context, v, nan)
+		g.ReplaceNaN(g.Context, v, nan)
 		g.VCVTPS2PH(operand.Imm(0), v.AsX(), v.AsX())
 		g.VPEXTRW(operand.Imm(0), v.AsX(), dst)
-	}, func() { g.VMOVUPS(g.constant(spec.NaN), nan) })
+	}, func() { g.VMOVUPS(g.Constant(spec.NaN), nan) })
 }
 
 // NarrowBF16 adds half of the last place that is kept, less the smallest bit unless that
 // place holds a one: so a tie rounds to even.
 func (g *gen) NarrowBF16() {
-	nan, one, half := g.vec(), g.vec(), g.vec()
+	nan, one, half := g.Vec(), g.Vec(), g.Vec()
 	round := func(v reg.VecVirtual) {
-		odd := g.vec()
-		g.replaceNaN(g.Context, v, nan)
+		odd := g.Vec()
+		g.ReplaceNaN(g.Context, v, nan)
 		g.VPSRLD(operand.Imm(16), v, odd)
 		g.VANDPS(one, odd, odd)
 		g.VPADDD(half, v, v)
@@ -179,18 +164,18 @@ func (g *gen) NarrowBF16() {
 		g.VPSRLD(operand.Imm(16), v, v)
 	}
 	g.rows(spec.NarrowBF16, 4, 2, func(src, dst operand.Mem) {
-		v := g.vec()
+		v := g.Vec()
 		g.VMOVUPS(src, v)
 		round(v)
-		g.storeWords(g.Context, v, dst)
+		g.StoreWords(g.Context, v, dst)
 	}, func(src, dst operand.Mem) {
-		v := g.vec()
+		v := g.Vec()
 		g.VMOVSS(src, v.AsX())
 		round(v)
 		g.VPEXTRW(operand.Imm(0), v.AsX(), dst)
 	}, func() {
-		g.VMOVUPS(g.constant(spec.NaN), nan)
-		g.VMOVUPS(g.constant(1), one)
-		g.VMOVUPS(g.constant(0x7fff), half)
+		g.VMOVUPS(g.Constant(spec.NaN), nan)
+		g.VMOVUPS(g.Constant(1), one)
+		g.VMOVUPS(g.Constant(0x7fff), half)
 	})
 }

@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -28,11 +29,11 @@ import (
 // Vector registers: 3 words of each half that do not depend on the key, the 4 words of the
 // first half while the second is computed, and for that 4 words and 2 more.
 func (g *gen) Dropout() {
-	g.function(spec.Dropout)
-	d := dropper{gen: g, s: g.slice("s"), ld: g.stride("ld"), keys: g.slice("keys"), head: g.slice("head"), pos: g.slice("pos"),
-		m0: g.atHand(g.constant(spec.PhiloxM0)), m1: g.atHand(g.constant(spec.PhiloxM1))}
-	left := g.sliceLen("pos")
-	d.rows = g.num("n")
+	g.Kernel(spec.Dropout)
+	d := dropper{gen: g, s: g.Slice("s"), ld: g.Stride("ld"), keys: g.Slice("keys"), head: g.Slice("head"), pos: g.Slice("pos"),
+		m0: g.AtHand(g.Constant(spec.PhiloxM0)), m1: g.AtHand(g.Constant(spec.PhiloxM1))}
+	left := g.SliceLen("pos")
+	d.rows = g.Num("n")
 	g.JumpIfZero(d.rows, "done")
 	loop.Lanes(g, left, "One vector of lanes, an evaluation of Philox per iteration.", []reg.GPVirtual{d.s, d.head, d.pos}, nil, func() {
 		d.begin()
@@ -63,19 +64,19 @@ type dropper struct {
 // apply drops weights of up to 4 rows by the numbers of their group, from row first on.
 func (d *dropper) apply(words []reg.VecVirtual) {
 	d.Comment("Keep or drop, row by row.")
-	threshold, scale := d.vec(), d.vec()
-	d.VBROADCASTSS(d.argument("threshold"), threshold)
-	d.VBROADCASTSS(d.argument("scale"), scale)
+	threshold, scale := d.Vec(), d.Vec()
+	d.VBROADCASTSS(d.Argument("threshold"), threshold)
+	d.VBROADCASTSS(d.Argument("scale"), scale)
 	d.TESTQ(d.first, d.first)
 	d.JNZ(operand.LabelRef("within"))
 	for w, word := range words {
 		if w > 0 {
 			d.Label(fmt.Sprintf("word%d", w))
 		}
-		x := d.vec()
-		d.VMULPS(at(d.row, 0), scale, x)
-		d.zeroBelow(d.Context, x, word, threshold)
-		d.VMOVUPS(x, at(d.row, 0))
+		x := d.Vec()
+		d.VMULPS(emit.At(d.row, 0), scale, x)
+		d.ZeroBelow(d.Context, x, word, threshold)
+		d.VMOVUPS(x, emit.At(d.row, 0))
 		d.ADDQ(d.ld, d.row)
 		d.DECQ(d.rows)
 		d.JZ(operand.LabelRef("next"))
@@ -97,14 +98,14 @@ func (d *dropper) enter() {
 
 // begin begins a vector of lanes: it computes all that does not depend on the key.
 func (d *dropper) begin() {
-	d.row, d.rows, d.group, d.first, d.mixed = d.GP64(), d.num("n"), d.num("j0"), d.GP64(), d.GP64()
+	d.row, d.rows, d.group, d.first, d.mixed = d.GP64(), d.Num("n"), d.Num("j0"), d.GP64(), d.GP64()
 	d.MOVQ(d.s, d.row)
 	d.MOVQ(d.group, d.first)
 	d.SHRQ(operand.Imm(2), d.group)
 	d.ANDQ(operand.Imm(3), d.first)
 	d.Comment("The first two rounds, without the key.")
-	m, low, x := d.GP64(), d.vec(), d.XMM()
-	d.MOVL(d.argument("sequence"), d.mixed.As32())
+	m, low, x := d.GP64(), d.Vec(), d.XMM()
+	d.MOVL(d.Argument("sequence"), d.mixed.As32())
 	d.MOVL(operand.U32(spec.PhiloxM0), m.As32())
 	d.IMULQ(m, d.mixed)
 	d.VMOVD(d.mixed.As32(), x)
@@ -113,14 +114,14 @@ func (d *dropper) begin() {
 	d.XORL(d.key(1), d.mixed.As32())
 	head, pos := d.spread(d.head), d.spread(d.pos)
 	for h := range d.halves {
-		c0, c1 := d.vec(), d.vec()
+		c0, c1 := d.Vec(), d.Vec()
 		d.VPMULUDQ(d.m1, pos[h], c1)
 		d.VPSRLQ(operand.Imm(32), c1, c0)
-		d.xor(d.Context, c0, head[h], d.key(0))
-		c2, c3 := d.vec(), d.vec()
+		d.Xor(d.Context, c0, head[h], d.key(0))
+		c2, c3 := d.Vec(), d.Vec()
 		d.VPMULUDQ(d.m0, c0, c3)
 		d.VPSRLQ(operand.Imm(32), c3, c2)
-		d.xor(d.Context, c2, low, d.key(3))
+		d.Xor(d.Context, c2, low, d.key(3))
 		d.halves[h] = [3]reg.VecVirtual{c1, c2, c3}
 	}
 }
@@ -128,20 +129,20 @@ func (d *dropper) begin() {
 // spread loads a vector and returns its halves: the first and the last two numbers of
 // every quarter.
 func (d *dropper) spread(p reg.GPVirtual) [2]reg.VecVirtual {
-	x, h := d.vec(), [2]reg.VecVirtual{d.vec(), d.vec()}
-	d.VMOVUPS(at(p, 0), x)
+	x, h := d.Vec(), [2]reg.VecVirtual{d.Vec(), d.Vec()}
+	d.VMOVUPS(emit.At(p, 0), x)
 	d.VPUNPCKLDQ(x, x, h[0])
 	d.VPUNPCKHDQ(x, x, h[1])
 	return h
 }
 
 // key is the memory of a round key. A round has two.
-func (d *dropper) key(i int) operand.Mem { return at(d.keys, 4*i) }
+func (d *dropper) key(i int) operand.Mem { return emit.At(d.keys, 4*i) }
 
 // words emits an evaluation of Philox.
 func (d *dropper) words() []reg.VecVirtual {
 	d.Comment("The second round's product of the word with the key.")
-	p, m, x, low, high := d.GP64(), d.GP64(), d.XMM(), d.vec(), d.vec()
+	p, m, x, low, high := d.GP64(), d.GP64(), d.XMM(), d.Vec(), d.Vec()
 	d.MOVL(d.group.As32(), p.As32())
 	d.XORL(d.mixed.As32(), p.As32())
 	d.MOVL(operand.U32(spec.PhiloxM1), m.As32())
@@ -153,7 +154,7 @@ func (d *dropper) words() []reg.VecVirtual {
 	d.VMOVD(p.As32(), x)
 	d.VPBROADCASTD(x, high)
 	var w [][]reg.VecVirtual
-	if d.evex() { // registers for both halves at once, which then hide each other's latency
+	if d.EVEX() { // registers for both halves at once, which then hide each other's latency
 		w = d.rounds(d.halves[:], low, high)
 	} else {
 		w = append(d.rounds(d.halves[:1], low, high), d.rounds(d.halves[1:], low, high)...)
@@ -170,7 +171,7 @@ func (d *dropper) rounds(halves [][3]reg.VecVirtual, low, high reg.VecVirtual) [
 	d.Comment("The rounds from the third on.")
 	c := make([][]reg.VecVirtual, len(halves))
 	for h, half := range halves {
-		c0 := d.vec()
+		c0 := d.Vec()
 		d.VXORPS(high, half[0], c0)
 		c[h] = []reg.VecVirtual{c0, low, half[1], half[2]}
 	}
@@ -183,12 +184,12 @@ func (d *dropper) rounds(halves [][3]reg.VecVirtual, low, high reg.VecVirtual) [
 }
 
 func (d *dropper) round(r int, c []reg.VecVirtual) []reg.VecVirtual {
-	low0, low1, high0, high1 := d.vec(), d.vec(), d.vec(), d.vec()
+	low0, low1, high0, high1 := d.Vec(), d.Vec(), d.Vec(), d.Vec()
 	d.VPMULUDQ(d.m0, c[0], low0)
 	d.VPMULUDQ(d.m1, c[2], low1)
 	d.VPSRLQ(operand.Imm(32), low1, high1)
-	d.xor(d.Context, high1, c[1], d.key(2*r))
+	d.Xor(d.Context, high1, c[1], d.key(2*r))
 	d.VPSRLQ(operand.Imm(32), low0, high0)
-	d.xor(d.Context, high0, c[3], d.key(2*r+1))
+	d.Xor(d.Context, high0, c[3], d.key(2*r+1))
 	return []reg.VecVirtual{high1, low1, high0, low0}
 }

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -14,8 +15,8 @@ import (
 // each emits a function over len(dst) elements. init loads the constants of compute, which
 // overwrites a vector and returns the result.
 func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) reg.VecVirtual) {
-	g.function(f)
-	dst, src, count := g.slice("dst"), g.slice("src"), g.sliceLen("dst")
+	g.Kernel(f)
+	dst, src, count := g.Slice("dst"), g.Slice("src"), g.SliceLen("dst")
 	init()
 	anywhere := func(_ reg.Register, x reg.VecVirtual) reg.VecVirtual { return compute(x) }
 	g.elementwise(dst, src, count, anywhere, anywhere)
@@ -24,33 +25,33 @@ func (g *gen) each(f spec.Function, init func(), compute func(x reg.VecVirtual) 
 // elementwise emits the loops of a function over count elements. vector and single compute
 // the results for the elements x at index i: for a whole vector, or for one element.
 func (g *gen) elementwise(dst, src, count reg.GPVirtual, vector, single func(i reg.Register, x reg.VecVirtual) reg.VecVirtual) {
-	i, end, x := g.GP64(), g.GP64(), g.vec()
+	i, end, x := g.GP64(), g.GP64(), g.Vec()
 	g.XORQ(i, i)
 	g.MOVQ(count, end)
-	g.SUBQ(operand.U32(g.lanes()), end)
+	g.SUBQ(operand.U32(g.Lanes()), end)
 	g.JL(operand.LabelRef("single"))
 	g.Comment("The last vector is computed first and kept in a register.")
-	g.VMOVUPS(indexed(src, end, 4), x)
+	g.VMOVUPS(emit.Indexed(src, end, 4), x)
 	last := vector(end, x)
 	g.JZ(operand.LabelRef("last"))
 	g.AlignLoop()
 	g.Label("vector")
-	x = g.vec()
-	g.VMOVUPS(indexed(src, i, 4), x)
-	g.VMOVUPS(vector(i, x), indexed(dst, i, 4))
-	g.ADDQ(operand.U32(g.lanes()), i)
+	x = g.Vec()
+	g.VMOVUPS(emit.Indexed(src, i, 4), x)
+	g.VMOVUPS(vector(i, x), emit.Indexed(dst, i, 4))
+	g.ADDQ(operand.U32(g.Lanes()), i)
 	g.CMPQ(i, end)
 	g.JLT(operand.LabelRef("vector"))
 	g.Label("last")
-	g.VMOVUPS(last, indexed(dst, end, 4))
+	g.VMOVUPS(last, emit.Indexed(dst, end, 4))
 	g.Return()
 
 	g.Label("single")
 	g.CMPQ(i, count)
 	g.JGE(operand.LabelRef("done"))
-	x = g.vec()
-	g.VMOVSS(indexed(src, i, 4), x.AsX())
-	g.VMOVSS(single(i, x).AsX(), indexed(dst, i, 4))
+	x = g.Vec()
+	g.VMOVSS(emit.Indexed(src, i, 4), x.AsX())
+	g.VMOVSS(single(i, x).AsX(), emit.Indexed(dst, i, 4))
 	g.INCQ(i)
 	g.JMP(operand.LabelRef("single"))
 	g.Label("done")
@@ -61,69 +62,19 @@ func (g *gen) elementwise(dst, src, count reg.GPVirtual, vector, single func(i r
 // and the polynomial 1, and the scaling makes it +Inf.
 func (g *gen) Exp2() {
 	var ops []operand.Op
-	limit := g.vec()
+	limit := g.Vec()
 	g.each(spec.Exp2, func() {
-		ops = g.exp2Operands()
-		g.VMOVUPS(g.constant(spec.Plus128), limit)
+		ops = g.Exp2Operands()
+		g.VMOVUPS(g.Constant(spec.Plus128), limit)
 	}, func(x reg.VecVirtual) reg.VecVirtual {
 		g.VMINPS(x, limit, x) // a NaN stays
-		return g.exp2(ops, []reg.VecVirtual{x})[0]
+		return g.Exp2Vectors(ops, []reg.VecVirtual{x})[0]
 	})
 }
 
 func (g *gen) Tanh() {
 	var o tanhOperands
 	g.each(spec.Tanh, func() { o = g.tanhOperands() }, func(x reg.VecVirtual) reg.VecVirtual { return g.tanh(o, x) })
-}
-
-const exp2Numbers = len(spec.Exp2Coefficients) + 1
-
-// exp2Operands returns the coefficients and then -126, each in a register if the ISA has
-// enough of them, else in memory.
-func (g *gen) exp2Operands() []operand.Op {
-	ops := make([]operand.Op, 0, exp2Numbers)
-	for _, bits := range append(spec.Exp2Coefficients[:], spec.Minus126) {
-		ops = append(ops, g.atHand(g.constant(bits)))
-	}
-	return ops
-}
-
-// exp2 emits p = 2^x for several vectors at once, which hide each other's latency. x is
-// overwritten.
-func (g *gen) exp2(ops []operand.Op, xs []reg.VecVirtual) []reg.VecVirtual {
-	ns, rs, ps := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
-	keep := make([]reg.Register, len(xs))
-	g.Comment("exp2: x = n + r, n an integer; lanes below -126 are not kept.")
-	for i := range xs {
-		keep[i] = g.split(g.Context, xs[i], ns[i], rs[i], ops[7])
-	}
-	g.Comment("The polynomial in r, by Horner's rule.")
-	for i := range xs {
-		g.VMOVUPS(ops[5], ps[i])
-	}
-	for i := range xs {
-		g.VFMADD231PS(ops[6], rs[i], ps[i]) // c5 + c6·r
-	}
-	for c := 4; c >= 0; c-- {
-		for i := range xs {
-			g.VFMADD213PS(ops[c], rs[i], ps[i]) // c + p·r
-		}
-	}
-	g.Comment("Scale by 2^n.")
-	for i := range xs {
-		g.scale(g.Context, ps[i], ns[i], keep[i])
-	}
-	return ps
-}
-
-// finiteMax emits z = m with 0 for -Inf: a lane that has seen no key must get weights 0,
-// and -Inf - -Inf would be NaN.
-func (g *gen) finiteMax(m reg.Register) reg.VecVirtual {
-	z := g.vec()
-	g.Comment("z = m, 0 for -Inf.")
-	g.VMOVAPS(m, z)
-	g.zeroWhere(g.Context, z, m, g.constant(spec.MinusInf))
-	return z
 }
 
 // tanh is t + v·r / (h(r²) + t·r). c, t = tanh c and v = 1-t² come from tables of 8
@@ -142,14 +93,14 @@ type tanhOperands struct {
 }
 
 func (g *gen) tanhOperands() tanhOperands {
-	o := tanhOperands{sign: g.vec(), limit: g.vec()}
-	g.VMOVUPS(g.constant(spec.SignBit), o.sign)
-	g.VMOVUPS(g.constant(spec.TanhLimit), o.limit)
-	o.density, o.round = g.atHand(g.constant(spec.TanhDensity)), g.atHand(g.constant(spec.RoundMagic))
+	o := tanhOperands{sign: g.Vec(), limit: g.Vec()}
+	g.VMOVUPS(g.Constant(spec.SignBit), o.sign)
+	g.VMOVUPS(g.Constant(spec.TanhLimit), o.limit)
+	o.density, o.round = g.AtHand(g.Constant(spec.TanhDensity)), g.AtHand(g.Constant(spec.RoundMagic))
 	for i, bits := range spec.TanhCoefficients {
-		o.b[i] = g.atHand(g.constant(bits))
+		o.b[i] = g.AtHand(g.Constant(bits))
 	}
-	o.c, o.t, o.v = g.atHand(g.repeated("tanhC", spec.TanhC...)), g.atHand(g.repeated("tanhT", spec.TanhT...)), g.atHand(g.repeated("tanhV", spec.TanhV...))
+	o.c, o.t, o.v = g.AtHand(g.Repeated("tanhC", spec.TanhC...)), g.AtHand(g.Repeated("tanhT", spec.TanhT...)), g.AtHand(g.Repeated("tanhV", spec.TanhV...))
 	return o
 }
 
@@ -157,7 +108,7 @@ func (g *gen) tanhOperands() tanhOperands {
 // operations and a division. Other work must hide it, such as iterations of a loop that
 // do not depend on each other.
 func (g *gen) tanh(o tanhOperands, x reg.VecVirtual) (y reg.VecVirtual) {
-	r, k, c := g.vec(), g.vec(), g.vec()
+	r, k, c := g.Vec(), g.Vec(), g.Vec()
 	g.Comment("tanh: the point c nearest to |x|, and r = |x|-c.")
 	g.VANDNPS(x, o.sign, r)
 	g.VMINPS(r, o.limit, r) // a NaN stays
@@ -166,20 +117,20 @@ func (g *gen) tanh(o tanhOperands, x reg.VecVirtual) (y reg.VecVirtual) {
 	g.VPERMPS(o.c, k, c)
 	g.VSUBPS(c, r, r)
 	g.Comment("h, a polynomial in r².")
-	u, h := g.vec(), g.vec()
+	u, h := g.Vec(), g.Vec()
 	g.VMULPS(r, r, u)
 	g.VMOVUPS(o.b[2], h)
 	g.VFMADD231PS(o.b[3], u, h)
 	g.VFMADD213PS(o.b[1], u, h)
 	g.VFMADD213PS(o.b[0], u, h)
 	g.Comment("t + v·r / (h + t·r), with the sign of x.")
-	y, q := g.vec(), g.vec()
+	y, q := g.Vec(), g.Vec()
 	g.VPERMPS(o.t, k, y)
 	g.VPERMPS(o.v, k, q)
 	g.VFMADD231PS(y, r, h)
 	g.VMULPS(r, q, q)
 	g.VDIVPS(h, q, q)
 	g.VADDPS(q, y, y)
-	g.takeSign(g.Context, y, x, o.sign)
+	g.TakeSign(g.Context, y, x, o.sign)
 	return y
 }

@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -42,13 +43,13 @@ import (
 const unroll = 2
 
 func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
-	g.function(spec.Gemm(s.Vectors, s.Vectors*g.lanes(), e, g.name()))
+	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*g.Lanes(), e, g.Name()))
 	t := &gemmer{gen: g, vectors: s.Vectors, epilogue: e}
 	t.emit(s.Rows)
 }
 
 func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
-	g.function(spec.WeightGemm(b))
+	g.Kernel(spec.WeightGemm(b))
 	t := &gemmer{gen: g, vectors: s.Vectors, weights: true, element: b}
 	t.emit(s.Rows)
 }
@@ -83,10 +84,10 @@ func (t *gemmer) emit(rows int) {
 		t.single()
 		defer t.cut()
 	}
-	t.a, t.c = t.slice("a"), t.slice("c")
-	t.rs, t.cs, t.ldb = t.stride("rs"), t.stride("cs"), t.num("ldb")
+	t.a, t.c = t.Slice("a"), t.Slice("c")
+	t.rs, t.cs, t.ldb = t.Stride("rs"), t.Stride("cs"), t.Num("ldb")
 	t.SHLQ(operand.U8(t.element.Shift()), t.ldb)
-	t.m = t.num("m")
+	t.m = t.Num("m")
 	t.oddMultiples(rows)
 
 	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
@@ -122,7 +123,7 @@ func (t *gemmer) oddMultiples(rows int) {
 	t.odd = map[int]reg.GPVirtual{1: t.rs}
 	for o := 3; o < rows; o += 2 {
 		r := t.GP64()
-		t.LEAQ(indexed(t.odd[o-2], t.rs, 2), r)
+		t.LEAQ(emit.Indexed(t.odd[o-2], t.rs, 2), r)
 		t.odd[o] = r
 	}
 }
@@ -130,13 +131,13 @@ func (t *gemmer) oddMultiples(rows int) {
 // address returns the address of the number of row i at p.
 func (t *gemmer) address(p reg.Register, i int) operand.Mem {
 	if i == 0 {
-		return at(p, 0)
+		return emit.At(p, 0)
 	}
 	scale := uint8(1)
 	for i%2 == 0 && scale < 8 {
 		i, scale = i/2, scale*2
 	}
-	return indexed(p, t.odd[i], scale)
+	return emit.Indexed(p, t.odd[i], scale)
 }
 
 // one emits a register tile of a number of rows.
@@ -148,10 +149,10 @@ func (t *gemmer) one(rows int) {
 	for i := range acc {
 		acc[i] = t.Vecs(t.vectors)
 	}
-	p, b := t.copyOf(t.a), t.slice("b")
+	p, b := t.copyOf(t.a), t.Slice("b")
 	if t.epilogue == spec.StoreMerge {
 		t.zeros(acc)
-		t.steps(acc, t.num("k"), p, b, name)
+		t.steps(acc, t.Num("k"), p, b, name)
 	} else {
 		k := t.GP64()
 		t.MOVQ(t.first, k)
@@ -178,7 +179,7 @@ func (t *gemmer) one(rows int) {
 		for h > i {
 			h /= 2
 		}
-		t.LEAQ(indexed(t.a, t.rs, uint8(h)), t.a)
+		t.LEAQ(emit.Indexed(t.a, t.rs, uint8(h)), t.a)
 		i -= h
 	}
 	t.JMP(operand.LabelRef("rows"))
@@ -187,17 +188,17 @@ func (t *gemmer) one(rows int) {
 // single emits the test whether there is more to do than to store a single segment.
 func (t *gemmer) single() {
 	c, a, b := t.Param("c"), t.Param("a"), t.Param("b")
-	t.first, t.more, t.rest = t.argument("k"), t.memory(c.Len()), t.memory(c.Cap())
-	t.left, t.adds, t.ldc = t.memory(a.Len()), t.memory(a.Cap()), t.memory(b.Cap())
-	k := t.num("k")
+	t.first, t.more, t.rest = t.Argument("k"), t.Memory(c.Len()), t.Memory(c.Cap())
+	t.left, t.adds, t.ldc = t.Memory(a.Len()), t.Memory(a.Cap()), t.Memory(b.Cap())
+	k := t.Num("k")
 	if t.weights {
 		t.CMPQ(k, operand.U32(spec.InputSegment))
 	} else {
-		t.CMPQ(k, t.argument("seg"))
+		t.CMPQ(k, t.Argument("seg"))
 	}
 	t.JG(operand.LabelRef("cut"))
 	if t.epilogue == spec.Store {
-		t.CMPB(t.argument("load"), operand.Imm(0))
+		t.CMPB(t.Argument("load"), operand.Imm(0))
 		t.JNE(operand.LabelRef("cut"))
 	}
 	t.MOVQ(operand.U32(0), t.more)
@@ -208,7 +209,7 @@ func (t *gemmer) single() {
 func (t *gemmer) cut() {
 	t.Comment("There are several segments, or C is the first summand.")
 	t.Label("cut")
-	rest, first := t.num("k"), t.GP64()
+	rest, first := t.Num("k"), t.GP64()
 	t.MOVQ(rest, first)
 	t.limit(first)
 	t.SUBQ(first, rest)
@@ -224,7 +225,7 @@ func (t *gemmer) cut() {
 func (t *gemmer) addsFirst() {
 	load := t.GP64()
 	if t.epilogue == spec.Store {
-		t.MOVBQZX(t.argument("load"), load)
+		t.MOVBQZX(t.Argument("load"), load)
 	} else {
 		t.XORQ(load, load)
 	}
@@ -240,15 +241,15 @@ func (t *gemmer) limit(k reg.GPVirtual) {
 		t.CMOVQGT(segment, k)
 		return
 	}
-	t.CMPQ(k, t.argument("seg"))
-	t.CMOVQGT(t.argument("seg"), k)
+	t.CMPQ(k, t.Argument("seg"))
+	t.CMOVQGT(t.Argument("seg"), k)
 }
 
 // moreSegments emits what follows a segment, unless it is the only one and C holds no sum: it
 // is added to C, and the next one begins.
 func (t *gemmer) moreSegments(acc [][]reg.VecVirtual, k reg.GPVirtual, name string) {
 	t.Label(name + "more")
-	ldc := t.stride("ldc")
+	ldc := t.Stride("ldc")
 	t.MOVQ(ldc, t.ldc)
 	t.CMPQ(t.adds, operand.Imm(0))
 	t.JE(operand.LabelRef(name + "sum"))
@@ -257,7 +258,7 @@ func (t *gemmer) moreSegments(acc [][]reg.VecVirtual, k reg.GPVirtual, name stri
 	t.CMPQ(t.left, operand.Imm(0))
 	t.JNE(operand.LabelRef(name + "next"))
 	t.Comment("It was the last one: the next tile begins with the first one.")
-	t.move(t.rest, t.left)
+	t.Move(t.rest, t.left)
 	t.addsFirst()
 	t.JMP(operand.LabelRef(name + "last"))
 	t.Label(name + "next")
@@ -273,7 +274,7 @@ func (t *gemmer) moreSegments(acc [][]reg.VecVirtual, k reg.GPVirtual, name stri
 func (t *gemmer) zeros(acc [][]reg.VecVirtual) {
 	for i := range acc {
 		for _, v := range acc[i] {
-			t.zero(t.Context, v)
+			t.Zero(t.Context, v)
 		}
 	}
 }
@@ -327,10 +328,10 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name st
 	t.AlignLoop()
 	t.Label(name + "dense")
 	for i := range steps {
-		a := t.vec()
-		t.VBROADCASTSS(at(p, 4*i), a)
+		a := t.Vec()
+		t.VBROADCASTSS(emit.At(p, 4*i), a)
 		for v := range acc {
-			t.VFMADD231PS(t.operandOfB(at(b, i*row+v*t.bytesOfB())), a, acc[v])
+			t.VFMADD231PS(t.operandOfB(emit.At(b, i*row+v*t.bytesOfB())), a, acc[v])
 		}
 	}
 	t.ADDQ(operand.U32(4*steps), p)
@@ -352,7 +353,7 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 			t.VBROADCASTSS(t.address(p, i), as[i])
 		}
 		for v := range t.vectors {
-			m := at(b, v*t.bytesOfB())
+			m := emit.At(b, v*t.bytesOfB())
 			if len(acc) == 1 { // the vector is used once
 				t.VFMADD231PS(t.operandOfB(m), as[0], acc[0][v])
 				continue
@@ -363,17 +364,17 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 			}
 		}
 	case t.vectors == 1:
-		x := t.loadB(at(b, 0))
+		x := t.loadB(emit.At(b, 0))
 		for i := range acc {
-			t.fmaBroadcast(t.Context, t.address(p, i), x, acc[i][0])
+			t.FMABroadcast(t.Context, t.address(p, i), x, acc[i][0])
 		}
 	default:
 		bs := make([]reg.VecVirtual, t.vectors)
 		for v := range bs {
-			bs[v] = t.loadB(at(b, v*t.bytesOfB()))
+			bs[v] = t.loadB(emit.At(b, v*t.bytesOfB()))
 		}
 		for i := range acc {
-			a := t.vec()
+			a := t.Vec()
 			t.VBROADCASTSS(t.address(p, i), a)
 			for v := range bs {
 				t.VFMADD231PS(bs[v], a, acc[i][v])
@@ -382,7 +383,7 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 	}
 	if t.weights && len(acc)*t.vectors >= busy {
 		for d := 0; d < t.vectors*t.bytesOfB(); d += spec.LineBytes {
-			t.PREFETCHT0(at(b, ahead+d))
+			t.PREFETCHT0(emit.At(b, ahead+d))
 		}
 	}
 	t.ADDQ(t.ldb, b)
@@ -398,12 +399,12 @@ const (
 )
 
 // bytesOfB is the size of a vector of B in memory.
-func (t *gemmer) bytesOfB() int { return t.lanes() << t.element.Shift() }
+func (t *gemmer) bytesOfB() int { return t.Lanes() << t.element.Shift() }
 
 // loadB loads a vector of B.
 func (t *gemmer) loadB(m operand.Mem) reg.VecVirtual {
-	x := t.vec()
-	t.loadWide(t.element, m, x)
+	x := t.Vec()
+	t.LoadWide(t.element, m, x)
 	return x
 }
 
@@ -418,14 +419,14 @@ func (t *gemmer) operandOfB(m operand.Mem) operand.Op {
 
 // eachRow moves c over the rows of C and calls f with the memory of each vector.
 func (t *gemmer) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
-	t.eachVector(t.c, t.stride("ldc"), acc, f)
+	t.eachVector(t.c, t.Stride("ldc"), acc, f)
 }
 
 // eachVector does the same with any pointer.
 func (t *gemmer) eachVector(c reg.GPVirtual, ldc operand.Op, acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
 	for i := range acc {
 		for v := range acc[i] {
-			f(i, v, at(c, v*t.bytes()))
+			f(i, v, emit.At(c, v*t.VecBytes()))
 		}
 		t.ADDQ(ldc, c)
 	}
@@ -435,17 +436,17 @@ func (t *gemmer) eachVector(c reg.GPVirtual, ldc operand.Op, acc [][]reg.VecVirt
 // are zero, which here is the running maximum.
 func (t *gemmer) storeMax(acc [][]reg.VecVirtual) {
 	t.Comment("Store; max = C > max ? C : max.")
-	p := t.slice("max")
+	p := t.Slice("max")
 	max := t.Vecs(t.vectors)
 	for v := range max {
-		t.VMOVUPS(at(p, v*t.bytes()), max[v])
+		t.VMOVUPS(emit.At(p, v*t.VecBytes()), max[v])
 	}
 	t.eachRow(acc, func(i, v int, c operand.Mem) {
 		t.VMOVUPS(acc[i][v], c)
 		t.VMAXPS(max[v], acc[i][v], max[v])
 	})
 	for v := range max {
-		t.VMOVUPS(max[v], at(p, v*t.bytes()))
+		t.VMOVUPS(max[v], emit.At(p, v*t.VecBytes()))
 	}
 }
 
@@ -453,12 +454,12 @@ func (t *gemmer) storeMax(acc [][]reg.VecVirtual) {
 // for them.
 func (t *gemmer) storeMerge(acc [][]reg.VecVirtual) {
 	t.Comment("C = fma(acc, beta, C·alpha)")
-	alpha, beta := t.slice("alpha"), t.slice("beta")
+	alpha, beta := t.Slice("alpha"), t.Slice("beta")
 	t.eachRow(acc, func(i, v int, c operand.Mem) {
-		x := t.vec()
+		x := t.Vec()
 		t.VMOVUPS(c, x)
-		t.VMULPS(at(alpha, v*t.bytes()), x, x)
-		t.VFMADD231PS(at(beta, v*t.bytes()), acc[i][v], x)
+		t.VMULPS(emit.At(alpha, v*t.VecBytes()), x, x)
+		t.VFMADD231PS(emit.At(beta, v*t.VecBytes()), acc[i][v], x)
 		t.VMOVUPS(x, c)
 	})
 }

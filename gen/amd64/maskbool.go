@@ -3,6 +3,7 @@ package amd64
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -11,7 +12,7 @@ import (
 
 // MaskBool hides scores by select, one vector of lanes after the other, 16 keys per
 // iteration. The keys of a row are bytes, so 16 of them fill a quarter of a vector. They
-// are transposed as 4×4 matrices of bytes, within the quarters as in transpose.go. Then
+// are transposed as 4×4 matrices of bytes, within the quarters as in emit/transpose.go. Then
 // every quarter has the bytes of one key side by side, and a shuffle spreads them to the
 // lanes' sign bits, which select.
 //
@@ -20,20 +21,20 @@ import (
 // Less than 16 keys are done one by one. If 16 does not divide a larger number, the last
 // 16 keys are done at the end, some of them a second time, which changes nothing.
 func (g *gen) MaskBool() {
-	g.function(spec.MaskBool)
-	h := boolMasker{gen: g, s: g.slice("s"), ld: g.stride("ld"), n: g.num("n"), keep: g.slice("keep"), off: g.slice("off"), max: g.slice("max")}
-	left := g.sliceLen("max")
+	g.Kernel(spec.MaskBool)
+	h := boolMasker{gen: g, s: g.Slice("s"), ld: g.Stride("ld"), n: g.Num("n"), keep: g.Slice("keep"), off: g.Slice("off"), max: g.Slice("max")}
+	left := g.SliceLen("max")
 	h.constants()
 	g.JumpIfZero(h.n, "done")
 	loop.Lanes(g, left, "One vector of lanes, its maxima in a register.", []reg.GPVirtual{h.s, h.max}, []reg.GPVirtual{h.off}, func() {
-		h.top = g.vec()
+		h.top = g.Vec()
 		g.LoadVec(h.max, 0, h.top)
 		h.row, h.key = g.GP64(), g.GP64()
 		g.MOVQ(h.s, h.row)
 		g.MOVQ(h.keep, h.key)
 		g.CMPQ(h.n, operand.Imm(16))
 		g.JL(operand.LabelRef("few"))
-		g.columns("maskbool", 16, h.n, h.sixteen, h.advance)
+		g.Columns("maskbool", 16, h.n, h.sixteen, h.advance)
 		g.Label("next")
 		g.StoreVec(h.top, h.max, 0)
 	})
@@ -66,15 +67,15 @@ func (h *boolMasker) constants() {
 	h.NOTL(hidden.As32())
 	x := h.XMM()
 	h.VMOVD(hidden.As32(), x)
-	h.flip, h.inf = h.vec(), h.vec()
+	h.flip, h.inf = h.Vec(), h.Vec()
 	h.VPBROADCASTD(x, h.flip)
-	h.VMOVUPS(h.constant(spec.MinusInf), h.inf)
+	h.VMOVUPS(h.Constant(spec.MinusInf), h.inf)
 	for t := range h.spread {
 		var words [4]uint32
 		for i := range words {
 			words[i] = uint32(4*t+i)<<24 | 0x808080
 		}
-		h.spread[t] = h.atHand(h.repeated(fmt.Sprintf("spread%d", t), words[:]...))
+		h.spread[t] = h.AtHand(h.Repeated(fmt.Sprintf("spread%d", t), words[:]...))
 	}
 }
 
@@ -82,14 +83,14 @@ func (h *boolMasker) constants() {
 func (h *boolMasker) sixteen() {
 	v := h.Vecs(4)
 	for i := range v {
-		h.loadQuarters(h.Context, v[i], func(q int) operand.Mem { return h.address(4*q + i) })
+		h.LoadQuarters(h.Context, v[i], func(q int) operand.Mem { return h.address(4*q + i) })
 		h.VPADDB(h.flip, v[i], v[i])
 	}
 	row := h.GP64()
 	h.MOVQ(h.row, row)
 	for _, keys := range h.transposeBytes(v) {
 		for t := range h.spread {
-			m := h.vec()
+			m := h.Vec()
 			h.VPSHUFB(h.spread[t], keys, m)
 			h.maskRow(row, m)
 			h.ADDQ(h.ld, row)
@@ -113,9 +114,9 @@ func (h *boolMasker) interleave(x, y reg.VecVirtual) []reg.VecVirtual {
 
 // one masks a single row.
 func (h *boolMasker) one() {
-	x, m := h.XMM(), h.vec()
+	x, m := h.XMM(), h.Vec()
 	h.VXORPS(x, x, x)
-	for lane := range h.lanes() {
+	for lane := range h.Lanes() {
 		h.VPINSRB(operand.Imm(uint64(lane)), h.address(lane), x, x)
 	}
 	h.VPADDB(h.flip.AsX(), x, x)
@@ -128,15 +129,15 @@ func (h *boolMasker) one() {
 // address is that of the current key in the row of a lane.
 func (h *boolMasker) address(lane int) operand.Mem {
 	o := h.GP64()
-	h.MOVQ(at(h.off, 8*lane), o)
-	return indexed(h.key, o, 1)
+	h.MOVQ(emit.At(h.off, 8*lane), o)
+	return emit.Indexed(h.key, o, 1)
 }
 
 // maskRow hides the scores of a row in the lanes in which m is negative.
 func (h *boolMasker) maskRow(row reg.GPVirtual, m reg.VecVirtual) {
-	x := h.vec()
+	x := h.Vec()
 	h.LoadVec(row, 0, x)
-	h.selectNegative(h.Context, x, m, h.inf)
+	h.SelectNegative(h.Context, x, m, h.inf)
 	h.storeScores(x, row, 0, h.top)
 }
 

@@ -3,6 +3,7 @@ package amd64
 import (
 	"math"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -27,22 +28,22 @@ type normer struct {
 }
 
 func (g *gen) norm(f spec.Function, layer bool) {
-	g.function(f)
-	n := &normer{gen: g, src: g.slice("src"), dst: g.slice("dst"), weight: g.slice("weight"), d: g.sliceLen("weight")}
+	g.Kernel(f)
+	n := &normer{gen: g, src: g.Slice("src"), dst: g.Slice("dst"), weight: g.Slice("weight"), d: g.SliceLen("weight")}
 	if layer {
-		n.bias, n.mean = g.slice("bias"), g.vec()
+		n.bias, n.mean = g.Slice("bias"), g.Vec()
 	}
-	loop.AnyTimes(g, g.num("n"), "row", "done", false, func() {
+	loop.AnyTimes(g, g.Num("n"), "row", "done", false, func() {
 		if n.centers = false; layer {
 			sum := n.sum("mean", func(x, acc reg.Register) { g.VADDPS(x, acc, acc) })
-			g.VDIVSS(g.argument("size"), sum, sum)
+			g.VDIVSS(g.Argument("size"), sum, sum)
 			g.VBROADCASTSS(sum, n.mean)
 			n.centers = true
 		}
 		inv := n.inverseRoot(n.sum("squares", func(x, acc reg.Register) { g.VFMADD231PS(x, x, acc) }))
 		n.apply(inv)
-		g.ADDQ(g.stride("lds"), n.src)
-		g.ADDQ(g.stride("ldd"), n.dst)
+		g.ADDQ(g.Stride("lds"), n.src)
+		g.ADDQ(g.Stride("ldd"), n.dst)
 	})
 	g.Return()
 }
@@ -50,9 +51,9 @@ func (g *gen) norm(f spec.Function, layer bool) {
 // sum emits a sum over a row in chains. add adds x, or its square, to a vector of chains; x is
 // less the mean if that is known.
 func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
-	acc := n.Vecs(spec.NormChains / n.lanes())
+	acc := n.Vecs(spec.NormChains / n.Lanes())
 	for _, a := range acc {
-		n.zero(n.Context, a)
+		n.Zero(n.Context, a)
 	}
 	p, left := n.GP64(), n.GP64()
 	n.MOVQ(n.src, p)
@@ -62,8 +63,8 @@ func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
 	n.AlignLoop()
 	n.Label(name + "chains")
 	for v, a := range acc {
-		x := n.vec()
-		n.VMOVUPS(at(p, v*n.bytes()), x)
+		x := n.Vec()
+		n.VMOVUPS(emit.At(p, v*n.VecBytes()), x)
 		if n.centers {
 			n.VSUBPS(n.mean, x, x)
 		}
@@ -76,11 +77,11 @@ func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
 	n.Label(name + "rest")
 	n.ADDQ(operand.Imm(spec.NormChains), left)
 	n.JZ(operand.LabelRef(name + "all"))
-	masks := n.masks(left)
+	masks := n.Masks(left)
 	for v, a := range acc {
-		x, mask := n.vec(), n.vec()
-		n.VMOVUPS(at(masks, v*n.bytes()), mask)
-		n.loadWhere(n.Context, at(p, v*n.bytes()), mask, x)
+		x, mask := n.Vec(), n.Vec()
+		n.VMOVUPS(emit.At(masks, v*n.VecBytes()), mask)
+		n.LoadWhere(n.Context, emit.At(p, v*n.VecBytes()), mask, x)
 		if n.centers {
 			n.VSUBPS(n.mean, x, x)
 			n.VANDPS(mask, x, x)
@@ -94,11 +95,11 @@ func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
 // inverseRoot emits 1/sqrt(sum/size + eps) in all lanes.
 func (n *normer) inverseRoot(sum reg.Register) reg.VecVirtual {
 	n.Comment("1/sqrt(sum/size + eps).")
-	one, inv := n.XMM(), n.vec()
-	n.VDIVSS(n.argument("size"), sum, sum)
-	n.VADDSS(n.argument("eps"), sum, sum)
+	one, inv := n.XMM(), n.Vec()
+	n.VDIVSS(n.Argument("size"), sum, sum)
+	n.VADDSS(n.Argument("eps"), sum, sum)
 	n.VSQRTSS(sum, sum, sum)
-	n.VMOVSS(n.constant(math.Float32bits(1)), one)
+	n.VMOVSS(n.Constant(math.Float32bits(1)), one)
 	n.VDIVSS(sum, one, one)
 	n.VBROADCASTSS(one, inv)
 	return inv
@@ -106,22 +107,22 @@ func (n *normer) inverseRoot(sum reg.Register) reg.VecVirtual {
 
 // apply emits the loop over a row that writes the result.
 func (n *normer) apply(inv reg.VecVirtual) {
-	nan, left := n.vec(), n.GP64()
-	n.VMOVUPS(n.constant(spec.NaN), nan)
+	nan, left := n.Vec(), n.GP64()
+	n.VMOVUPS(n.Constant(spec.NaN), nan)
 	n.MOVQ(n.d, left)
-	n.eachVector(n.dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
+	n.EachVector(n.dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
 		return n.result(i, inv, nan, load)
 	})
 }
 
 // result emits the result for a vector of elements from i on.
 func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
-	x, w := n.vec(), n.vec()
-	load(indexed(n.src, i, 4), x)
-	load(indexed(n.weight, i, 4), w)
+	x, w := n.Vec(), n.Vec()
+	load(emit.Indexed(n.src, i, 4), x)
+	load(emit.Indexed(n.weight, i, 4), w)
 	if n.centers {
-		b := n.vec()
-		load(indexed(n.bias, i, 4), b)
+		b := n.Vec()
+		load(emit.Indexed(n.bias, i, 4), b)
 		n.VSUBPS(n.mean, x, x)
 		n.VMULPS(inv, x, x)
 		n.VFMADD213PS(b, w, x)
@@ -129,22 +130,22 @@ func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg
 		n.VMULPS(inv, x, x)
 		n.VMULPS(w, x, x)
 	}
-	n.replaceNaN(n.Context, x, nan)
+	n.ReplaceNaN(n.Context, x, nan)
 	return x
 }
 
 // Add adds a vector after the other, what is left under a mask.
 func (g *gen) Add() {
-	g.function(spec.Add)
-	dst, x, y, left := g.slice("dst"), g.slice("x"), g.slice("y"), g.sliceLen("dst")
-	nan := g.vec()
-	g.VMOVUPS(g.constant(spec.NaN), nan)
-	g.eachVector(dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
-		a, b := g.vec(), g.vec()
-		load(indexed(x, i, 4), a)
-		load(indexed(y, i, 4), b)
+	g.Kernel(spec.Add)
+	dst, x, y, left := g.Slice("dst"), g.Slice("x"), g.Slice("y"), g.SliceLen("dst")
+	nan := g.Vec()
+	g.VMOVUPS(g.Constant(spec.NaN), nan)
+	g.EachVector(dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
+		a, b := g.Vec(), g.Vec()
+		load(emit.Indexed(x, i, 4), a)
+		load(emit.Indexed(y, i, 4), b)
 		g.VADDPS(b, a, a)
-		g.replaceNaN(g.Context, a, nan)
+		g.ReplaceNaN(g.Context, a, nan)
 		return a
 	})
 	g.Return()

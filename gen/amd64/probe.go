@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
@@ -14,12 +15,12 @@ const peakChains = 12
 
 // Peak measures the FMA rate of a core: it has register operands only, and nothing waits.
 func (g *gen) Peak() {
-	g.function(spec.Peak)
-	n := g.num("n")
+	g.Kernel(spec.Peak)
+	n := g.Num("n")
 	acc := g.Vecs(peakChains)
-	x, y := g.vec(), g.vec()
+	x, y := g.Vec(), g.Vec()
 	for _, v := range append(acc, x, y) {
-		g.zero(g.Context, v)
+		g.Zero(g.Context, v)
 	}
 	g.AlignLoop()
 	g.Comment("Every chain twice.")
@@ -38,14 +39,14 @@ func (g *gen) Peak() {
 // lines. The remainder that 16 lines do not divide is left out.
 func (g *gen) Read() {
 	const lines = 16
-	g.function(spec.Read)
-	p, left := g.slice("p"), g.sliceLen("p")
+	g.Kernel(spec.Read)
+	p, left := g.Slice("p"), g.SliceLen("p")
 	g.SHRQ(operand.Imm(8), left) // 16 lines of 16 numbers
 	g.JZ(operand.LabelRef("done"))
 	g.AlignLoop()
 	g.Label("loop")
-	for i := range lines * spec.LineBytes / g.bytes() {
-		g.VMOVUPS(at(p, i*g.bytes()), g.vec())
+	for i := range lines * spec.LineBytes / g.VecBytes() {
+		g.VMOVUPS(emit.At(p, i*g.VecBytes()), g.Vec())
 	}
 	g.ADDQ(operand.U32(lines*spec.LineBytes), p)
 	g.DECQ(left)
@@ -63,6 +64,6 @@ func Pause() (spec.Output, error) {
 	c.Doc(f.Name + " " + f.Doc)
 	c.PAUSE()
 	c.RET()
-	asm, stubs, err := compile(c, "pause", func(*ir.File) error { return nil })
+	asm, stubs, err := emit.Compile(c, "pause", func(*ir.File) error { return nil })
 	return spec.Output{Asm: asm, Stubs: stubs}, err
 }

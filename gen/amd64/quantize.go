@@ -3,6 +3,7 @@ package amd64
 import (
 	"math"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -12,17 +13,17 @@ import (
 // quotients. The latter are divisions, which take most of the time: a product with 1/scale is
 // another number.
 func (g *gen) QuantizeInt8() {
-	g.function(spec.QuantizeInt8)
-	src, dst, scales := g.slice("src"), g.slice("dst"), g.slice("scales")
-	group, n := g.num("group"), g.num("n")
+	g.Kernel(spec.QuantizeInt8)
+	src, dst, scales := g.Slice("src"), g.Slice("dst"), g.Slice("scales")
+	group, n := g.Num("group"), g.Num("n")
 	one, most := math.Float32bits(1), math.Float32bits(127)
-	magnitude, high, low := g.vec(), g.vec(), g.vec()
-	g.VMOVUPS(g.constant(^uint32(spec.SignBit)), magnitude)
-	g.VMOVUPS(g.constant(most), high)
-	g.VMOVUPS(g.constant(most|spec.SignBit), low)
+	magnitude, high, low := g.Vec(), g.Vec(), g.Vec()
+	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
+	g.VMOVUPS(g.Constant(most), high)
+	g.VMOVUPS(g.Constant(most|spec.SignBit), low)
 	g.JumpIfZero(n, "finite")
 	g.Label("row")
-	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.num("d")
+	from, to, s, left := g.GP64(), g.GP64(), g.GP64(), g.Num("d")
 	g.JumpIfZero(left, "finite")
 	g.MOVQ(src, from)
 	g.MOVQ(dst, to)
@@ -32,51 +33,51 @@ func (g *gen) QuantizeInt8() {
 	g.CMPL(m, operand.U32(infinity))
 	g.JGE(operand.LabelRef("infinite"))
 	g.VMOVD(m, scale)
-	g.VDIVSS(g.constant(most), scale, scale)
-	g.VMOVSS(scale, at(s, 0))
+	g.VDIVSS(g.Constant(most), scale, scale)
+	g.VMOVSS(scale, emit.At(s, 0))
 	g.Comment("Divided by 1, numbers whose scale is 0 become 0.")
 	g.VXORPS(none, none, none)
 	g.VUCOMISS(none, scale)
 	g.JNE(operand.LabelRef("positive"))
-	g.VMOVSS(g.constant(one), scale)
+	g.VMOVSS(g.Constant(one), scale)
 	g.Label("positive")
-	divisor := g.vec()
+	divisor := g.Vec()
 	g.VBROADCASTSS(scale, divisor)
 	g.elements("quotient", group, func(i reg.Register) {
-		x := g.vec()
-		g.VMOVUPS(indexed(from, i, 4), x)
+		x := g.Vec()
+		g.VMOVUPS(emit.Indexed(from, i, 4), x)
 		g.VDIVPS(divisor, x, x)
 		g.VMINPS(high, x, x)
 		g.VMAXPS(low, x, x)
 		g.VCVTPS2DQ(x, x)
-		g.storeBytes(g.Context, x, indexed(to, i, 1))
+		g.StoreBytes(g.Context, x, emit.Indexed(to, i, 1))
 	}, func(i reg.Register) {
 		x, number := g.XMM(), g.GP32()
-		g.VMOVSS(indexed(from, i, 4), x)
+		g.VMOVSS(emit.Indexed(from, i, 4), x)
 		g.VDIVSS(divisor.AsX(), x, x)
 		g.VMINSS(high.AsX(), x, x)
 		g.VMAXSS(low.AsX(), x, x)
 		g.VCVTSS2SI(x, number)
-		g.MOVB(number.As8(), indexed(to, i, 1))
+		g.MOVB(number.As8(), emit.Indexed(to, i, 1))
 	})
-	g.LEAQ(indexed(from, group, 4), from)
+	g.LEAQ(emit.Indexed(from, group, 4), from)
 	g.ADDQ(group, to)
 	g.ADDQ(operand.Imm(4), s)
 	g.SUBQ(group, left)
 	g.JNZ(operand.LabelRef("group"))
-	g.LEAQ(indexed(src, g.num("lds"), 4), src)
-	g.ADDQ(g.num("ldd"), dst)
-	g.LEAQ(indexed(scales, g.num("lsc"), 4), scales)
+	g.LEAQ(emit.Indexed(src, g.Num("lds"), 4), src)
+	g.ADDQ(g.Num("ldd"), dst)
+	g.LEAQ(emit.Indexed(scales, g.Num("lsc"), 4), scales)
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("row"))
 	g.returnFinite()
 }
 
 func (g *gen) Finite() {
-	g.function(spec.Finite)
-	src, count, magnitude := g.slice("src"), g.sliceLen("src"), g.vec()
+	g.Kernel(spec.Finite)
+	src, count, magnitude := g.Slice("src"), g.SliceLen("src"), g.Vec()
 	g.JumpIfZero(count, "finite")
-	g.VMOVUPS(g.constant(^uint32(spec.SignBit)), magnitude)
+	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
 	g.CMPL(g.largest(src, count, magnitude), operand.U32(infinity))
 	g.JGE(operand.LabelRef("infinite"))
 	g.returnFinite()
@@ -102,22 +103,22 @@ func (g *gen) returnFinite() {
 // largest returns the bits of the largest magnitude of count ≥ 1 numbers at from. Magnitudes
 // are ordered like their bits.
 func (g *gen) largest(from, count reg.Register, magnitude reg.VecVirtual) reg.GPVirtual {
-	most := g.vec()
-	g.zero(g.Context, most)
+	most := g.Vec()
+	g.Zero(g.Context, most)
 	g.elements("magnitude", count, func(i reg.Register) {
-		x := g.vec()
-		g.VANDPS(indexed(from, i, 4), magnitude, x)
+		x := g.Vec()
+		g.VANDPS(emit.Indexed(from, i, 4), magnitude, x)
 		g.VPMAXSD(x, most, most)
 	}, func(i reg.Register) {
 		x := g.XMM()
-		g.VMOVSS(indexed(from, i, 4), x)
+		g.VMOVSS(emit.Indexed(from, i, 4), x)
 		g.VANDPS(magnitude.AsX(), x, x)
 		g.VPMAXSD(x, most.AsX(), most.AsX())
 	})
 	x := g.XMM()
-	g.VPMAXSD(g.quarter(g.Context, most, 1), most.AsX(), x)
-	for q := 2; q < g.lanes()/4; q++ {
-		g.VPMAXSD(g.quarter(g.Context, most, q), x, x)
+	g.VPMAXSD(g.Quarter(g.Context, most, 1), most.AsX(), x)
+	for q := 2; q < g.Lanes()/4; q++ {
+		g.VPMAXSD(g.Quarter(g.Context, most, q), x, x)
 	}
 	const otherHalf, otherLane = 0x4e, 0xb1
 	for _, order := range []uint64{otherHalf, otherLane} {

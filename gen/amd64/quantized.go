@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -14,7 +15,7 @@ import (
 // describes their blocks. A weight is made in registers and used for all rows of a tile:
 //
 //	Q8_0   w = float(q)·d                   sign extension, conversion, multiplication
-//	Q4_x   w = fma(float(q), d, m)          see the ISAs' fourBits
+//	Q4_x   w = fma(float(q), d, m)          see fourBits
 //
 // The product of q and d is exact, so each w is rounded at most once, as package fallback has
 // it, and the product has the bits of one with widened weights. The alternative, a sum of
@@ -59,17 +60,17 @@ type blockGemmer struct {
 }
 
 func (g *gen) WeightGemmQ(q spec.BlockFormat) {
-	g.function(spec.WeightGemmQ(q))
+	g.Kernel(spec.WeightGemmQ(q))
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
-	t := &blockGemmer{gen: g, format: q, a: g.memory(a.Base()), m: g.argument("m"), ldc: g.argument("ldc"),
-		rest: g.memory(a.Len()), steps: g.memory(a.Cap()), adds: g.memory(b.Len()), lane: g.memory(b.Cap()), count: g.memory(c.Cap())}
+	t := &blockGemmer{gen: g, format: q, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
+		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap())}
 	if q != spec.Q8_0 {
-		t.minima = g.frame(4 * spec.PanelLanes)
+		t.minima = g.Frame(4 * spec.PanelLanes)
 	}
 	g.SHLQ(operand.Imm(2), t.ldc)
-	t.c, t.cs, t.rs, t.rs3 = g.slice("c"), g.stride("cs"), g.stride("rs"), g.GP64()
-	g.LEAQ(indexed(t.rs, t.rs, 2), t.rs3)
-	for _, s := range g.blockTiles() {
+	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
+	g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
+	for _, s := range g.BlockTiles() {
 		t.tile(s)
 	}
 	g.Return()
@@ -84,11 +85,11 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	t.Label(name(""))
 	t.CMPQ(t.m, operand.I32(s.Rows))
 	t.JL(label("done"))
-	t.block, t.start = t.slice("b"), t.GP64()
+	t.block, t.start = t.Slice("b"), t.GP64()
 	t.MOVQ(t.a, t.start)
-	t.move(t.argument("k"), t.rest)
+	t.Move(t.Argument("k"), t.rest)
 	adds := t.GP64()
-	t.MOVBQZX(t.argument("load"), adds)
+	t.MOVBQZX(t.Argument("load"), adds)
 	t.MOVQ(adds, t.adds)
 
 	t.Label(name("segment"))
@@ -104,7 +105,7 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 		if step := name(fmt.Sprintf("step%d", t.first)); t.format == spec.Q8_0 {
 			t.eightBits(step)
 		} else {
-			t.fourBits(t, step)
+			t.fourBits(step)
 		}
 	}
 	t.MOVQ(t.x, t.p)
@@ -119,14 +120,14 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.VADDPS(m, v, v) })
 	t.Label(name("store"))
 	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.VMOVUPS(v, m) })
-	if lanes := s.Vectors * t.lanes(); lanes < spec.PanelLanes {
+	if lanes := s.Vectors * t.Lanes(); lanes < spec.PanelLanes {
 		t.ADDQ(operand.U32(lanes), t.lane)
 		t.CMPQ(t.lane, operand.U32(spec.PanelLanes))
 		t.JL(label("pass"))
 	}
 	t.Comment("Go on to the next segment, or the next rows.")
 	t.MOVQ(t.p, t.start)
-	t.LEAQ(at(t.scales, -2*(spec.PanelLanes-s.Vectors*t.lanes())), t.block)
+	t.LEAQ(emit.At(t.scales, -2*(spec.PanelLanes-s.Vectors*t.Lanes())), t.block)
 	t.MOVQ(operand.U32(1), t.adds)
 	t.CMPQ(t.rest, operand.Imm(0))
 	t.JNE(label("segment"))
@@ -156,8 +157,8 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 	t.p, t.x, t.scales, t.numbers, t.left = t.GP64(), t.GP64(), t.GP64(), t.GP64(), t.GP64()
 	t.MOVQ(t.start, t.p)
 	t.MOVQ(t.lane, t.left)
-	t.LEAQ(indexed(t.block, t.left, 2), t.scales)
-	numbers := indexed(t.block, t.left, uint8(t.format.LaneBytes()))
+	t.LEAQ(emit.Indexed(t.block, t.left, 2), t.scales)
+	numbers := emit.Indexed(t.block, t.left, uint8(t.format.LaneBytes()))
 	numbers.Disp = t.format.HeaderBytes() * spec.PanelLanes
 	t.LEAQ(numbers, t.numbers)
 	t.MOVQ(t.steps, t.left)
@@ -165,7 +166,7 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 	for i := range t.acc {
 		t.acc[i] = t.Vecs(s.Vectors)
 		for _, v := range t.acc[i] {
-			t.zero(t.Context, v)
+			t.Zero(t.Context, v)
 		}
 	}
 }
@@ -174,13 +175,13 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
 	c := t.GP64()
 	t.MOVQ(t.lane, c)
-	t.LEAQ(indexed(t.c, c, 4), c)
+	t.LEAQ(emit.Indexed(t.c, c, 4), c)
 	for i, row := range t.acc {
 		if i > 0 {
 			t.ADDQ(t.ldc, c)
 		}
 		for v, x := range row {
-			f(x, at(c, v*t.bytes()))
+			f(x, emit.At(c, v*t.VecBytes()))
 		}
 	}
 }
@@ -198,22 +199,22 @@ func (t *blockGemmer) atATime(s spec.TileShape) int {
 func (t *blockGemmer) loadScales(rows, n int) {
 	t.d, t.min = t.Vecs(n), make([]operand.Op, n)
 	registers := 16
-	if t.evex() {
+	if t.EVEX() {
 		registers = 32
 	}
 	const others = 2 // a weight, and a constant
 	inRegisters := rows*t.vectors+2*n+rows+others <= registers
 	for v, d := range t.d {
-		at16 := (t.first + v) * t.bytes() / 2
-		t.VCVTPH2PS(at(t.scales, at16), d)
+		at16 := (t.first + v) * t.VecBytes() / 2
+		t.VCVTPH2PS(emit.At(t.scales, at16), d)
 		if t.format == spec.Q8_0 {
 			continue
 		}
-		m := t.vec()
-		t.loadMinima(t.format, at(t.scales, 2*spec.PanelLanes+at16), d, m)
+		m := t.Vec()
+		t.loadMinima(t.format, emit.At(t.scales, 2*spec.PanelLanes+at16), d, m)
 		t.min[v] = m
 		if !inRegisters {
-			t.min[v] = t.minima.Offset(v * t.bytes())
+			t.min[v] = t.minima.Offset(v * t.VecBytes())
 			t.VMOVUPS(m, t.min[v])
 		}
 	}
@@ -224,13 +225,13 @@ func (g *gen) loadMinima(q spec.BlockFormat, from operand.Mem, d, m reg.VecVirtu
 	if q == spec.Q4_1 {
 		g.VCVTPH2PS(from, m)
 	} else {
-		g.VMULPS(g.constant(math.Float32bits(-8)), d, m)
+		g.VMULPS(g.Constant(math.Float32bits(-8)), d, m)
 	}
 }
 
 // step emits a step: weight makes a vector of weights.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
-	rows := []operand.Mem{at(t.x, 0), indexed(t.x, t.rs, 1), indexed(t.x, t.rs, 2), indexed(t.x, t.rs3, 1)}
+	rows := []operand.Mem{emit.At(t.x, 0), emit.Indexed(t.x, t.rs, 1), emit.Indexed(t.x, t.rs, 2), emit.Indexed(t.x, t.rs3, 1)}
 	xs := t.Vecs(len(t.acc))
 	for i, x := range xs {
 		t.VBROADCASTSS(rows[i], x)
@@ -265,14 +266,14 @@ func (t *blockGemmer) eightBits(name string) {
 	t.times(spec.BlockSteps/unrolled, name, func() {
 		for i := range unrolled {
 			t.step(func(v int) reg.VecVirtual {
-				w := t.vec()
-				t.loadWide(spec.Int8, at(q, i*spec.PanelLanes+v*t.lanes()), w)
+				w := t.Vec()
+				t.LoadWide(spec.Int8, emit.At(q, i*spec.PanelLanes+v*t.Lanes()), w)
 				t.VMULPS(t.d[v], w, w)
 				return w
 			})
 		}
 		for line := 0; line < unrolled*spec.PanelLanes; line += spec.LineBytes {
-			t.PREFETCHT0(at(q, blockAhead+line))
+			t.PREFETCHT0(emit.At(q, blockAhead+line))
 		}
 		t.ADDQ(operand.U32(unrolled*spec.PanelLanes), q)
 	})
@@ -281,20 +282,29 @@ func (t *blockGemmer) eightBits(name string) {
 // word is the memory of a vector, number v of those at a time, of the words of step i of a
 // position.
 func (t *blockGemmer) word(i, v int) operand.Mem {
-	return at(t.numbers, 4*(i*spec.PanelLanes+(t.first+v)*t.lanes()))
+	return emit.At(t.numbers, 4*(i*spec.PanelLanes+(t.first+v)*t.Lanes()))
 }
 
-// fourBits takes the numbers of 8 positions in a word where they are: masked, number j is
+// fourBits emits the steps of a block of 4-bit numbers; name begins its labels.
+func (t *blockGemmer) fourBits(name string) {
+	if t.Lanes() == 16 {
+		t.lookUpBits()
+		return
+	}
+	t.maskBits(name)
+}
+
+// maskBits takes the numbers of 8 positions in a word where they are: masked, number j is
 // q·16^j, and its scale is d·16^-j, exactly. That saves a shift for each vector of weights.
 // The last one, whose upper bit is a sign, is shifted.
-func (avx2) fourBits(t *blockGemmer, name string) {
-	mask, far := t.vec(), t.GP64()
-	t.VMOVUPS(t.constant(15), mask)
+func (t *blockGemmer) maskBits(name string) {
+	mask, far := t.Vec(), t.GP64()
+	t.VMOVUPS(t.Constant(15), mask)
 	t.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
 		for i := range spec.WordSteps {
 			t.step(func(v int) reg.VecVirtual {
-				w := t.vec()
+				w := t.Vec()
 				number(t.word(i, v), w)
 				t.VCVTDQ2PS(w, w)
 				t.VFMADD213PS(t.min[v], t.d[v], w)
@@ -302,13 +312,13 @@ func (avx2) fourBits(t *blockGemmer, name string) {
 			})
 		}
 		if t.first == 0 {
-			t.PREFETCHT0(at(far, blockAhead))
-			t.PREFETCHT0(at(far, blockAhead+spec.LineBytes))
+			t.PREFETCHT0(emit.At(far, blockAhead))
+			t.PREFETCHT0(emit.At(far, blockAhead+spec.LineBytes))
 		}
 	}
 	scale := func(by float32) {
 		for _, d := range t.d {
-			t.VMULPS(t.constant(math.Float32bits(by)), d, d)
+			t.VMULPS(t.Constant(math.Float32bits(by)), d, d)
 		}
 	}
 	t.times(spec.BlockSteps/spec.WordSteps-1, name, func() {
@@ -324,18 +334,18 @@ func (avx2) fourBits(t *blockGemmer, name string) {
 	})
 }
 
-// fourBits looks the numbers up: VPERMPS takes the last 4 bits of each word as the index of
-// one of 16 numbers.
-func (avx512) fourBits(t *blockGemmer, _ string) {
+// lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits
+// of each word as an index.
+func (t *blockGemmer) lookUpBits() {
 	var words [16]uint32
 	for i := range words {
 		words[i] = math.Float32bits(float32(i))
 	}
-	table := t.atHand(t.repeated("numbers16", words[:]...))
+	table := t.AtHand(t.Repeated("numbers16", words[:]...))
 	for j := range spec.BlockSteps / spec.WordSteps {
 		for i := range spec.WordSteps {
 			t.step(func(v int) reg.VecVirtual {
-				w := t.vec()
+				w := t.Vec()
 				if j == 0 {
 					t.VMOVDQU32(t.word(i, v), w)
 				} else {
@@ -346,15 +356,15 @@ func (avx512) fourBits(t *blockGemmer, _ string) {
 				return w
 			})
 		}
-		t.PREFETCHT0(at(t.numbers, blockAhead+2*j*spec.LineBytes))
-		t.PREFETCHT0(at(t.numbers, blockAhead+(2*j+1)*spec.LineBytes))
+		t.PREFETCHT0(emit.At(t.numbers, blockAhead+2*j*spec.LineBytes))
+		t.PREFETCHT0(emit.At(t.numbers, blockAhead+(2*j+1)*spec.LineBytes))
 	}
 }
 
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.
 func (g *gen) WeightWidenQ(q spec.BlockFormat) {
-	g.function(spec.WeightWidenQ(q))
-	dst, block, lanes, k := g.slice("dst"), g.slice("b"), g.num("lanes"), g.num("k")
+	g.Kernel(spec.WeightWidenQ(q))
+	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	g.JumpIfZero(k, "done")
 	row, rows, size := g.GP64(), g.GP64(), g.GP64() // in bytes: a row of dst, those of a block, a block
 	g.MOVQ(lanes, row)
@@ -367,9 +377,9 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	lane := g.GP64()
 	g.XORQ(lane, lane)
 	g.Label("vector")
-	w := &blockWidener{gen: g, format: q, row: row, lanes: lanes, d: g.vec(), m: g.vec(), numbers: g.GP64(), to: g.GP64()}
+	w := &blockWidener{gen: g, format: q, row: row, lanes: lanes, d: g.Vec(), m: g.Vec(), numbers: g.GP64(), to: g.GP64()}
 	w.header(block, lane)
-	g.LEAQ(indexed(dst, lane, 4), w.to)
+	g.LEAQ(emit.Indexed(dst, lane, 4), w.to)
 	if q == spec.Q8_0 {
 		w.eightBits()
 	} else {
@@ -398,22 +408,22 @@ type blockWidener struct {
 // header loads the scales and minima of some lanes, and sets numbers to theirs.
 func (w *blockWidener) header(block, lane reg.GPVirtual) {
 	h := w.GP64()
-	w.LEAQ(indexed(block, lane, 2), h)
-	w.VCVTPH2PS(at(h, 0), w.d)
+	w.LEAQ(emit.Indexed(block, lane, 2), h)
+	w.VCVTPH2PS(emit.At(h, 0), w.d)
 	if w.format != spec.Q8_0 {
-		w.loadMinima(w.format, indexed(h, w.lanes, 2), w.d, w.m)
+		w.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
 	}
 	w.MOVQ(block, w.numbers)
 	if w.format == spec.Q4_1 {
 		w.ADDQ(w.row, w.numbers)
 	} else {
-		w.LEAQ(indexed(w.numbers, w.lanes, 2), w.numbers)
+		w.LEAQ(emit.Indexed(w.numbers, w.lanes, 2), w.numbers)
 	}
-	w.LEAQ(indexed(w.numbers, lane, uint8(w.format.LaneBytes())), w.numbers)
+	w.LEAQ(emit.Indexed(w.numbers, lane, uint8(w.format.LaneBytes())), w.numbers)
 }
 
 func (w *blockWidener) store(x reg.VecVirtual) {
-	w.VMOVUPS(x, at(w.to, 0))
+	w.VMOVUPS(x, emit.At(w.to, 0))
 	w.ADDQ(w.row, w.to)
 }
 
@@ -423,8 +433,8 @@ func (w *blockWidener) eightBits() {
 	w.MOVQ(operand.U32(spec.BlockSteps/unrolled), count)
 	loop.Times(w.gen, count, "step", func() {
 		for range unrolled {
-			x := w.vec()
-			w.loadWide(spec.Int8, at(w.numbers, 0), x)
+			x := w.Vec()
+			w.LoadWide(spec.Int8, emit.At(w.numbers, 0), x)
 			w.VMULPS(w.d, x, x)
 			w.store(x)
 			w.ADDQ(w.lanes, w.numbers)
@@ -433,16 +443,16 @@ func (w *blockWidener) eightBits() {
 }
 
 func (w *blockWidener) fourBits() {
-	count, mask, words := w.GP64(), w.vec(), w.Vecs(spec.WordSteps)
-	w.VMOVUPS(w.constant(15), mask)
+	count, mask, words := w.GP64(), w.Vec(), w.Vecs(spec.WordSteps)
+	w.VMOVUPS(w.Constant(15), mask)
 	for _, x := range words {
-		w.VMOVUPS(at(w.numbers, 0), x)
+		w.VMOVUPS(emit.At(w.numbers, 0), x)
 		w.ADDQ(w.row, w.numbers)
 	}
 	w.MOVQ(operand.U32(spec.BlockSteps/spec.WordSteps), count)
 	loop.Times(w.gen, count, "step", func() {
 		for _, word := range words {
-			x := w.vec()
+			x := w.Vec()
 			w.VANDPS(mask, word, x)
 			w.VPSRLD(operand.Imm(4), word, word)
 			w.VCVTDQ2PS(x, x)

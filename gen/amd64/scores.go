@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -14,18 +15,18 @@ import (
 //
 // Vector registers: limit, inv, the maxima, and those of tanh.
 func (g *gen) Softcap() {
-	g.function(spec.Softcap)
-	s, ld, n, max := g.slice("s"), g.stride("ld"), g.num("n"), g.slice("max")
-	limit, inv := g.vec(), g.vec()
-	left := g.sliceLen("max")
-	g.VBROADCASTSS(g.argument("limit"), limit)
-	g.VBROADCASTSS(g.argument("inv"), inv)
+	g.Kernel(spec.Softcap)
+	s, ld, n, max := g.Slice("s"), g.Stride("ld"), g.Num("n"), g.Slice("max")
+	limit, inv := g.Vec(), g.Vec()
+	left := g.SliceLen("max")
+	g.VBROADCASTSS(g.Argument("limit"), limit)
+	g.VBROADCASTSS(g.Argument("inv"), inv)
 	values := g.tanhOperands()
 	loop.Scores(g, g.chunkWidths(), left, s, []reg.GPVirtual{max}, func(name string, perLane [][]reg.VecVirtual) {
 		g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
 			for v, m := range perLane[0] {
-				x := g.vec()
-				g.VMULPS(at(p, v*g.bytes()), inv, x)
+				x := g.Vec()
+				g.VMULPS(emit.At(p, v*g.VecBytes()), inv, x)
 				y := g.tanh(values, x)
 				g.VMULPS(limit, y, y)
 				g.storeScores(y, p, v, m)
@@ -39,18 +40,18 @@ func (g *gen) Softcap() {
 //
 // Vector registers: slope, position, maximum and 2 more per vector, key, 1.
 func (g *gen) ALiBi() {
-	g.function(spec.ALiBi)
-	s, ld, n := g.slice("s"), g.stride("ld"), g.num("n")
-	perLane := []reg.GPVirtual{g.slice("slopes"), g.slice("pos"), g.slice("max")}
-	one, left := g.vec(), g.sliceLen("max")
-	g.VMOVUPS(g.constant(1), one)
+	g.Kernel(spec.ALiBi)
+	s, ld, n := g.Slice("s"), g.Stride("ld"), g.Num("n")
+	perLane := []reg.GPVirtual{g.Slice("slopes"), g.Slice("pos"), g.Slice("max")}
+	one, left := g.Vec(), g.SliceLen("max")
+	g.VMOVUPS(g.Constant(1), one)
 	loop.Scores(g, g.chunkWidths(), left, s, perLane, func(name string, perLane [][]reg.VecVirtual) {
 		slope, pos, max := perLane[0], perLane[1], perLane[2]
-		j := g.vec()
-		g.VPBROADCASTD(g.argument("j0"), j)
+		j := g.Vec()
+		g.VPBROADCASTD(g.Argument("j0"), j)
 		g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
 			for v := range max {
-				d, x := g.vec(), g.vec()
+				d, x := g.Vec(), g.Vec()
 				g.VPSUBD(j, pos[v], d)
 				g.VPABSD(d, d)
 				g.VCVTDQ2PS(d, d)
@@ -65,7 +66,7 @@ func (g *gen) ALiBi() {
 
 // chunkWidths are the widths of chunks in vectors: as wide as registers allow.
 func (g *gen) chunkWidths() []int {
-	if g.evex() {
+	if g.EVEX() {
 		return []int{4, 2, 1}
 	}
 	return []int{2, 1}
@@ -92,35 +93,35 @@ func (g *gen) storeScores(x reg.VecVirtual, p reg.GPVirtual, v int, max reg.VecV
 // MaskSpan hides scores by select, one vector of lanes at a time from the first row to
 // the last, with the lanes' spans and maxima in registers.
 func (g *gen) MaskSpan() {
-	g.function(spec.MaskSpan)
-	s, ld := g.slice("s"), g.stride("ld")
-	lo, hi, max, left := g.slice("lo"), g.slice("hi"), g.slice("max"), g.sliceLen("max")
-	one, inf := g.vec(), g.vec()
-	g.VMOVUPS(g.constant(1), one)
-	g.VMOVUPS(g.constant(spec.MinusInf), inf)
+	g.Kernel(spec.MaskSpan)
+	s, ld := g.Slice("s"), g.Stride("ld")
+	lo, hi, max, left := g.Slice("lo"), g.Slice("hi"), g.Slice("max"), g.SliceLen("max")
+	one, inf := g.Vec(), g.Vec()
+	g.VMOVUPS(g.Constant(1), one)
+	g.VMOVUPS(g.Constant(spec.MinusInf), inf)
 
 	g.Comment("One vector of lanes: spans, maxima and the row's number in registers.")
 	g.Label("columns")
 	g.JumpIfZero(left, "done")
-	l, h, m, j := g.vec(), g.vec(), g.vec(), g.vec()
+	l, h, m, j := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	g.LoadVec(lo, 0, l)
 	g.LoadVec(hi, 0, h)
 	g.LoadVec(max, 0, m)
-	g.VPBROADCASTD(g.argument("j0"), j)
-	p, rows := g.GP64(), g.num("n")
+	g.VPBROADCASTD(g.Argument("j0"), j)
+	p, rows := g.GP64(), g.Num("n")
 	g.MOVQ(s, p)
 	loop.AnyTimes(g, rows, "row", "next", false, func() {
 		g.Comment("Keep the scores with lo ≤ j < hi.")
-		x := g.vec()
+		x := g.Vec()
 		g.LoadVec(p, 0, x)
-		g.maskSpan(g.Context, x, j, l, h, inf)
+		g.ReplaceOutside(g.Context, x, j, l, h, inf)
 		g.storeScores(x, p, 0, m)
 		g.VPADDD(one, j, j)
 		g.ADDQ(ld, p)
 	})
 	g.StoreVec(m, max, 0)
-	g.Advance(g.bytes(), s, lo, hi, max)
-	g.SUBQ(operand.U32(g.lanes()), left)
+	g.Advance(g.VecBytes(), s, lo, hi, max)
+	g.SUBQ(operand.U32(g.Lanes()), left)
 	g.Goto("columns")
 	g.Label("done")
 	g.Return()

@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -15,10 +16,10 @@ import (
 // Vector registers: maximum and sum of each vector of the chunk, x, n, r and p of each,
 // and with 32 registers the 8 constants of exp2.
 func (g *gen) Softmax() {
-	g.function(spec.Softmax)
-	s, ld, n := g.slice("s"), g.stride("ld"), g.num("n")
-	max, sum, left := g.slice("max"), g.slice("sum"), g.sliceLen("max")
-	ops := g.exp2Operands()
+	g.Kernel(spec.Softmax)
+	s, ld, n := g.Slice("s"), g.Stride("ld"), g.Num("n")
+	max, sum, left := g.Slice("max"), g.Slice("sum"), g.SliceLen("max")
+	ops := g.Exp2Operands()
 	loop.Chunks(g, g.chunkWidths(), left, func(vectors int, name string) {
 		g.softmaxChunk(vectors, name, s, ld, n, max, sum, ops)
 	})
@@ -29,10 +30,10 @@ func (g *gen) softmaxChunk(vectors int, name string, s, ld, n, max, sum reg.GPVi
 	g.Label(name)
 	zs, sums := make([]reg.VecVirtual, vectors), g.Vecs(vectors)
 	for v := range vectors {
-		m := g.vec()
+		m := g.Vec()
 		g.LoadVec(max, v, m)
-		zs[v] = g.finiteMax(m)
-		g.zero(g.Context, sums[v])
+		zs[v] = g.FiniteMax(m)
+		g.Zero(g.Context, sums[v])
 	}
 	g.scoreRows(name, s, n, ld, func(p reg.GPVirtual) {
 		xs := g.Vecs(vectors)
@@ -40,7 +41,7 @@ func (g *gen) softmaxChunk(vectors int, name string, s, ld, n, max, sum reg.GPVi
 			g.LoadVec(p, v, xs[v])
 			g.VSUBPS(zs[v], xs[v], xs[v])
 		}
-		ps := g.exp2(ops, xs)
+		ps := g.Exp2Vectors(ops, xs)
 		for v := range ps {
 			g.StoreVec(ps[v], p, v)
 			g.VADDPS(ps[v], sums[v], sums[v])
@@ -49,7 +50,7 @@ func (g *gen) softmaxChunk(vectors int, name string, s, ld, n, max, sum reg.GPVi
 	for v := range sums {
 		g.StoreVec(sums[v], sum, v)
 	}
-	g.Advance(vectors*g.bytes(), s, max, sum)
+	g.Advance(vectors*g.VecBytes(), s, max, sum)
 }
 
 // MergeStats merges the statistics of a block into the running ones, one vector of lanes
@@ -59,39 +60,39 @@ func (g *gen) softmaxChunk(vectors int, name string, s, ld, n, max, sum reg.GPVi
 //	alpha = exp2(max - z), beta = exp2(blockMax - z)
 //	sum = fma(blockSum, beta, sum·alpha), max = m'
 func (g *gen) MergeStats() {
-	g.function(spec.MergeStats)
+	g.Kernel(spec.MergeStats)
 	names := []string{"max", "sum", "blockMax", "blockSum", "alpha", "beta"}
 	p := map[string]reg.GPVirtual{}
 	for _, n := range names {
-		p[n] = g.slice(n)
+		p[n] = g.Slice(n)
 	}
-	left := g.sliceLen("max")
-	ops := g.exp2Operands()
+	left := g.SliceLen("max")
+	ops := g.Exp2Operands()
 	g.Comment("One vector of lanes: m' = max(blockMax, max).")
 	g.Label("columns")
 	g.JumpIfZero(left, "done")
 
-	m, mb, next := g.vec(), g.vec(), g.vec()
+	m, mb, next := g.Vec(), g.Vec(), g.Vec()
 	g.LoadVec(p["max"], 0, m)
 	g.LoadVec(p["blockMax"], 0, mb)
 	g.VMAXPS(m, mb, next)
 	g.StoreVec(next, p["max"], 0)
-	z := g.finiteMax(next)
+	z := g.FiniteMax(next)
 	g.VSUBPS(z, m, m)
 	g.VSUBPS(z, mb, mb)
-	es := g.exp2(ops, []reg.VecVirtual{m, mb})
+	es := g.Exp2Vectors(ops, []reg.VecVirtual{m, mb})
 	g.StoreVec(es[0], p["alpha"], 0)
 	g.StoreVec(es[1], p["beta"], 0)
 	g.Comment("sum = fma(blockSum, beta, sum·alpha)")
-	sum := g.vec()
-	g.VMULPS(at(p["sum"], 0), es[0], sum)
-	g.VFMADD231PS(at(p["blockSum"], 0), es[1], sum)
+	sum := g.Vec()
+	g.VMULPS(emit.At(p["sum"], 0), es[0], sum)
+	g.VFMADD231PS(emit.At(p["blockSum"], 0), es[1], sum)
 	g.StoreVec(sum, p["sum"], 0)
 
 	for _, n := range names {
-		g.Advance(g.bytes(), p[n])
+		g.Advance(g.VecBytes(), p[n])
 	}
-	g.SUBQ(operand.U32(g.lanes()), left)
+	g.SUBQ(operand.U32(g.Lanes()), left)
 	g.Goto("columns")
 	g.Label("done")
 	g.Return()

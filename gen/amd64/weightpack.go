@@ -1,6 +1,7 @@
 package amd64
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,10 +12,10 @@ import (
 const packRows = 16
 
 // WeightPack transposes rows of weights into the lanes of a panel, 4 columns of 16 rows per
-// iteration, see transpose.go.
+// iteration, see emit/transpose.go.
 func (g *gen) WeightPack() {
 	g.weightPack(spec.WeightPack, spec.Float32, func(x reg.VecVirtual, lane int, to, ld reg.Register) {
-		g.VMOVUPS(x, at(to, 4*lane))
+		g.VMOVUPS(x, emit.At(to, 4*lane))
 		g.ADDQ(ld, to)
 	})
 }
@@ -24,12 +25,12 @@ func (g *gen) WeightPack() {
 // each.
 func (g *gen) WeightPackHalves() {
 	g.weightPack(spec.WeightPackHalves, spec.F16, func(x reg.VecVirtual, lane int, to, ld reg.Register) {
-		low := g.vec()
-		g.VANDPS(g.constant(0xffff), x, low)
-		g.storeWords(g.Context, low, at(to, 2*lane))
+		low := g.Vec()
+		g.VANDPS(g.Constant(0xffff), x, low)
+		g.StoreWords(g.Context, low, emit.At(to, 2*lane))
 		g.ADDQ(ld, to)
 		g.VPSRLD(operand.Imm(16), x, x)
-		g.storeWords(g.Context, x, at(to, 2*lane))
+		g.StoreWords(g.Context, x, emit.At(to, 2*lane))
 		g.ADDQ(ld, to)
 	})
 }
@@ -37,12 +38,12 @@ func (g *gen) WeightPackHalves() {
 // weightPack emits the function. It takes 16 bytes of each of 16 rows per iteration. store stores
 // x, the words of 32 bits of one column, from a lane on at to, and moves to on.
 func (g *gen) weightPack(f spec.Function, e spec.Element, store func(x reg.VecVirtual, lane int, to, ld reg.Register)) {
-	g.function(f)
+	g.Kernel(f)
 	width, size := 16>>e.Shift(), uint8(1)<<e.Shift()
-	dst, ld, src, lds, lds3 := g.slice("dst"), g.strideOf("ld", e), g.slice("src"), g.strideOf("lds", e), g.GP64()
-	n, d := g.num("n"), g.num("d")
+	dst, ld, src, lds, lds3 := g.Slice("dst"), g.StrideOf("ld", e), g.Slice("src"), g.StrideOf("lds", e), g.GP64()
+	n, d := g.Num("n"), g.Num("d")
 	g.JumpIfZero(n, "end")
-	g.LEAQ(indexed(lds, lds, 2), lds3)
+	g.LEAQ(emit.Indexed(lds, lds, 2), lds3)
 	from, to := [packRows / 4]reg.GPVirtual{}, g.GP64()
 	for i := range from {
 		from[i] = g.GP64()
@@ -50,11 +51,11 @@ func (g *gen) weightPack(f spec.Function, e spec.Element, store func(x reg.VecVi
 	row := func(i int) operand.Mem {
 		switch base := from[i/4]; i % 4 {
 		case 0:
-			return at(base, 0)
+			return emit.At(base, 0)
 		case 3:
-			return indexed(base, lds3, 1)
+			return emit.Indexed(base, lds3, 1)
 		default:
-			return indexed(base, lds, uint8(i%4))
+			return emit.Indexed(base, lds, uint8(i%4))
 		}
 	}
 
@@ -62,22 +63,22 @@ func (g *gen) weightPack(f spec.Function, e spec.Element, store func(x reg.VecVi
 	g.Label("rows")
 	for i := range from {
 		g.MOVQ(src, from[i])
-		g.LEAQ(indexed(src, lds, 4), src)
+		g.LEAQ(emit.Indexed(src, lds, 4), src)
 	}
 	g.MOVQ(dst, to)
-	g.columns("column", width, d, func() {
+	g.Columns("column", width, d, func() {
 		q := g.GP64()
-		for v := range packRows / g.lanes() {
+		for v := range packRows / g.Lanes() {
 			g.MOVQ(to, q)
-			for _, x := range g.transpose4(g.keyRows(row, v)) {
-				store(x, v*g.lanes(), q, ld)
+			for _, x := range g.Transpose4(g.KeyRows(row, v)) {
+				store(x, v*g.Lanes(), q, ld)
 			}
 		}
 	}, func(columns operand.Op) {
 		if r, ok := columns.(reg.Register); ok {
 			distance := g.GP64()
 			for _, p := range from {
-				g.LEAQ(indexed(p, r, size), p)
+				g.LEAQ(emit.Indexed(p, r, size), p)
 			}
 			g.MOVQ(ld, distance)
 			g.IMULQ(r, distance)
@@ -85,7 +86,7 @@ func (g *gen) weightPack(f spec.Function, e spec.Element, store func(x reg.VecVi
 			return
 		}
 		g.Advance(16, from[:]...)
-		g.LEAQ(indexed(to, ld, uint8(width)), to)
+		g.LEAQ(emit.Indexed(to, ld, uint8(width)), to)
 	})
 	g.ADDQ(operand.U32(packRows*int(size)), dst)
 	g.CountDown(n, packRows, "rows")

@@ -2,6 +2,7 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -19,7 +20,7 @@ func (g *neon) GeGLU()     { g.activate(spec.GeGLU, "gate", "up", (*neon).gelu) 
 func (g *neon) GeGLUTanh() { g.activate(spec.GeGLUTanh, "gate", "up", (*neon).geluTanh) }
 
 func (g *neon) activate(f spec.Function, of, factor string, a activation) {
-	g.function(f)
+	g.Kernel(f)
 	g.elementwise(of, factor, a(g))
 }
 
@@ -34,29 +35,29 @@ func (g *neon) expSplit(k, r, c, high, round a64.Vec) {
 }
 
 // expPolynomial emits p = 2^r by Horner's rule.
-func (g *neon) expPolynomial(e exp2Regs, p, r a64.Vec) {
+func (g *neon) expPolynomial(e emit.Exp2Regs, p, r a64.Vec) {
 	g.Scope(func() {
 		g.Commentf("The polynomial in r, by Horner's rule.")
-		g.horner(e, []a64.Vec{p}, []a64.Vec{r}, g.Vecs(1))
+		g.Horner(e, []a64.Vec{p}, []a64.Vec{r}, g.Vecs(1))
 	})
 }
 
 // polynomialRegs loads the constants of expPolynomial.
-func (g *neon) polynomialRegs() exp2Regs {
-	e := exp2Regs{domain: allNumbers, coefficients: g.GP(), highest: g.Vec()}
-	g.Op("MOVD", g.exp2Consts[allNumbers], e.coefficients)
-	g.load(a64.At(e.coefficients, 6*vecBytes), e.highest)
+func (g *neon) polynomialRegs() emit.Exp2Regs {
+	e := emit.Exp2Regs{Domain: emit.AllNumbers, Coefficients: g.GP(), Highest: g.Vec()}
+	g.Op("MOVD", g.Exp2Consts[emit.AllNumbers], e.Coefficients)
+	g.LoadFrom(a64.At(e.Coefficients, 6*emit.VecBytes), e.Highest)
 	return e
 }
 
 // A quotient holds the constants of SiLU and GELUTanh: z/(1+2^t).
 type quotient struct {
-	exp                                   exp2Regs
+	exp                                   emit.Exp2Regs
 	lowest, highest, round, one, exponent a64.Vec
 }
 
 func (g *neon) quotient(lowest, highest uint32) quotient {
-	return quotient{g.polynomialRegs(), g.broadcast(lowest), g.broadcast(highest), g.broadcast(spec.RoundMagic), g.broadcast(spec.One), g.broadcast(spec.Exponent)}
+	return quotient{g.polynomialRegs(), g.Broadcast(lowest), g.Broadcast(highest), g.Broadcast(spec.RoundMagic), g.Broadcast(spec.One), g.Broadcast(spec.Exponent)}
 }
 
 // limit emits x, at least the lowest, and c = x, at most the highest. A NaN stays.
@@ -87,7 +88,7 @@ func (g *neon) divide(q quotient, z, c, high, low a64.Vec) {
 
 func (g *neon) silu() func(x a64.Vec) {
 	q := g.quotient(spec.SiLULowest, spec.SiLUHighest)
-	high, low := g.broadcast(spec.NegLog2EHigh), g.broadcast(spec.NegLog2ELow)
+	high, low := g.Broadcast(spec.NegLog2EHigh), g.Broadcast(spec.NegLog2ELow)
 	return func(x a64.Vec) {
 		g.Scope(func() {
 			c := g.Vec()
@@ -99,8 +100,8 @@ func (g *neon) silu() func(x a64.Vec) {
 
 func (g *neon) geluTanh() func(x a64.Vec) {
 	q := g.quotient(spec.GELUTanhLowest, spec.GELUTanhHighest)
-	c0, c0Low := g.broadcast(spec.TanhC0High), g.broadcast(spec.TanhC0Low)
-	c1, c1Low := g.broadcast(spec.TanhC1High), g.broadcast(spec.TanhC1Low)
+	c0, c0Low := g.Broadcast(spec.TanhC0High), g.Broadcast(spec.TanhC0Low)
+	c1, c1Low := g.Broadcast(spec.TanhC1High), g.Broadcast(spec.TanhC1Low)
 	return func(x a64.Vec) {
 		g.Scope(func() {
 			c, s, e, high, low := g.Vec(), g.Vec(), g.Vec(), g.Vec(), g.Vec()
@@ -170,7 +171,7 @@ const geluTables = 1 + len(spec.GELUT)
 type geluRegs struct {
 	tables [geluTables][]a64.Vec // two registers that follow each other
 	data   a64.GP
-	exp    exp2Regs
+	exp    emit.Exp2Regs
 }
 
 // geluRegs loads the tables. The two registers of a table follow each other if no register
@@ -181,7 +182,7 @@ func (g *neon) geluRegs() geluRegs {
 	for i := range e.tables {
 		e.tables[i] = g.Vecs(2)
 		for half, v := range e.tables[i] {
-			g.load(a64.At(e.data, (2*i+half)*vecBytes), v)
+			g.LoadFrom(a64.At(e.data, (2*i+half)*emit.VecBytes), v)
 		}
 	}
 	e.exp = g.polynomialRegs()
@@ -191,7 +192,7 @@ func (g *neon) geluRegs() geluRegs {
 // value loads a constant.
 func (g *neon) geluValue(e geluRegs, value int) a64.Vec {
 	v := g.Vec()
-	g.load(a64.At(e.data, (2*geluTables+value)*vecBytes), v)
+	g.LoadFrom(a64.At(e.data, (2*geluTables+value)*emit.VecBytes), v)
 	return v
 }
 
@@ -208,7 +209,7 @@ func (g *neon) gelu() func(x a64.Vec) {
 			g.Scope(func() { g.geluTail(e, t, a) })
 			g.Scope(func() { g.geluPower(e, p, a) })
 			g.Commentf("max(x, 0) - T·2^t; the maximum of +0 and -0 is x, and that of a NaN.")
-			g.zero(a)
+			g.Zero(a)
 			g.FCMGT(a, a, x)
 			g.BIC(x, x, a)
 			g.Op("VFMLS", p.S4(), t.S4(), x.S4())
@@ -228,7 +229,7 @@ func (g *neon) geluTail(e geluRegs, t, a a64.Vec) {
 		g.Op("VUSHR", spec.GELUInterval, f.S4(), f.S4())
 	})
 	g.Scope(func() {
-		g.load(a64.At(e.data, (2*geluTables+geluBytes)*vecBytes), k)
+		g.LoadFrom(a64.At(e.data, (2*geluTables+geluBytes)*emit.VecBytes), k)
 		g.MLA(k, f, g.geluValue(e, geluSpread))
 	})
 	g.Commentf("T(a), a polynomial in the distance from its point.")

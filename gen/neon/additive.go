@@ -3,16 +3,17 @@ package neon
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // Additive has the hidden units in the lanes, see amd64/additive.go. The 16 chains are four
 // vectors. They are computed two at a time, as in Softcap.
 func (g *neon) Additive() {
-	g.function(spec.Additive)
-	a := adder{neon: g, tanh: g.tanhRegs(), q: g.slice("q"), k: g.GP(), next: g.GP()}
-	first, keys, queries, score := g.slice("s"), g.GP(), g.num("n"), g.GP()
-	ld, ldq, ldk := g.stride("ld"), g.stride("ldq"), g.stride("ldk")
+	g.Kernel(spec.Additive)
+	a := adder{neon: g, tanh: g.tanhRegs(), q: g.Slice("q"), k: g.GP(), next: g.GP()}
+	first, keys, queries, score := g.Slice("s"), g.GP(), g.Num("n"), g.GP()
+	ld, ldq, ldk := g.Stride("ld"), g.Stride("ldq"), g.Stride("ldk")
 	loop.AnyTimes(g, queries, "query", "done", false, func() {
 		g.Load(g.Param("m"), keys)
 		g.JumpIfZero(keys, "done")
@@ -39,18 +40,18 @@ type adder struct {
 
 // one emits one score.
 func (g adder) one() a64.Vec {
-	acc := g.Vecs(spec.AdditiveChains / vecLanes)
+	acc := g.Vecs(spec.AdditiveChains / emit.VecLanes)
 	for _, v := range acc {
-		g.zero(v)
+		g.Zero(v)
 	}
-	q, k, next, weights, left := g.GP(), g.GP(), g.GP(), g.slice("weights"), g.param(g.Len("weights"))
+	q, k, next, weights, left := g.GP(), g.GP(), g.GP(), g.Slice("weights"), g.LoadParam(g.Len("weights"))
 	g.Op("MOVD", g.q, q)
 	g.Op("MOVD", g.k, k)
 	g.Op("MOVD", g.next, next)
 	g.Jump("CBZ", "sum", left)
 	g.AlignLoop()
 	g.Label("step")
-	g.Op("PRFM", a64.At(next, 0), hint("PLDL1KEEP"))
+	g.Op("PRFM", a64.At(next, 0), emit.Hint("PLDL1KEEP"))
 	g.Advance(spec.LineBytes, next)
 	g.Scope(func() {
 		for first := 0; first < len(acc); first += 2 {
@@ -85,15 +86,15 @@ func (g adder) pair(acc []a64.Vec, q, k, weights a64.GP) {
 		g.Scope(func() {
 			y := g.Vec()
 			for _, x := range xs {
-				g.Op("FMOVQ.P", a64.At(k, vecBytes), x)
-				g.Op("FMOVQ.P", a64.At(q, vecBytes), y)
+				g.Op("FMOVQ.P", a64.At(k, emit.VecBytes), x)
+				g.Op("FMOVQ.P", a64.At(q, emit.VecBytes), y)
 				g.FADD(x, x, y)
 			}
 		})
 		g.neon.tanh(g.tanh, xs)
 		w := g.Vec()
 		for i, x := range xs {
-			g.Op("FMOVQ.P", a64.At(weights, vecBytes), w)
+			g.Op("FMOVQ.P", a64.At(weights, emit.VecBytes), w)
 			g.Op("VFMLA", w.S4(), x.S4(), acc[i].S4())
 		}
 	})

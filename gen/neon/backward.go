@@ -2,36 +2,37 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // The element-wise kernels of the backward pass of attention, see amd64/backward.go.
 
 func (g *neon) BackwardWeights() {
-	g.function(spec.BackwardWeights)
-	s, dp, ld, lse := g.slice("s"), g.slice("dp"), g.stride("ld"), g.slice("lse")
-	sum, dot, left := g.slice("sum"), g.slice("dot"), g.param(g.Len("lse"))
-	e, zero := g.exp2Regs(notPositive), g.Vec()
-	g.zero(zero)
+	g.Kernel(spec.BackwardWeights)
+	s, dp, ld, lse := g.Slice("s"), g.Slice("dp"), g.Stride("ld"), g.Slice("lse")
+	sum, dot, left := g.Slice("sum"), g.Slice("dot"), g.LoadParam(g.Len("lse"))
+	e, zero := g.NewExp2(emit.NotPositive), g.Vec()
+	g.Zero(zero)
 	loop.Chunks(g, []int{2, 1}, left, func(vectors int, name string) {
 		g.Label(name)
 		ls, sums, dots := g.Vecs(vectors), g.Vecs(vectors), g.Vecs(vectors)
 		for v := range ls {
 			g.LoadVec(lse, v, ls[v])
-			g.zero(sums[v])
-			g.zero(dots[v])
+			g.Zero(sums[v])
+			g.Zero(dots[v])
 		}
-		p, other, rows := g.GP(), g.GP(), g.num("n")
+		p, other, rows := g.GP(), g.GP(), g.Num("n")
 		g.Op("MOVD", dp, other)
 		g.scoreRows(name, s, p, rows, ld, func() {
 			xs, hidden := g.Vecs(vectors), g.Vecs(vectors)
 			for v := range xs {
 				g.LoadVec(p, v, xs[v])
-				g.FCMEQ(hidden[v], xs[v], e.minusInf)
+				g.FCMEQ(hidden[v], xs[v], e.MinusInf)
 				g.FSUB(xs[v], xs[v], ls[v])
 				g.FMIN(xs[v], xs[v], zero)
 			}
-			g.exp2(e, xs)
+			g.Exp2Vectors(e, xs)
 			g.Commentf("Hidden scores give weights of 0, and these no products.")
 			g.Scope(func() {
 				grad := g.Vec()
@@ -51,14 +52,14 @@ func (g *neon) BackwardWeights() {
 			g.StoreVec(sums[v], sum, v)
 			g.StoreVec(dots[v], dot, v)
 		}
-		g.Advance(vectors*vecBytes, s, dp, lse, sum, dot)
+		g.Advance(vectors*emit.VecBytes, s, dp, lse, sum, dot)
 	})
 }
 
 func (g *neon) BackwardScores() {
-	g.function(spec.BackwardScores)
-	weights, dp, ld := g.slice("p"), g.slice("dp"), g.stride("ld")
-	inv, mean, left := g.slice("inv"), g.slice("mean"), g.param(g.Len("inv"))
+	g.Kernel(spec.BackwardScores)
+	weights, dp, ld := g.Slice("p"), g.Slice("dp"), g.Stride("ld")
+	inv, mean, left := g.Slice("inv"), g.Slice("mean"), g.LoadParam(g.Len("inv"))
 	loop.Chunks(g, chunkWidths, left, func(vectors int, name string) {
 		g.Label(name)
 		is, means := g.Vecs(vectors), g.Vecs(vectors)
@@ -66,7 +67,7 @@ func (g *neon) BackwardScores() {
 			g.LoadVec(inv, v, is[v])
 			g.LoadVec(mean, v, means[v])
 		}
-		p, other, rows := g.GP(), g.GP(), g.num("n")
+		p, other, rows := g.GP(), g.GP(), g.Num("n")
 		g.Op("MOVD", dp, other)
 		g.scoreRows(name, weights, p, rows, ld, func() {
 			xs, grads := g.Vecs(vectors), g.Vecs(vectors)
@@ -87,17 +88,17 @@ func (g *neon) BackwardScores() {
 			})
 			g.Op("ADD", ld, other, other)
 		})
-		g.Advance(vectors*vecBytes, weights, dp, inv, mean)
+		g.Advance(vectors*emit.VecBytes, weights, dp, inv, mean)
 	})
 }
 
 func (g *neon) BackwardSoftcap() {
-	g.function(spec.BackwardSoftcap)
-	ds, s, ld, left := g.slice("ds"), g.slice("s"), g.stride("ld"), g.num("lanes")
-	inv, one := g.broadcastParam("inv"), g.broadcast(spec.One)
+	g.Kernel(spec.BackwardSoftcap)
+	ds, s, ld, left := g.Slice("ds"), g.Slice("s"), g.Stride("ld"), g.Num("lanes")
+	inv, one := g.BroadcastParam("inv"), g.Broadcast(spec.One)
 	loop.Chunks(g, chunkWidths, left, func(vectors int, name string) {
 		g.Label(name)
-		p, other, rows := g.GP(), g.GP(), g.num("n")
+		p, other, rows := g.GP(), g.GP(), g.Num("n")
 		g.Op("MOVD", s, other)
 		g.scoreRows(name, ds, p, rows, ld, func() {
 			us, grads, fs := g.Vecs(vectors), g.Vecs(vectors), g.Vecs(vectors)
@@ -114,6 +115,6 @@ func (g *neon) BackwardSoftcap() {
 			}
 			g.Op("ADD", ld, other, other)
 		})
-		g.Advance(vectors*vecBytes, ds, s)
+		g.Advance(vectors*emit.VecBytes, ds, s)
 	})
 }

@@ -3,15 +3,16 @@ package neon
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // Bias adds a row of biases to every lane, 4 keys per iteration. See amd64/bias.go.
 func (g *neon) Bias() {
-	g.function(spec.Bias)
-	b := biaser{neon: g, s: g.slice("s"), ld: g.stride("ld"), src: g.slice("src"), off: g.slice("off"),
-		keys: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, row: g.GP(), factor: g.broadcast(spec.Log2E), inf: g.broadcast(spec.MinusInf), top: g.Vec()}
-	max, lanes, left := g.slice("max"), g.param(g.Len("max")), g.GP()
+	g.Kernel(spec.Bias)
+	b := biaser{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"),
+		keys: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, row: g.GP(), factor: g.Broadcast(spec.Log2E), inf: g.Broadcast(spec.MinusInf), top: g.Vec()}
+	max, lanes, left := g.Slice("max"), g.LoadParam(g.Len("max")), g.GP()
 	loop.Lanes(g, lanes, "One vector of lanes, its maxima in a register.", []a64.GP{b.s, max}, []a64.GP{b.off}, func() {
 		g.LoadVec(max, 0, b.top)
 		for lane, r := range b.keys {
@@ -50,9 +51,9 @@ func (b *biaser) four() {
 	b.Scope(func() {
 		v, t := b.Vecs(4), b.Vecs(4)
 		for i, r := range b.keys {
-			b.Op("FMOVQ.P", a64.At(r, vecBytes), v[i])
+			b.Op("FMOVQ.P", a64.At(r, emit.VecBytes), v[i])
 		}
-		b.transpose4(v, t)
+		b.Transpose4(v, t)
 		for i := range v {
 			b.add(v[i], t[i])
 		}

@@ -3,6 +3,7 @@ package neon
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -22,8 +23,8 @@ type rowConverter struct {
 // rows starts a function that converts rows of elements of 1<<from bytes to elements of
 // 1<<to bytes.
 func (g *neon) rows(f spec.Function, from, to int) *rowConverter {
-	g.function(f)
-	c := &rowConverter{neon: g, src: g.slice("src"), dst: g.slice("dst"), lds: g.num("lds"), ldd: g.num("ldd"), n: g.num("n"), d: g.num("d"),
+	g.Kernel(f)
+	c := &rowConverter{neon: g, src: g.Slice("src"), dst: g.Slice("dst"), lds: g.Num("lds"), ldd: g.Num("ldd"), n: g.Num("n"), d: g.Num("d"),
 		from: g.GP(), to: g.GP(), left: g.GP(), fromSize: from, toSize: to}
 	g.Op("LSL", from, c.lds, c.lds)
 	g.Op("LSL", to, c.ldd, c.ldd)
@@ -85,23 +86,23 @@ func (c *rowConverter) convert(vector, single func()) {
 
 // storeTwo stores 8 float32.
 func (c *rowConverter) storeTwo(v []a64.Vec) {
-	c.store(v[0], a64.At(c.to, 0))
-	c.store(v[1], a64.At(c.to, vecBytes))
-	c.Advance(2*vecBytes, c.to)
+	c.StoreTo(v[0], a64.At(c.to, 0))
+	c.StoreTo(v[1], a64.At(c.to, emit.VecBytes))
+	c.Advance(2*emit.VecBytes, c.to)
 }
 
 // loadTwo loads 8 float32.
 func (c *rowConverter) loadTwo(v []a64.Vec) {
-	c.load(a64.At(c.from, 0), v[0])
-	c.load(a64.At(c.from, vecBytes), v[1])
-	c.Advance(2*vecBytes, c.from)
+	c.LoadFrom(a64.At(c.from, 0), v[0])
+	c.LoadFrom(a64.At(c.from, emit.VecBytes), v[1])
+	c.Advance(2*emit.VecBytes, c.from)
 }
 
 func (g *neon) WidenF16() {
 	c := g.rows(spec.WidenF16, 1, 2)
 	v, number := g.Vecs(2), g.GP()
 	c.convert(func() {
-		g.Op("FMOVQ.P", a64.At(c.from, vecBytes), v[0])
+		g.Op("FMOVQ.P", a64.At(c.from, emit.VecBytes), v[0])
 		g.FCVTL2(v[1], v[0])
 		g.FCVTL(v[0], v[0])
 		c.storeTwo(v)
@@ -117,7 +118,7 @@ func (g *neon) WidenBF16() {
 	c := g.rows(spec.WidenBF16, 1, 2)
 	v, number := g.Vecs(2), g.GP()
 	c.convert(func() {
-		g.Op("FMOVQ.P", a64.At(c.from, vecBytes), v[0])
+		g.Op("FMOVQ.P", a64.At(c.from, emit.VecBytes), v[0])
 		g.SHLL2(v[1], v[0])
 		g.SHLL(v[0], v[0])
 		c.storeTwo(v)
@@ -131,7 +132,7 @@ func (g *neon) WidenBF16() {
 // WidenInt8 works group by group within a row.
 func (g *neon) WidenInt8() {
 	c := g.rows(spec.WidenInt8, 0, 2)
-	scales, lsc, group := g.slice("scales"), g.stride("lsc"), g.num("group")
+	scales, lsc, group := g.Slice("scales"), g.Stride("lsc"), g.Num("group")
 	s, rest, number := g.GP(), g.GP(), g.GP()
 	scale, v := g.Vec(), g.Vecs(2)
 	c.each(func() {
@@ -176,7 +177,7 @@ func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
 
 func (g *neon) NarrowF16() {
 	c := g.rows(spec.NarrowF16, 2, 1)
-	nan, v, t, number := g.broadcast(spec.NaN), g.Vecs(2), g.Vecs(2), g.GP()
+	nan, v, t, number := g.Broadcast(spec.NaN), g.Vecs(2), g.Vecs(2), g.GP()
 	c.convert(func() {
 		c.loadTwo(v)
 		for i, x := range v {
@@ -184,7 +185,7 @@ func (g *neon) NarrowF16() {
 		}
 		g.FCVTN(v[0], v[0])
 		g.FCVTN2(v[0], v[1])
-		g.Op("FMOVQ.P", v[0], a64.At(c.to, vecBytes))
+		g.Op("FMOVQ.P", v[0], a64.At(c.to, emit.VecBytes))
 	}, func() {
 		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
 		g.replaceNaN(v[0], nan, t[0])
@@ -196,7 +197,7 @@ func (g *neon) NarrowF16() {
 
 func (g *neon) NarrowBF16() {
 	c := g.rows(spec.NarrowBF16, 2, 1)
-	nan, one, half, v, t, number := g.broadcast(spec.NaN), g.broadcast(1), g.broadcast(0x7fff), g.Vecs(2), g.Vecs(2), g.GP()
+	nan, one, half, v, t, number := g.Broadcast(spec.NaN), g.Broadcast(1), g.Broadcast(0x7fff), g.Vecs(2), g.Vecs(2), g.GP()
 	round := func(x, odd a64.Vec) {
 		g.replaceNaN(x, nan, odd)
 		g.Op("VUSHR", 16, x.S4(), odd.S4())
@@ -211,7 +212,7 @@ func (g *neon) NarrowBF16() {
 		}
 		g.SHRN(v[0], v[0])
 		g.SHRN2(v[0], v[1])
-		g.Op("FMOVQ.P", v[0], a64.At(c.to, vecBytes))
+		g.Op("FMOVQ.P", v[0], a64.At(c.to, emit.VecBytes))
 	}, func() {
 		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
 		round(v[0], t[0])

@@ -12,11 +12,11 @@ import (
 // into vectors of low and of high words at once, and there are registers for the keys of
 // all rounds from the third on.
 func (g *neon) Dropout() {
-	g.function(spec.Dropout)
-	d := dropper{neon: g, s: g.slice("s"), ld: g.stride("ld"), head: g.slice("head"), pos: g.slice("pos"),
-		m0: g.broadcast(spec.PhiloxM0), m1: g.broadcast(spec.PhiloxM1), row: g.GP(), rows: g.num("n"), group: g.GP(), first: g.GP(),
+	g.Kernel(spec.Dropout)
+	d := dropper{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), head: g.Slice("head"), pos: g.Slice("pos"),
+		m0: g.Broadcast(spec.PhiloxM0), m1: g.Broadcast(spec.PhiloxM1), row: g.GP(), rows: g.Num("n"), group: g.GP(), first: g.GP(),
 		mixed: g.GP(), key2: g.GP(), c1: g.Vec(), c2: g.Vec(), c3: g.Vec()}
-	left := g.param(g.Len("pos"))
+	left := g.LoadParam(g.Len("pos"))
 	g.JumpIfZero(d.rows, "done")
 	d.roundKeys()
 	loop.Lanes(g, left, "One vector of lanes, an evaluation of Philox per iteration.", []a64.GP{d.s, d.head, d.pos}, nil, func() {
@@ -56,17 +56,17 @@ type dropper struct {
 // apply drops weights of up to 4 rows by the numbers of their group, from row first on.
 func (d *dropper) apply(words []a64.Vec) {
 	d.Commentf("Keep or drop, row by row.")
-	threshold, scale, x, kept := d.broadcastParam("threshold"), d.broadcastParam("scale"), d.Vec(), d.Vec()
+	threshold, scale, x, kept := d.BroadcastParam("threshold"), d.BroadcastParam("scale"), d.Vec(), d.Vec()
 	d.Jump("CBNZ", "within", d.first)
 	for w, word := range words {
 		if w > 0 {
 			d.Label(fmt.Sprintf("word%d", w))
 		}
-		d.load(a64.At(d.row, 0), x)
+		d.LoadFrom(a64.At(d.row, 0), x)
 		d.FMUL(x, x, scale)
 		d.CMHS(kept, word, threshold)
 		d.Op("VAND", kept.B16(), x.B16(), x.B16())
-		d.store(x, a64.At(d.row, 0))
+		d.StoreTo(x, a64.At(d.row, 0))
 		d.Op("ADD", d.ld, d.row, d.row)
 		d.Op("SUBS", 1, d.rows, d.rows)
 		d.Jump("BEQ", "next")
@@ -74,7 +74,7 @@ func (d *dropper) apply(words []a64.Vec) {
 }
 
 func (d *dropper) roundKeys() {
-	p := d.slice("keys")
+	p := d.Slice("keys")
 	d.Op("MOVWU", a64.At(p, 8), d.key2)
 	d.Advance(16, p)
 	d.keys = d.Vecs(2 * (spec.PhiloxRounds - 2))
@@ -93,7 +93,7 @@ func (d *dropper) begin() {
 	d.Op("LSR", 2, d.group, d.group)
 	d.Commentf("The first two rounds, without the key.")
 	d.Scope(func() {
-		p, key, low := d.slice("keys"), d.GP(), d.Vec()
+		p, key, low := d.Slice("keys"), d.GP(), d.Vec()
 		d.Load(d.Param("sequence"), d.mixed)
 		d.Op("MOVD", uint32(spec.PhiloxM0), key)
 		d.Op("MUL", key, d.mixed, d.mixed)
@@ -105,10 +105,10 @@ func (d *dropper) begin() {
 		d.Op("VLD1R", a64.At(p, 0), []a64.Arr{key0.S4()})
 		d.Advance(12, p)
 		d.Op("VLD1R", a64.At(p, 0), []a64.Arr{key3.S4()})
-		d.load(a64.At(d.pos, 0), c0)
+		d.LoadFrom(a64.At(d.pos, 0), c0)
 		d.multiply(c0, d.m1, c0, d.c1)
 		head := d.Vec()
-		d.load(a64.At(d.head, 0), head)
+		d.LoadFrom(a64.At(d.head, 0), head)
 		d.xor(c0, head, key0)
 		d.multiply(c0, d.m0, d.c2, d.c3)
 		d.xor(d.c2, low, key3)

@@ -2,6 +2,7 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -12,10 +13,10 @@ func (g *neon) each(compute func(x a64.Vec)) { g.elementwise("src", "", compute)
 // elementwise emits the loops of a function over len(dst) elements of a slice. If there is
 // a factor, each result is multiplied by the element of that slice.
 func (g *neon) elementwise(of, factor string, compute func(x a64.Vec)) {
-	dst, src, left := g.slice("dst"), g.slice(of), g.param(g.Len("dst"))
+	dst, src, left := g.Slice("dst"), g.Slice(of), g.LoadParam(g.Len("dst"))
 	var up a64.GP
 	if factor != "" {
-		up = g.slice(factor)
+		up = g.Slice(factor)
 	}
 	multiply := func(load string, m a64.Mem, x a64.Vec) {
 		if factor == "" {
@@ -28,12 +29,12 @@ func (g *neon) elementwise(of, factor string, compute func(x a64.Vec)) {
 		})
 	}
 	x, last, lastPlace := g.Vec(), g.Vec(), g.GP()
-	g.Op("CMP", vecLanes, left)
+	g.Op("CMP", emit.VecLanes, left)
 	g.Jump("BLT", "single")
-	g.Op("SUB", vecLanes, left, left)
+	g.Op("SUB", emit.VecLanes, left, left)
 	g.Commentf("The last vector is computed first and kept in a register.")
 	g.Op("ADD", left.Shl(2), src, lastPlace)
-	g.load(a64.At(lastPlace, 0), last)
+	g.LoadFrom(a64.At(lastPlace, 0), last)
 	compute(last)
 	if factor != "" {
 		g.Op("ADD", left.Shl(2), up, lastPlace)
@@ -43,14 +44,14 @@ func (g *neon) elementwise(of, factor string, compute func(x a64.Vec)) {
 	g.Jump("CBZ", "last", left)
 	g.Align(32)
 	g.Label("vector")
-	g.Op("FMOVQ.P", a64.At(src, vecBytes), x)
+	g.Op("FMOVQ.P", a64.At(src, emit.VecBytes), x)
 	compute(x)
-	multiply("FMOVQ.P", a64.At(up, vecBytes), x)
-	g.Op("FMOVQ.P", x, a64.At(dst, vecBytes))
-	g.Op("SUBS", vecLanes, left, left)
+	multiply("FMOVQ.P", a64.At(up, emit.VecBytes), x)
+	g.Op("FMOVQ.P", x, a64.At(dst, emit.VecBytes))
+	g.Op("SUBS", emit.VecLanes, left, left)
 	g.Jump("BGT", "vector")
 	g.Label("last")
-	g.store(last, a64.At(lastPlace, 0))
+	g.StoreTo(last, a64.At(lastPlace, 0))
 	g.Ret()
 
 	g.Label("single")
@@ -67,16 +68,16 @@ func (g *neon) elementwise(of, factor string, compute func(x a64.Vec)) {
 
 // Exp2 is exp2 for all x, see softmax.go. Beyond 128 x is replaced by 128.
 func (g *neon) Exp2() {
-	g.function(spec.Exp2)
-	limit, e := g.broadcast(spec.Plus128), g.exp2Regs(allNumbers)
+	g.Kernel(spec.Exp2)
+	limit, e := g.Broadcast(spec.Plus128), g.NewExp2(emit.AllNumbers)
 	g.each(func(x a64.Vec) {
 		g.FMIN(x, x, limit)
-		g.exp2(e, []a64.Vec{x})
+		g.Exp2Vectors(e, []a64.Vec{x})
 	})
 }
 
 func (g *neon) Tanh() {
-	g.function(spec.Tanh)
+	g.Kernel(spec.Tanh)
 	e := g.tanhRegs()
 	g.each(func(x a64.Vec) { g.tanh(e, []a64.Vec{x}) })
 }
@@ -118,12 +119,12 @@ func (g *neon) tanhRegs() tanhValues {
 	for _, table := range []*[]a64.Vec{&e.c, &e.t, &e.v} {
 		*table = g.Vecs(2)
 		for _, v := range *table {
-			g.Op("FMOVQ.P", a64.At(e.coefficients, vecBytes), v)
+			g.Op("FMOVQ.P", a64.At(e.coefficients, emit.VecBytes), v)
 		}
 	}
-	e.highest = g.broadcast(spec.TanhCoefficients[3])
-	e.sign, e.limit, e.density = g.broadcast(spec.SignBit), g.broadcast(spec.TanhLimit), g.broadcast(spec.TanhDensity)
-	e.round, e.spread, e.numbers = g.broadcast(spec.RoundMagic), g.broadcast(tanhSpread), g.broadcast(tanhBytes)
+	e.highest = g.Broadcast(spec.TanhCoefficients[3])
+	e.sign, e.limit, e.density = g.Broadcast(spec.SignBit), g.Broadcast(spec.TanhLimit), g.Broadcast(spec.TanhDensity)
+	e.round, e.spread, e.numbers = g.Broadcast(spec.RoundMagic), g.Broadcast(tanhSpread), g.Broadcast(tanhBytes)
 	return e
 }
 
@@ -150,16 +151,16 @@ func (g *neon) tanh(e tanhValues, xs []a64.Vec) {
 		}
 		g.Commentf("h, a polynomial in r².")
 		for i := range xs {
-			g.load(a64.At(e.coefficients, 2*vecBytes), h[i])
+			g.LoadFrom(a64.At(e.coefficients, 2*emit.VecBytes), h[i])
 			g.FMUL(u[i], r[i], r[i])
 			g.Op("VFMLA", e.highest.S4(), u[i].S4(), h[i].S4())
 		}
 		for i := range xs {
-			g.load(a64.At(e.coefficients, vecBytes), t[i])
+			g.LoadFrom(a64.At(e.coefficients, emit.VecBytes), t[i])
 			g.Op("VFMLA", h[i].S4(), u[i].S4(), t[i].S4())
 		}
 		for i := range xs {
-			g.load(a64.At(e.coefficients, 0), h[i])
+			g.LoadFrom(a64.At(e.coefficients, 0), h[i])
 			g.Op("VFMLA", t[i].S4(), u[i].S4(), h[i].S4())
 		}
 		g.Commentf("t + v·r / (h + t·r), with the sign of x.")

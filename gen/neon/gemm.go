@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -47,13 +48,13 @@ type gemmer struct {
 }
 
 func (g *neon) Gemm(s spec.TileShape, e spec.Epilogue) {
-	g.function(spec.Gemm(s.Vectors, s.Vectors*vecLanes, e, "NEON"))
+	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*emit.VecLanes, e, "NEON"))
 	t := &gemmer{neon: g, shape: s, epilogue: e}
 	t.emit(s.Rows)
 }
 
 func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
-	g.function(spec.WeightGemm(b))
+	g.Kernel(spec.WeightGemm(b))
 	t := &gemmer{neon: g, shape: s, element: b, isWeights: true}
 	t.emit(s.Rows)
 }
@@ -65,10 +66,10 @@ func (t *gemmer) emit(rows int) {
 		t.single()
 		defer t.cut()
 	}
-	t.a, t.c, t.m = t.slice("a"), t.slice("c"), t.num("m")
-	t.cs, t.ldb, t.ldc = t.stride("cs"), t.num("ldb"), t.stride("ldc")
+	t.a, t.c, t.m = t.Slice("a"), t.Slice("c"), t.Num("m")
+	t.cs, t.ldb, t.ldc = t.Stride("cs"), t.Num("ldb"), t.Stride("ldc")
 	t.Op("LSL", t.element.Shift(), t.ldb, t.ldb)
-	t.row = []a64.GP{{}, t.stride("rs")}
+	t.row = []a64.GP{{}, t.Stride("rs")}
 	for len(t.row) < rows {
 		r := t.GP()
 		t.Op("ADD", t.row[1], t.row[len(t.row)-1], r)
@@ -131,7 +132,7 @@ func (t *gemmer) one(rows int) {
 	case spec.StoreMerge:
 		t.storeMerge()
 	default:
-		t.eachRow(func(i, v int, c a64.Mem) { t.store(t.acc[i][v], c) })
+		t.eachRow(func(i, v int, c a64.Mem) { t.StoreTo(t.acc[i][v], c) })
 	}
 	t.Commentf("Go on to the next rows.")
 	t.Op("ADD", t.row[1], t.a, t.a)
@@ -215,7 +216,7 @@ func (t *gemmer) moreSegments(name string) {
 		t.eachVector(func(i, v int, c a64.Mem) {
 			sum := sums[n%len(sums)]
 			n++
-			t.load(c, sum)
+			t.LoadFrom(c, sum)
 			t.FADD(t.acc[i][v], sum, t.acc[i][v])
 		})
 	})
@@ -229,7 +230,7 @@ func (t *gemmer) moreSegments(name string) {
 	t.Op("MOVD", t.x, t.adds)
 	t.Jump("B", name+"last")
 	t.Label(name + "next")
-	t.eachVector(func(i, v int, c a64.Mem) { t.store(t.acc[i][v], c) })
+	t.eachVector(func(i, v int, c a64.Mem) { t.StoreTo(t.acc[i][v], c) })
 	t.Op("MOVD", 1, t.k)
 	t.Op("MOVD", t.k, t.adds)
 	t.Load(t.left, t.k)
@@ -244,7 +245,7 @@ func (t *gemmer) moreSegments(name string) {
 func (t *gemmer) zeros() {
 	for i := range t.acc {
 		for _, v := range t.acc[i] {
-			t.zero(v)
+			t.Zero(v)
 		}
 	}
 }
@@ -396,7 +397,7 @@ func (t *gemmer) step() {
 func (t *gemmer) rowOfB() []a64.Vec {
 	b := t.Vecs(t.shape.Vectors)
 	for v := range b {
-		t.load(a64.At(t.b, v*vecBytes), b[v])
+		t.LoadFrom(a64.At(t.b, v*emit.VecBytes), b[v])
 	}
 	t.Op("ADD", t.ldb, t.b, t.b)
 	return b
@@ -425,11 +426,11 @@ func (t *gemmer) passB(number func(i int) a64.Lane) {
 // pairOfB loads vectors v and v+1 of a row of B.
 func (t *gemmer) pairOfB(v int, b []a64.Vec) {
 	if t.element == spec.Float32 {
-		t.load(a64.At(t.b, v*vecBytes), b[0])
-		t.load(a64.At(t.b, (v+1)*vecBytes), b[1])
+		t.LoadFrom(a64.At(t.b, v*emit.VecBytes), b[0])
+		t.LoadFrom(a64.At(t.b, (v+1)*emit.VecBytes), b[1])
 		return
 	}
-	t.load(a64.At(t.b, v*vecBytes/2), b[0])
+	t.LoadFrom(a64.At(t.b, v*emit.VecBytes/2), b[0])
 	if t.element == spec.F16 {
 		t.FCVTL2(b[1], b[0])
 		t.FCVTL(b[0], b[0])
@@ -475,7 +476,7 @@ func (t *gemmer) eachVector(f func(i, v int, c a64.Mem)) {
 func (t *gemmer) eachOf(c a64.GP, f func(i, v int, c a64.Mem)) {
 	for i := range t.acc {
 		for v := range t.acc[i] {
-			f(i, v, a64.At(c, v*vecBytes))
+			f(i, v, a64.At(c, v*emit.VecBytes))
 		}
 		t.Op("ADD", t.ldc, c, c)
 	}
@@ -487,14 +488,14 @@ func (t *gemmer) storeMax() {
 	t.Load(t.Base("max"), t.p)
 	max, larger := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
 	for v := range max {
-		t.load(a64.At(t.p, v*vecBytes), max[v])
+		t.LoadFrom(a64.At(t.p, v*emit.VecBytes), max[v])
 	}
 	t.eachRow(func(i, v int, c a64.Mem) {
-		t.store(t.acc[i][v], c)
-		t.raise(max[v], t.acc[i][v], larger[v])
+		t.StoreTo(t.acc[i][v], c)
+		t.Raise(max[v], t.acc[i][v], larger[v])
 	})
 	for v := range max {
-		t.store(max[v], a64.At(t.p, v*vecBytes))
+		t.StoreTo(max[v], a64.At(t.p, v*emit.VecBytes))
 	}
 }
 
@@ -505,17 +506,17 @@ func (t *gemmer) storeMerge() {
 	t.Load(t.Base("alpha"), t.p)
 	t.Load(t.Base("beta"), t.b)
 	for v := range alpha {
-		t.load(a64.At(t.p, v*vecBytes), alpha[v])
-		t.load(a64.At(t.b, v*vecBytes), beta[v])
+		t.LoadFrom(a64.At(t.p, v*emit.VecBytes), alpha[v])
+		t.LoadFrom(a64.At(t.b, v*emit.VecBytes), beta[v])
 	}
 	xs, stored := t.Vecs(2), 0
 	t.eachRow(func(i, v int, c a64.Mem) {
 		x := xs[stored%2]
 		stored++
-		t.load(c, x)
+		t.LoadFrom(c, x)
 		t.FMUL(x, x, alpha[v])
 		t.Op("VFMLA", beta[v].S4(), t.acc[i][v].S4(), x.S4())
-		t.store(x, c)
+		t.StoreTo(x, c)
 	})
 }
 

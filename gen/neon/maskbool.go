@@ -3,16 +3,17 @@ package neon
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // MaskBool hides scores by select, 16 keys per iteration, see amd64/maskbool.go. A select
 // needs whole lanes here. So bytes become 0 or 0xff and are spread to the whole lane.
 func (g *neon) MaskBool() {
-	g.function(spec.MaskBool)
-	h := boolMasker{transposer: transposer{neon: g, step: 16, base: g.slice("keep"), off: g.slice("off"), d: g.num("n"), panel: g.slice("s"), ld: g.stride("ld"),
+	g.Kernel(spec.MaskBool)
+	h := boolMasker{transposer: transposer{neon: g, step: 16, base: g.Slice("keep"), off: g.Slice("off"), d: g.Num("n"), panel: g.Slice("s"), ld: g.Stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}, spread: g.Vecs(4), top: g.Vec()}
-	max, lanes := g.slice("max"), g.param(g.Len("max"))
+	max, lanes := g.Slice("max"), g.LoadParam(g.Len("max"))
 	g.JumpIfZero(h.d, "done")
 	h.constants()
 	loop.Lanes(g, lanes, "One vector of lanes, 16 keys per iteration, its maxima in a register.", []a64.GP{h.panel, max}, []a64.GP{h.off}, func() {
@@ -35,15 +36,15 @@ type boolMasker struct {
 func (h *boolMasker) constants() {
 	r := h.GP()
 	h.Load(h.Param("hidden"), r)
-	h.hidden, h.inf = h.Vec(), h.broadcast(spec.MinusInf)
+	h.hidden, h.inf = h.Vec(), h.Broadcast(spec.MinusInf)
 	h.Op("VDUP", r, h.hidden.B16())
 	var words []uint32
 	for i := range uint32(16) {
 		words = append(words, i*0x01010101)
 	}
-	h.Op("MOVD", h.file.Data("spreadNEON", words...), r)
+	h.Op("MOVD", h.Data("spreadNEON", words...), r)
 	for t, v := range h.spread {
-		h.load(a64.At(r, t*vecBytes), v)
+		h.LoadFrom(a64.At(r, t*emit.VecBytes), v)
 	}
 	h.Free(r)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -24,13 +25,13 @@ type normer struct {
 }
 
 func (g *neon) norm(f spec.Function, layer bool) {
-	g.function(f)
-	n := &normer{neon: g, src: g.slice("src"), dst: g.slice("dst"), weight: g.slice("weight"), d: g.param(g.Len("weight"))}
+	g.Kernel(f)
+	n := &normer{neon: g, src: g.Slice("src"), dst: g.Slice("dst"), weight: g.Slice("weight"), d: g.LoadParam(g.Len("weight"))}
 	if layer {
-		n.bias, n.mean = g.slice("bias"), g.Vec()
+		n.bias, n.mean = g.Slice("bias"), g.Vec()
 	}
-	lds, ldd, inv := g.stride("lds"), g.stride("ldd"), g.Vec()
-	loop.AnyTimes(g, g.num("n"), "row", "done", false, func() {
+	lds, ldd, inv := g.Stride("lds"), g.Stride("ldd"), g.Vec()
+	loop.AnyTimes(g, g.Num("n"), "row", "done", false, func() {
 		if n.centers = false; layer {
 			n.sum("mean", func(x, acc a64.Vec) { g.FADD(acc, acc, x) }, func(sum a64.Vec) {
 				n.divide(sum)
@@ -50,9 +51,9 @@ func (g *neon) norm(f spec.Function, layer bool) {
 // vector. add adds x, or its square, to a vector of chains; x is less the mean if that is known.
 func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec)) {
 	n.Scope(func() {
-		acc, x := n.Vecs(spec.NormChains/vecLanes), n.Vecs(2)
+		acc, x := n.Vecs(spec.NormChains/emit.VecLanes), n.Vecs(2)
 		for _, a := range acc {
-			n.zero(a)
+			n.Zero(a)
 		}
 		p, left := n.GP(), n.GP()
 		n.Op("MOVD", n.src, p)
@@ -72,7 +73,7 @@ func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec
 		n.Op("ADDS", spec.NormChains, left, left)
 		n.Jump("BEQ", name+"all")
 		for v, a := range acc {
-			n.Op("CMP", vecLanes*(v+1), left)
+			n.Op("CMP", emit.VecLanes*(v+1), left)
 			n.Jump("BLT", name+"last")
 			n.next(p, x[0])
 			add(x[0], a)
@@ -80,7 +81,7 @@ func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec
 		n.Label(name + "last")
 		n.last(name, p, left, x)
 		for v := range acc {
-			n.Op("CMP", vecLanes*(v+1), left)
+			n.Op("CMP", emit.VecLanes*(v+1), left)
 			n.Jump("BLT", fmt.Sprint(name, "add", v))
 		}
 		for v, a := range acc {
@@ -96,7 +97,7 @@ func (n *normer) sum(name string, add func(x, acc a64.Vec), use func(sum a64.Vec
 
 // next loads the next elements of a row, less the mean.
 func (n *normer) next(p a64.GP, x a64.Vec) {
-	n.Op("FMOVQ.P", a64.At(p, vecBytes), x)
+	n.Op("FMOVQ.P", a64.At(p, emit.VecBytes), x)
 	if n.centers {
 		n.FSUB(x, x, n.mean)
 	}
@@ -106,9 +107,9 @@ func (n *normer) next(p a64.GP, x a64.Vec) {
 // clears the other lanes. If there is none it goes on to the label name+"all".
 func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
 	count := n.GP()
-	n.Op("ANDS", vecLanes-1, left, count)
+	n.Op("ANDS", emit.VecLanes-1, left, count)
 	n.Jump("BEQ", name+"all")
-	for lane := range vecLanes - 1 {
+	for lane := range emit.VecLanes - 1 {
 		v := x[min(lane, 1)]
 		n.Op("FMOVS.P", a64.At(p, 4), v)
 		if n.centers {
@@ -117,7 +118,7 @@ func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
 		if lane > 0 {
 			n.Op("VMOV", v.S(0), x[0].S(lane))
 		}
-		if lane < vecLanes-2 {
+		if lane < emit.VecLanes-2 {
 			n.Op("SUBS", 1, count, count)
 			n.Jump("BEQ", name+"loaded")
 		}
@@ -127,7 +128,7 @@ func (n *normer) last(name string, p, left a64.GP, x []a64.Vec) {
 
 // divide divides the first lane of a sum by size.
 func (n *normer) divide(sum a64.Vec) {
-	n.Scope(func() { n.Op("FDIVS", n.broadcastParam("size"), sum, sum) })
+	n.Scope(func() { n.Op("FDIVS", n.BroadcastParam("size"), sum, sum) })
 }
 
 // inverseRoot emits 1/sqrt(sum/size + eps) in all lanes of inv.
@@ -135,16 +136,16 @@ func (n *normer) inverseRoot(sum, inv a64.Vec) {
 	n.Commentf("1/sqrt(sum/size + eps).")
 	n.divide(sum)
 	n.Scope(func() {
-		n.Op("FADDS", n.broadcastParam("eps"), sum, sum)
+		n.Op("FADDS", n.BroadcastParam("eps"), sum, sum)
 		n.Op("FSQRTS", sum, sum)
-		n.Op("FDIVS", sum, n.broadcast(math.Float32bits(1)), sum)
+		n.Op("FDIVS", sum, n.Broadcast(math.Float32bits(1)), sum)
 	})
 	n.Op("VDUP", sum.S(0), inv.S4())
 }
 
 // apply emits the loop over a row that writes the result.
 func (n *normer) apply(inv a64.Vec) {
-	nan, x, w, scratch := n.broadcast(spec.NaN), n.Vec(), n.Vec(), n.Vec()
+	nan, x, w, scratch := n.Broadcast(spec.NaN), n.Vec(), n.Vec(), n.Vec()
 	src, dst, weight, left := n.GP(), n.GP(), n.GP(), n.GP()
 	var bias a64.GP
 	var b a64.Vec
@@ -156,7 +157,7 @@ func (n *normer) apply(inv a64.Vec) {
 		n.Op("MOVD", n.bias, bias)
 	}
 	n.Op("MOVD", n.d, left)
-	n.eachColumn(left, func(move string, bytes int) {
+	n.EachColumn(left, func(move string, bytes int) {
 		op := move + ".P"
 		n.Op(op, a64.At(src, bytes), x)
 		n.Op(op, a64.At(weight, bytes), w)
@@ -177,10 +178,10 @@ func (n *normer) apply(inv a64.Vec) {
 
 // Add adds a vector after the other, and what is left one by one.
 func (g *neon) Add() {
-	g.function(spec.Add)
-	dst, x, y, left := g.slice("dst"), g.slice("x"), g.slice("y"), g.param(g.Len("dst"))
-	nan, a, b, scratch := g.broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
-	g.eachColumn(left, func(move string, bytes int) {
+	g.Kernel(spec.Add)
+	dst, x, y, left := g.Slice("dst"), g.Slice("x"), g.Slice("y"), g.LoadParam(g.Len("dst"))
+	nan, a, b, scratch := g.Broadcast(spec.NaN), g.Vec(), g.Vec(), g.Vec()
+	g.EachColumn(left, func(move string, bytes int) {
 		op := move + ".P"
 		g.Op(op, a64.At(x, bytes), a)
 		g.Op(op, a64.At(y, bytes), b)

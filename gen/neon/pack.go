@@ -5,32 +5,13 @@ import (
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // Pack and Unpack: a vector of lanes and 4 columns of its rows are one 4×4 matrix, see
-// amd64/transpose.go, and there are registers for the addresses of the 4 rows. Rows of less
+// amd64/emit/transpose.go, and there are registers for the addresses of the 4 rows. Rows of less
 // than 4 columns are moved column by column, a lane at a time.
-
-// transpose4 transposes the 4×4 matrix in v. t is scratch.
-func (g *neon) transpose4(v, t []a64.Vec) { g.transpose(spec.Float32, v, t) }
-
-// transpose transposes 4×4 matrices of elements: v has one of float32, or two of 16 bits
-// side by side, or four of bytes. t is scratch.
-func (g *neon) transpose(e spec.Element, v, t []a64.Vec) {
-	g.Commentf("Transpose 4×4 matrices.")
-	lanes := []func(a64.Vec) a64.Arr{a64.Vec.B16, a64.Vec.H8, a64.Vec.S4, a64.Vec.D2}[e.Shift():]
-	trn := func(lanes func(a64.Vec) a64.Arr, x, y, first, second a64.Vec) {
-		g.Op("VTRN1", lanes(y), lanes(x), lanes(first))
-		g.Op("VTRN2", lanes(y), lanes(x), lanes(second))
-	}
-	for i := 0; i < 4; i += 2 {
-		trn(lanes[0], v[i], v[i+1], t[i], t[i+1])
-	}
-	for i := range 2 {
-		trn(lanes[1], t[i], t[i+2], v[i], v[i+2])
-	}
-}
 
 // A transposer moves a tile, 4 lanes at a time, between rows that start at off and a panel
 // with the rows in its lanes. For weights, whose rows have one distance, base and off are not
@@ -95,18 +76,18 @@ func (m *transposer) steps(step func()) {
 // Pack transposes rows into a packed panel and scales them. All lanes have a row, as off
 // repeats its last entry in use.
 func (g *neon) Pack() {
-	g.function(spec.Pack)
-	m := transposer{neon: g, step: 4, shift: 2, base: g.slice("src"), off: g.slice("off"), d: g.num("d"), panel: g.slice("dst"), ld: g.stride("ld"),
+	g.Kernel(spec.Pack)
+	m := transposer{neon: g, step: 4, shift: 2, base: g.Slice("src"), off: g.Slice("off"), d: g.Num("d"), panel: g.Slice("dst"), ld: g.Stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
-	lanes, scale := g.param(g.Len("off")), g.broadcastParam("scale")
+	lanes, scale := g.LoadParam(g.Len("off")), g.BroadcastParam("scale")
 	v, t := g.Vecs(4), g.Vecs(4)
 	g.JumpIfZero(m.d, "done")
 	loop.Lanes(g, lanes, "One vector of lanes, 4 columns of its rows per iteration.", []a64.GP{m.panel}, []a64.GP{m.off}, func() {
 		m.columns(func() {
 			for i, r := range m.rows {
-				g.Op("FMOVQ.P", a64.At(r, vecBytes), v[i])
+				g.Op("FMOVQ.P", a64.At(r, emit.VecBytes), v[i])
 			}
-			g.transpose4(v, t)
+			g.Transpose4(v, t)
 			for _, x := range v {
 				g.FMUL(x, x, scale)
 				g.StoreVec(x, m.p, 0)
@@ -129,33 +110,33 @@ func (g *neon) Pack() {
 // Unpack normalises the output of a tile and transposes it back into rows, the last lanes
 // first, see amd64/pack.go for the reason. Vectors of idle lanes are skipped.
 func (g *neon) Unpack() {
-	g.function(spec.Unpack)
-	m := transposer{neon: g, step: 4, shift: 2, base: g.slice("dst"), off: g.slice("off"), d: g.num("d"), panel: g.slice("src"), ld: g.stride("ld"),
+	g.Kernel(spec.Unpack)
+	m := transposer{neon: g, step: 4, shift: 2, base: g.Slice("dst"), off: g.Slice("off"), d: g.Num("d"), panel: g.Slice("src"), ld: g.Stride("ld"),
 		rows: []a64.GP{g.GP(), g.GP(), g.GP(), g.GP()}, p: g.GP(), left: g.GP()}
-	sum, n, nans, bits := g.slice("sum"), g.num("n"), g.GP(), g.GP()
+	sum, n, nans, bits := g.Slice("sum"), g.Num("n"), g.GP(), g.GP()
 	weights := g.bitWeights(bits)
-	one, zero := g.broadcast(math.Float32bits(1)), g.broadcast(0)
+	one, zero := g.Broadcast(math.Float32bits(1)), g.Broadcast(0)
 	v, t, inv, finite := g.Vecs(4), g.Vecs(4), g.Vec(), g.Vec()
 	g.Op("MOVD", 0, nans)
 	g.Jump("CBZ", "done", m.d)
 	g.Commentf("Go to the end of the lanes, in whole vectors, and back a vector at a time.")
-	g.Op("ADD", vecLanes-1, n, n)
-	g.Op("AND", -vecLanes, n, n)
+	g.Op("ADD", emit.VecLanes-1, n, n)
+	g.Op("AND", -emit.VecLanes, n, n)
 	g.Op("ADD", n.Shl(2), m.panel, m.panel)
 	g.Op("ADD", n.Shl(2), sum, sum)
 	g.Op("ADD", n.Shl(3), m.off, m.off)
 	g.Jump("CBZ", "done", n)
 	g.Label("lanes")
-	g.Advance(-vecBytes, m.panel, sum)
-	g.Advance(-8*vecLanes, m.off)
+	g.Advance(-emit.VecBytes, m.panel, sum)
+	g.Advance(-8*emit.VecLanes, m.off)
 	g.Commentf("1/sum, 0 for a sum of 0.")
-	g.load(a64.At(sum, 0), v[0])
+	g.LoadFrom(a64.At(sum, 0), v[0])
 	g.FCMEQZero(v[1], v[0])
 	g.FDIV(inv, one, v[0])
 	g.BIC(inv, inv, v[1])
 	g.FCMEQ(finite, zero, zero) // all lanes
 	finish := func(x, scratch a64.Vec) {
-		g.load(a64.At(m.p, 0), x)
+		g.LoadFrom(a64.At(m.p, 0), x)
 		g.Op("ADD", m.ld, m.p, m.p)
 		g.FMUL(x, x, inv)
 		g.FADD(x, x, zero)
@@ -166,13 +147,13 @@ func (g *neon) Unpack() {
 		for i, x := range v {
 			finish(x, t[i])
 		}
-		g.transpose4(v, t)
-		for lane := vecLanes - 1; lane >= 0; lane-- {
-			g.Op("FMOVQ.P", v[lane], a64.At(m.rows[lane], vecBytes))
+		g.Transpose4(v, t)
+		for lane := emit.VecLanes - 1; lane >= 0; lane-- {
+			g.Op("FMOVQ.P", v[lane], a64.At(m.rows[lane], emit.VecBytes))
 		}
 	}, func() {
 		finish(v[0], t[0])
-		for lane := vecLanes - 1; lane >= 0; lane-- {
+		for lane := emit.VecLanes - 1; lane >= 0; lane-- {
 			g.Op("VST1", v[0].S(lane), a64.At(m.rows[lane], 0))
 		}
 		g.Advance(4, m.rows...)
@@ -181,8 +162,8 @@ func (g *neon) Unpack() {
 	g.BIC(finite, weights, finite)
 	g.Op("VADDV", finite.S4(), finite.Whole())
 	g.Op("VMOV", finite.S(0), bits)
-	g.Op("ADD", nans.Shl(vecLanes), bits, nans)
-	g.Op("SUBS", vecLanes, n, n)
+	g.Op("ADD", nans.Shl(emit.VecLanes), bits, nans)
+	g.Op("SUBS", emit.VecLanes, n, n)
 	g.Jump("BNE", "lanes")
 	g.Label("done")
 	g.Op("MOVD", nans, g.Result())
@@ -192,7 +173,7 @@ func (g *neon) Unpack() {
 // bitWeights returns the vector 1, 2, 4, 8: lane i has bit i.
 func (g *neon) bitWeights(scratch a64.GP) a64.Vec {
 	w := g.Vec()
-	for lane := range vecLanes {
+	for lane := range emit.VecLanes {
 		g.Op("MOVD", 1<<lane, scratch)
 		g.Op("VMOV", scratch, w.S(lane))
 	}

@@ -2,17 +2,18 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // Peak measures the FMA rate of a core, see amd64/probe.go.
 func (g *neon) Peak() {
 	const chains = 24 // 4 units of latency 4 need 16
-	g.function(spec.Peak)
-	n := g.num("n")
+	g.Kernel(spec.Peak)
+	n := g.Num("n")
 	acc, x, y := g.Vecs(chains), g.Vec(), g.Vec()
 	for _, v := range append(acc, x, y) {
-		g.zero(v)
+		g.Zero(v)
 	}
 	g.Align(32)
 	g.Label("loop")
@@ -27,15 +28,15 @@ func (g *neon) Peak() {
 // Read measures the bandwidth of memory, see amd64/probe.go.
 func (g *neon) Read() {
 	const lines = 16
-	g.function(spec.Read)
-	p, left := g.slice("p"), g.param(g.Len("p"))
+	g.Kernel(spec.Read)
+	p, left := g.Slice("p"), g.LoadParam(g.Len("p"))
 	v := g.Vecs(8)
 	g.Op("LSR", 8, left, left) // 16 lines of 16 numbers
 	g.Jump("CBZ", "done", left)
 	g.Align(32)
 	g.Label("loop")
-	for i := range lines * spec.LineBytes / vecBytes {
-		g.load(a64.At(p, i*vecBytes), v[i%len(v)])
+	for i := range lines * spec.LineBytes / emit.VecBytes {
+		g.LoadFrom(a64.At(p, i*emit.VecBytes), v[i%len(v)])
 	}
 	g.Advance(lines*spec.LineBytes, p)
 	g.Op("SUBS", 1, left, left)

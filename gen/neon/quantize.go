@@ -10,9 +10,9 @@ import (
 // QuantizeInt8 follows amd64/quantize.go.
 func (g *neon) QuantizeInt8() {
 	c := g.rows(spec.QuantizeInt8, 2, 0)
-	scales, lsc, group := g.slice("scales"), g.stride("lsc"), g.num("group")
+	scales, lsc, group := g.Slice("scales"), g.Stride("lsc"), g.Num("group")
 	start, s, rest, number := g.GP(), g.GP(), g.GP(), g.GP()
-	one, high, low, magic := g.broadcast(math.Float32bits(1)), g.broadcast(math.Float32bits(127)), g.broadcast(math.Float32bits(-127)), g.broadcast(spec.RoundMagic)
+	one, high, low, magic := g.Broadcast(math.Float32bits(1)), g.Broadcast(math.Float32bits(127)), g.Broadcast(math.Float32bits(-127)), g.Broadcast(spec.RoundMagic)
 	divisor, v, t := g.Vec(), g.Vecs(2), g.Vec()
 	quotient := func(x a64.Vec) {
 		g.FDIV(x, x, divisor)
@@ -58,8 +58,8 @@ func (g *neon) QuantizeInt8() {
 }
 
 func (g *neon) Finite() {
-	g.function(spec.Finite)
-	c := &rowConverter{neon: g, from: g.slice("src"), to: g.GP(), left: g.param(g.Len("src")), fromSize: 2}
+	g.Kernel(spec.Finite)
+	c := &rowConverter{neon: g, from: g.Slice("src"), to: g.GP(), left: g.LoadParam(g.Len("src")), fromSize: 2}
 	number := g.GP()
 	g.JumpIfZero(c.left, "finite")
 	c.largest(g.Vecs(2), g.Vec(), number)
@@ -84,7 +84,7 @@ func (g *neon) returnFinite(scratch a64.GP) {
 // them with those of infinity. v and t are scratch.
 func (c *rowConverter) largest(v []a64.Vec, t a64.Vec, bits a64.GP) {
 	most, infinity := c.Vec(), c.GP()
-	c.zero(most)
+	c.Zero(most)
 	raise := func(x a64.Vec) {
 		c.FABS(x, x)
 		c.CMGT(t, x, most)

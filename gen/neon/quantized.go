@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -14,7 +15,7 @@ import (
 
 const (
 	halfLanes   = spec.PanelLanes / 2
-	halfVectors = halfLanes / vecLanes
+	halfVectors = halfLanes / emit.VecLanes
 )
 
 // A blockGemmer emits one product.
@@ -28,10 +29,10 @@ type blockGemmer struct {
 }
 
 func (g *neon) WeightGemmQ(q spec.BlockFormat) {
-	g.function(spec.WeightGemmQ(q))
+	g.Kernel(spec.WeightGemmQ(q))
 	t := &blockGemmer{neon: g, format: q, p: g.GP(), scales: g.GP(), numbers: g.GP(), far: g.GP(), count: g.GP(), left: g.GP()}
-	a, c, m, rs, ldc := g.slice("a"), g.slice("c"), g.num("m"), g.stride("rs"), g.stride("ldc")
-	t.cs = g.stride("cs")
+	a, c, m, rs, ldc := g.Slice("a"), g.Slice("c"), g.Num("m"), g.Stride("rs"), g.Stride("ldc")
+	t.cs = g.Stride("cs")
 	block, start, left, steps, adds, lane := g.GP(), g.GP(), g.GP(), g.GP(), g.GP(), g.GP()
 	t.acc = g.Vecs(halfVectors)
 	loop.AnyTimes(g, m, "row", "done", false, func() {
@@ -68,7 +69,7 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Op("ADD", spec.PanelLanes*t.format.HeaderBytes(), block, t.numbers)
 	t.advanceLanes(t.format, lane, t.numbers)
 	for _, v := range t.acc {
-		t.zero(v)
+		t.Zero(v)
 	}
 	t.Op("MOVD", steps, t.left)
 	t.Label("block")
@@ -99,13 +100,13 @@ func (t *blockGemmer) sum(c, lane, adds a64.GP) {
 	t.Scope(func() {
 		old := t.Vecs(halfVectors)
 		for v, x := range old {
-			t.load(a64.At(t.count, v*vecBytes), x)
+			t.LoadFrom(a64.At(t.count, v*emit.VecBytes), x)
 			t.FADD(t.acc[v], t.acc[v], x)
 		}
 	})
 	t.Label("store")
 	for v, x := range t.acc {
-		t.store(x, a64.At(t.count, v*vecBytes))
+		t.StoreTo(x, a64.At(t.count, v*emit.VecBytes))
 	}
 }
 
@@ -122,7 +123,7 @@ func (g *neon) advanceLanes(q spec.BlockFormat, lanes, p a64.GP) {
 func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 	xs := g.Vecs(vectors)
 	for v := 0; v < vectors; v += 2 {
-		g.load(a64.At(p, after+v*vecBytes/2), xs[v])
+		g.LoadFrom(a64.At(p, after+v*emit.VecBytes/2), xs[v])
 		g.FCVTL2(xs[v+1], xs[v])
 		g.FCVTL(xs[v], xs[v])
 	}
@@ -131,7 +132,7 @@ func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 
 // minima returns the minima of Q4_0, -8d.
 func (g *neon) minima(d []a64.Vec) []a64.Vec {
-	m, eight := g.Vecs(len(d)), g.broadcast(math.Float32bits(-8))
+	m, eight := g.Vecs(len(d)), g.Broadcast(math.Float32bits(-8))
 	for v := range m {
 		g.FMUL(m[v], d[v], eight)
 	}
@@ -160,25 +161,25 @@ const blockAhead = 2048 // bytes
 // prefetch prefetches two lines of what lies blockAhead of far.
 func (t *blockGemmer) prefetch() {
 	for i := range 2 {
-		t.Op("PRFM", a64.At(t.far, blockAhead+i*spec.LineBytes), hint("PLDL1KEEP"))
+		t.Op("PRFM", a64.At(t.far, blockAhead+i*spec.LineBytes), emit.Hint("PLDL1KEEP"))
 	}
 }
 
 // eightBits emits the steps of a block of int8, two per iteration.
 func (t *blockGemmer) eightBits() {
 	const unrolled = 2
-	w := t.newWidener(spec.Int8)
+	w := t.NewWidener(spec.Int8)
 	bytes, half, tos, xs := t.Vecs(2), t.Vec(), t.Vecs(2), t.Vecs(unrolled)
 	q := t.far
 	t.Op("MOVD", t.numbers, q)
 	t.Op("MOVD", spec.BlockSteps/unrolled, t.count)
 	loop.Times(t.neon, t.count, "step", func() {
 		for i, x := range xs {
-			t.load(a64.At(q, i*spec.PanelLanes), bytes[0])
-			t.Op("FMOVD", a64.At(q, i*spec.PanelLanes+vecBytes), bytes[1])
-			w.prepare(bytes...)
+			t.LoadFrom(a64.At(q, i*spec.PanelLanes), bytes[0])
+			t.Op("FMOVD", a64.At(q, i*spec.PanelLanes+emit.VecBytes), bytes[1])
+			w.Prepare(bytes...)
 			t.step(x, func(v int) a64.Vec {
-				return w.widen(bytes[v/4], v%4, half, tos[v%2], t.d[v])
+				return w.Widen(bytes[v/4], v%4, half, tos[v%2], t.d[v])
 			})
 		}
 		t.prefetch()
@@ -190,13 +191,13 @@ func (t *blockGemmer) eightBits() {
 // q·16^j, and its scale is d·16^-j, exactly. The last one, whose upper bit is a sign, is
 // shifted.
 func (t *blockGemmer) fourBits() {
-	mask, factor, x := t.broadcast(15), t.broadcast(math.Float32bits(0x1p-4)), t.Vec()
+	mask, factor, x := t.Broadcast(15), t.Broadcast(math.Float32bits(0x1p-4)), t.Vec()
 	qs, ws := t.Vecs(3), t.Vecs(3)
 	position := func(number func(q a64.Vec)) {
 		for i := range spec.WordSteps {
 			t.step(x, func(v int) a64.Vec {
 				q, w := qs[v%3], ws[v%3]
-				t.load(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*vecLanes)), q)
+				t.LoadFrom(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*emit.VecLanes)), q)
 				number(q)
 				t.fourBitWeight(w, q, t.d[v], t.m[v])
 				return w
@@ -224,8 +225,8 @@ func (t *blockGemmer) fourBits() {
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
 func (g *neon) WeightWidenQ(q spec.BlockFormat) {
-	g.function(spec.WeightWidenQ(q))
-	dst, block, lanes, k := g.slice("dst"), g.slice("b"), g.num("lanes"), g.num("k")
+	g.Kernel(spec.WeightWidenQ(q))
+	dst, block, lanes, k := g.Slice("dst"), g.Slice("b"), g.Num("lanes"), g.Num("k")
 	row, lane := g.GP(), g.GP()
 	w := &blockWidener{neon: g, format: q, row: row, lanes: lanes, numbers: g.GP(), to: g.GP(), count: g.GP(), scales: g.GP()}
 	g.JumpIfZero(k, "done")
@@ -277,15 +278,15 @@ func (w *blockWidener) lanes16(block, lane a64.GP) {
 }
 
 func (w *blockWidener) eightBits(d []a64.Vec) {
-	widener, bytes, half, xs := w.newWidener(spec.Int8), w.Vec(), w.Vec(), w.Vecs(4)
+	widener, bytes, half, xs := w.NewWidener(spec.Int8), w.Vec(), w.Vec(), w.Vecs(4)
 	w.Op("MOVD", spec.BlockSteps, w.count)
 	loop.Times(w.neon, w.count, "step", func() {
-		w.load(a64.At(w.numbers, 0), bytes)
+		w.LoadFrom(a64.At(w.numbers, 0), bytes)
 		w.Op("ADD", w.lanes, w.numbers, w.numbers)
-		widener.prepare(bytes)
+		widener.Prepare(bytes)
 		for v, x := range xs {
-			widener.widen(bytes, v, half, x, d[v])
-			w.store(x, a64.At(w.to, v*vecBytes))
+			widener.Widen(bytes, v, half, x, d[v])
+			w.StoreTo(x, a64.At(w.to, v*emit.VecBytes))
 		}
 		w.Op("ADD", w.row, w.to, w.to)
 	})
@@ -294,12 +295,12 @@ func (w *blockWidener) eightBits(d []a64.Vec) {
 // fourBits goes through the steps with the same word, which lie 4 rows apart, before it goes to
 // the next word.
 func (w *blockWidener) fourBits(d, m []a64.Vec) {
-	mask, words, xs, q := w.broadcast(15), w.Vecs(4), w.Vecs(4), w.Vec()
+	mask, words, xs, q := w.Broadcast(15), w.Vecs(4), w.Vecs(4), w.Vec()
 	first := w.scales
 	w.Op("MOVD", w.to, first)
 	for i := range spec.WordSteps {
 		for v, x := range words {
-			w.load(a64.At(w.numbers, v*vecBytes), x)
+			w.LoadFrom(a64.At(w.numbers, v*emit.VecBytes), x)
 		}
 		w.Op("ADD", w.row, w.numbers, w.numbers)
 		w.Op("MOVD", spec.BlockSteps/spec.WordSteps, w.count)
@@ -308,7 +309,7 @@ func (w *blockWidener) fourBits(d, m []a64.Vec) {
 				w.Op("VAND", mask.B16(), words[v].B16(), q.B16())
 				w.Op("VUSHR", 4, words[v].S4(), words[v].S4())
 				w.fourBitWeight(x, q, d[v], m[v])
-				w.store(x, a64.At(w.to, v*vecBytes))
+				w.StoreTo(x, a64.At(w.to, v*emit.VecBytes))
 			}
 			w.Op("ADD", w.row.Shl(2), w.to, w.to)
 		})

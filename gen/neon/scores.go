@@ -3,6 +3,7 @@ package neon
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -11,11 +12,11 @@ import (
 // Softcap computes limit·tanh(s·inv), see loop.Scores. Two vectors are computed at once:
 // the constants take 15 registers, each vector 7 more.
 func (g *neon) Softcap() {
-	g.function(spec.Softcap)
+	g.Kernel(spec.Softcap)
 	values := g.tanhRegs()
-	s, ld, max, limit, inv := g.slice("s"), g.stride("ld"), g.slice("max"), g.broadcastParam("limit"), g.broadcastParam("inv")
-	loop.Scores(g, []int{2, 1}, g.param(g.Len("max")), s, []a64.GP{max}, func(name string, perLane [][]a64.Vec) {
-		xs, p, rows := g.Vecs(len(perLane[0])), g.GP(), g.num("n")
+	s, ld, max, limit, inv := g.Slice("s"), g.Stride("ld"), g.Slice("max"), g.BroadcastParam("limit"), g.BroadcastParam("inv")
+	loop.Scores(g, []int{2, 1}, g.LoadParam(g.Len("max")), s, []a64.GP{max}, func(name string, perLane [][]a64.Vec) {
+		xs, p, rows := g.Vecs(len(perLane[0])), g.GP(), g.Num("n")
 		g.scoreRows(name, s, p, rows, ld, func() {
 			for v, x := range xs {
 				g.LoadVec(p, v, x)
@@ -35,13 +36,13 @@ func (g *neon) Softcap() {
 
 // ALiBi subtracts slope·|pos-j|, see loop.Scores.
 func (g *neon) ALiBi() {
-	g.function(spec.ALiBi)
-	s, ld := g.slice("s"), g.stride("ld")
-	perLane := []a64.GP{g.slice("slopes"), g.slice("pos"), g.slice("max")}
-	one := g.broadcast(1)
-	loop.Scores(g, chunkWidths, g.param(g.Len("max")), s, perLane, func(name string, perLane [][]a64.Vec) {
+	g.Kernel(spec.ALiBi)
+	s, ld := g.Slice("s"), g.Stride("ld")
+	perLane := []a64.GP{g.Slice("slopes"), g.Slice("pos"), g.Slice("max")}
+	one := g.Broadcast(1)
+	loop.Scores(g, chunkWidths, g.LoadParam(g.Len("max")), s, perLane, func(name string, perLane [][]a64.Vec) {
 		slope, pos, max := perLane[0], perLane[1], perLane[2]
-		j, p, rows := g.Vec(), g.num("j0"), g.num("n")
+		j, p, rows := g.Vec(), g.Num("j0"), g.Num("n")
 		g.Op("VDUP", p, j.S4())
 		d, x := g.Vecs(len(max)), g.Vecs(len(max))
 		g.scoreRows(name, s, p, rows, ld, func() {
@@ -74,15 +75,15 @@ func (g *neon) scoreRows(name string, s, p, rows, ld a64.GP, row func()) {
 // storeScores stores vector v of a row at p, and raises its maxima.
 func (g *neon) storeScores(x a64.Vec, p a64.GP, v int, max, scratch a64.Vec) {
 	g.StoreVec(x, p, v)
-	g.raise(max, x, scratch)
+	g.Raise(max, x, scratch)
 }
 
 // MaskSpan hides scores by select, one vector of lanes at a time, as for amd64.
 func (g *neon) MaskSpan() {
-	g.function(spec.MaskSpan)
-	s, ld, max, left := g.slice("s"), g.stride("ld"), g.slice("max"), g.param(g.Len("max"))
-	lo, hi, rows, p := g.slice("lo"), g.slice("hi"), g.GP(), g.GP()
-	one, inf := g.broadcast(1), g.broadcast(spec.MinusInf)
+	g.Kernel(spec.MaskSpan)
+	s, ld, max, left := g.Slice("s"), g.Stride("ld"), g.Slice("max"), g.LoadParam(g.Len("max"))
+	lo, hi, rows, p := g.Slice("lo"), g.Slice("hi"), g.GP(), g.GP()
+	one, inf := g.Broadcast(1), g.Broadcast(spec.MinusInf)
 	g.JumpIfZero(left, "done")
 	g.Commentf("One vector of lanes: spans, maxima and the row's number in registers.")
 	g.Label("columns")
@@ -107,8 +108,8 @@ func (g *neon) MaskSpan() {
 		g.Op("ADD", ld, p, p)
 	})
 	g.StoreVec(m, max, 0)
-	g.Advance(vecBytes, s, lo, hi, max)
-	g.CountDown(left, vecLanes, "columns")
+	g.Advance(emit.VecBytes, s, lo, hi, max)
+	g.CountDown(left, emit.VecLanes, "columns")
 	g.Label("done")
 	g.Return()
 }

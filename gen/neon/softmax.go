@@ -3,138 +3,15 @@ package neon
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// exp2 uses no conversion, which only half of a core's vector units execute, or one. A
-// number of magnitude below 2^22 plus 1.5·2^23 is rounded to an integer, ties to even, which
-// is in the low bits of the sum: n. With 128 more (an even number, so that ties do not
-// change) the low bits are n+128, and shifted into the exponent they are 2^(n+1). So the
-// polynomial must be half of 2^r. Halving all coefficients halves every step exactly, as no
-// step is near the subnormals, and the last product is exact, too. Unlike a sum with the
-// exponent it keeps a NaN, whatever its bits.
-//
-// For all x up to 128 that range is too small: then n is added to the exponent of the whole
-// polynomial, which leaves no bit for n+128, and NaNs are restored.
-//
-// Horner's steps overwrite their addend, so each loads its coefficient anew: there are loads
-// to spare, and a copy would take a vector unit.
-
-// roundAndBias is 1.5·2^23 + 128.
-const roundAndBias = 0x4b400080
-
-// A domain is the set of arguments of an exp2.
-type domain int
-
-const (
-	notPositive domain = iota
-	allNumbers         // up to 128, and NaN
-)
-
-func (d domain) table() string { return [...]string{"exp2NEON", "exp2AllNEON"}[d] }
-
-// coefficients are those of the polynomial, four times each, the constant term first.
-func (d domain) coefficients() []uint32 {
-	var words []uint32
-	for _, c := range spec.Exp2Coefficients {
-		if d == notPositive {
-			c -= 1 << 23 // half
-		}
-		words = append(words, c, c, c, c)
-	}
-	return words
-}
-
-// round is the number that rounds x to n, in the low bits of the sum.
-func (d domain) round() uint32 {
-	if d == notPositive {
-		return roundAndBias
-	}
-	return spec.RoundMagic
-}
-
-// An exp2Regs holds the constants of exp2.
-type exp2Regs struct {
-	domain       domain
-	coefficients a64.GP
-	highest      a64.Vec // coefficient
-	round        a64.Vec
-	limit        a64.Vec // -126
-	minusInf     a64.Vec
-}
-
-func (g *neon) exp2Regs(d domain) exp2Regs {
-	e := exp2Regs{domain: d, coefficients: g.GP(), highest: g.Vec()}
-	g.Op("MOVD", g.exp2Consts[d], e.coefficients)
-	g.load(a64.At(e.coefficients, 6*vecBytes), e.highest)
-	e.round, e.limit, e.minusInf = g.broadcast(d.round()), g.broadcast(spec.Minus126), g.broadcast(spec.MinusInf)
-	return e
-}
-
-// exp2 emits 2^x, in place of x, for several vectors at once.
-func (g *neon) exp2(e exp2Regs, xs []a64.Vec) {
-	g.Scope(func() {
-		ns, rs, ts, drop := g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs)), g.Vecs(len(xs))
-		g.Commentf("exp2: x = n + r, n an integer; lanes below -126 are dropped.")
-		for i, x := range xs {
-			g.FADD(ns[i], x, e.round)
-			g.FSUB(rs[i], ns[i], e.round)
-			g.FSUB(rs[i], x, rs[i])
-			g.FCMGT(drop[i], e.limit, x)
-		}
-		g.Commentf("The polynomial in r, or half of it, by Horner's rule.")
-		g.horner(e, xs, rs, ts)
-		g.Commentf("Scale by 2^n, or twice that.")
-		for i, x := range xs {
-			g.Op("VSHL", 23, ns[i].S4(), ns[i].S4())
-			if e.domain == notPositive {
-				g.FMUL(x, x, ns[i])
-			} else {
-				g.Op("VADD", ns[i].S4(), x.S4(), x.S4())
-				g.FCMEQ(ts[i], rs[i], rs[i])
-				g.Op("VBIF", ts[i].B16(), rs[i].B16(), x.B16())
-			}
-			g.BIC(x, x, drop[i])
-		}
-	})
-}
-
-// horner emits the polynomial of r into p. t is scratch.
-func (g *neon) horner(e exp2Regs, ps, rs, ts []a64.Vec) {
-	for c := 5; c >= 0; c-- {
-		next := ps
-		if c%2 == 1 {
-			next = ts // the sixth and last step ends in p
-		}
-		for i := range rs {
-			factor := e.highest
-			if c < 5 {
-				factor = ps[i]
-				if c%2 == 0 {
-					factor = ts[i]
-				}
-			}
-			g.load(a64.At(e.coefficients, c*vecBytes), next[i])
-			g.Op("VFMLA", rs[i].S4(), factor.S4(), next[i].S4())
-		}
-	}
-}
-
-// finite emits m = 0 for -Inf: a lane that has seen no key must get weights 0, and
-// -Inf - -Inf would be NaN.
-func (g *neon) finite(e exp2Regs, m a64.Vec) {
-	g.Scope(func() {
-		none := g.Vec()
-		g.FCMEQ(none, m, e.minusInf)
-		g.BIC(m, m, none)
-	})
-}
-
 // Softmax works on chunks of lanes, see amd64/softmax.go.
 func (g *neon) Softmax() {
-	g.function(spec.Softmax)
-	p := softmaxer{neon: g, s: g.slice("s"), ld: g.stride("ld"), max: g.slice("max"), sum: g.slice("sum"), left: g.param(g.Len("max"))}
-	e := g.exp2Regs(notPositive)
+	g.Kernel(spec.Softmax)
+	p := softmaxer{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), max: g.Slice("max"), sum: g.Slice("sum"), left: g.LoadParam(g.Len("max"))}
+	e := g.NewExp2(emit.NotPositive)
 	loop.Chunks(g, chunkWidths, p.left, func(vectors int, name string) { p.chunk(vectors, name, e) })
 }
 
@@ -143,23 +20,23 @@ type softmaxer struct {
 	s, ld, max, sum, left a64.GP
 }
 
-func (g softmaxer) chunk(vectors int, name string, e exp2Regs) {
+func (g softmaxer) chunk(vectors int, name string, e emit.Exp2Regs) {
 	g.Commentf("%d vectors of lanes: maxima and sums in registers, one row per iteration.", vectors)
 	g.Label(name)
 	zs, sums := g.Vecs(vectors), g.Vecs(vectors)
 	for v := range zs {
 		g.LoadVec(g.max, v, zs[v])
-		g.finite(e, zs[v])
-		g.zero(sums[v])
+		g.FiniteMax(e, zs[v])
+		g.Zero(sums[v])
 	}
-	p, rows := g.GP(), g.num("n")
+	p, rows := g.GP(), g.Num("n")
 	g.scoreRows(name, g.s, p, rows, g.ld, func() {
 		xs := g.Vecs(vectors)
 		for v := range xs {
 			g.LoadVec(p, v, xs[v])
 			g.FSUB(xs[v], xs[v], zs[v])
 		}
-		g.exp2(e, xs)
+		g.Exp2Vectors(e, xs)
 		for v := range xs {
 			g.StoreVec(xs[v], p, v)
 			g.FADD(sums[v], sums[v], xs[v])
@@ -168,40 +45,40 @@ func (g softmaxer) chunk(vectors int, name string, e exp2Regs) {
 	for v := range sums {
 		g.StoreVec(sums[v], g.sum, v)
 	}
-	g.Advance(vectors*vecBytes, g.s, g.max, g.sum)
+	g.Advance(vectors*emit.VecBytes, g.s, g.max, g.sum)
 }
 
 // MergeStats merges the statistics of a block into the running ones, see
 // amd64/softmax.go.
 func (g *neon) MergeStats() {
-	g.function(spec.MergeStats)
-	max, sum, blockMax, blockSum := g.slice("max"), g.slice("sum"), g.slice("blockMax"), g.slice("blockSum")
-	alpha, beta, left := g.slice("alpha"), g.slice("beta"), g.param(g.Len("max"))
-	e := g.exp2Regs(notPositive)
+	g.Kernel(spec.MergeStats)
+	max, sum, blockMax, blockSum := g.Slice("max"), g.Slice("sum"), g.Slice("blockMax"), g.Slice("blockSum")
+	alpha, beta, left := g.Slice("alpha"), g.Slice("beta"), g.LoadParam(g.Len("max"))
+	e := g.NewExp2(emit.NotPositive)
 	g.Jump("CBZ", "done", left)
 	g.Commentf("One vector of lanes: m' = max(blockMax, max).")
 	g.Label("columns")
 	x := g.Vecs(2) // max, blockMax
-	g.load(a64.At(max, 0), x[0])
-	g.load(a64.At(blockMax, 0), x[1])
+	g.LoadFrom(a64.At(max, 0), x[0])
+	g.LoadFrom(a64.At(blockMax, 0), x[1])
 	m, scratch := g.Vec(), g.Vec()
 	g.Op("VORR", x[0].B16(), x[0].B16(), m.B16())
-	g.raise(m, x[1], scratch)
-	g.store(m, a64.At(max, 0))
-	g.finite(e, m)
+	g.Raise(m, x[1], scratch)
+	g.StoreTo(m, a64.At(max, 0))
+	g.FiniteMax(e, m)
 	g.FSUB(x[0], x[0], m)
 	g.FSUB(x[1], x[1], m)
-	g.exp2(e, x)
-	g.store(x[0], a64.At(alpha, 0))
-	g.store(x[1], a64.At(beta, 0))
+	g.Exp2Vectors(e, x)
+	g.StoreTo(x[0], a64.At(alpha, 0))
+	g.StoreTo(x[1], a64.At(beta, 0))
 	g.Commentf("sum = fma(blockSum, beta, sum·alpha)")
-	g.load(a64.At(sum, 0), m)
-	g.load(a64.At(blockSum, 0), scratch)
+	g.LoadFrom(a64.At(sum, 0), m)
+	g.LoadFrom(a64.At(blockSum, 0), scratch)
 	g.FMUL(m, m, x[0])
 	g.Op("VFMLA", x[1].S4(), scratch.S4(), m.S4())
-	g.store(m, a64.At(sum, 0))
-	g.Advance(vecBytes, max, sum, blockMax, blockSum, alpha, beta)
-	g.Op("SUBS", vecLanes, left, left)
+	g.StoreTo(m, a64.At(sum, 0))
+	g.Advance(emit.VecBytes, max, sum, blockMax, blockSum, alpha, beta)
+	g.Op("SUBS", emit.VecLanes, left, left)
 	g.Jump("BNE", "columns")
 	g.Label("done")
 	g.Ret()

@@ -2,6 +2,7 @@ package neon
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -10,7 +11,7 @@ import (
 
 func (g *neon) WeightPack() {
 	g.weightPack(spec.WeightPack, spec.Float32, func(v, t []a64.Vec) []a64.Vec {
-		g.transpose4(v, t)
+		g.Transpose4(v, t)
 		return v
 	})
 }
@@ -19,8 +20,8 @@ func (g *neon) WeightPack() {
 // and the next 4. Then the lower halves of both are a column, and the upper ones the next.
 func (g *neon) WeightPackHalves() {
 	g.weightPack(spec.WeightPackHalves, spec.F16, func(v, t []a64.Vec) []a64.Vec {
-		g.transpose4(v[:4], t)
-		g.transpose4(v[4:], t)
+		g.Transpose4(v[:4], t)
+		g.Transpose4(v[4:], t)
 		for i := range 4 {
 			g.Op("VUZP1", v[4+i].H8(), v[i].H8(), t[2*i].H8())
 			g.Op("VUZP2", v[4+i].H8(), v[i].H8(), t[2*i+1].H8())
@@ -32,10 +33,10 @@ func (g *neon) WeightPackHalves() {
 // weightPack emits the function. transpose returns the columns of v, which has a vector of each
 // row. t is scratch.
 func (g *neon) weightPack(f spec.Function, e spec.Element, transpose func(v, t []a64.Vec) []a64.Vec) {
-	g.function(f)
-	rows := vecBytes >> e.Shift()
-	m := transposer{neon: g, step: rows, shift: e.Shift(), d: g.num("d"), panel: g.slice("dst"), ld: g.strideOf("ld", e), p: g.GP(), left: g.GP()}
-	src, lds, n := g.slice("src"), g.strideOf("lds", e), g.num("n")
+	g.Kernel(f)
+	rows := emit.VecBytes >> e.Shift()
+	m := transposer{neon: g, step: rows, shift: e.Shift(), d: g.Num("d"), panel: g.Slice("dst"), ld: g.StrideOf("ld", e), p: g.GP(), left: g.GP()}
+	src, lds, n := g.Slice("src"), g.StrideOf("lds", e), g.Num("n")
 	for range rows {
 		m.rows = append(m.rows, g.GP())
 	}
@@ -51,7 +52,7 @@ func (g *neon) weightPack(f spec.Function, e spec.Element, transpose func(v, t [
 	g.Op("MOVD", m.d, m.left)
 	m.steps(func() {
 		for i, r := range m.rows {
-			g.Op("FMOVQ.P", a64.At(r, vecBytes), v[i])
+			g.Op("FMOVQ.P", a64.At(r, emit.VecBytes), v[i])
 		}
 		for _, x := range transpose(v, t) {
 			g.StoreVec(x, m.p, 0)
@@ -59,7 +60,7 @@ func (g *neon) weightPack(f spec.Function, e spec.Element, transpose func(v, t [
 		}
 	})
 	g.Label("next")
-	g.Advance(vecBytes, m.panel)
+	g.Advance(emit.VecBytes, m.panel)
 	g.CountDown(n, rows, "rows")
 	g.Label("done")
 	g.Return()

@@ -19,11 +19,7 @@ type Emitter interface {
 	MergeStats()
 	Pack()
 	Unpack()
-	SkinnyQK(k Element)
-	SkinnyPV(v Element)
-	SkinnySoftmax()
-	SkinnyMerge()
-	SkinnyUnpack()
+	SkinnyEmitter
 	Converter
 	Normer
 	BackwardEmitter
@@ -32,6 +28,15 @@ type Emitter interface {
 	Activator
 	Peak()
 	Read()
+}
+
+// A SkinnyEmitter emits the functions for few query rows.
+type SkinnyEmitter interface {
+	SkinnyQK(k Element)
+	SkinnyPV(v Element)
+	SkinnySoftmax()
+	SkinnyMerge()
+	SkinnyUnpack()
 }
 
 // EmitAll emits the functions that every ISA has, in the order of the file. weights is

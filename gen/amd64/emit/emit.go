@@ -1,6 +1,6 @@
-// Package amd64 generates the micro-kernels of AVX2 and AVX-512 with avo. Every algorithm is
-// written once, for both.
-package amd64
+// Package emit has what all kernels of amd64 need: the instruction sets, and functions with
+// their arguments, constants, loops, transposes and exp2.
+package emit
 
 import (
 	"errors"
@@ -19,27 +19,30 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A gen emits the functions of one ISA.
-type gen struct {
+// A Gen emits the functions of one ISA.
+type Gen struct {
 	*build.Context
-	isa
+	ISA
 	data      map[string]operand.Mem // vectors in read-only data, by name
 	functions []spec.Function
 	frames    map[string]int // sizes of stack frames, by function
 }
 
-// buildISA generates the functions of one ISA. It returns nothing unless all of them
-// compile and pass the lint.
-func buildISA(i isa) (spec.Output, error) {
-	g := &gen{Context: build.NewContext(), isa: i, data: map[string]operand.Mem{}, frames: map[string]int{}}
-	spec.EmitAll(g, i.tiles(), i.weightTile())
-	asm, stubs, err := compile(g.Context, i.name(), func(file *ir.File) error { return errors.Join(lint(file, i, g.frames)...) })
-	return spec.Output{ISA: i.name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
+// New returns what emits the functions of an ISA.
+func New(i ISA) *Gen {
+	return &Gen{Context: build.NewContext(), ISA: i, data: map[string]operand.Mem{}, frames: map[string]int{}}
 }
 
-// compile turns what was emitted into a file of assembly and one of stubs, unless check
+// Output returns what was emitted. It returns an error unless all functions compile and pass
+// the lint.
+func (g *Gen) Output() (spec.Output, error) {
+	asm, stubs, err := Compile(g.Context, g.Name(), func(file *ir.File) error { return errors.Join(lint(file, g.ISA, g.frames)...) })
+	return spec.Output{ISA: g.Name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
+}
+
+// Compile turns what was emitted into a file of assembly and one of stubs, unless check
 // finds an error.
-func compile(c *build.Context, name string, check func(*ir.File) error) (asm, stubs []byte, err error) {
+func Compile(c *build.Context, name string, check func(*ir.File) error) (asm, stubs []byte, err error) {
 	c.Constraints(buildtags.Constraints{{{buildtags.Term("amd64")}}, {{buildtags.Not("purego")}}})
 	file, err := c.Result()
 	if err != nil {
@@ -67,10 +70,10 @@ func compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 	return asm, stubs, nil
 }
 
-// function starts a function. Its name gets the ISA's suffix.
-func (g *gen) function(f spec.Function) {
+// Kernel starts a function. Its name gets the ISA's suffix.
+func (g *Gen) Kernel(f spec.Function) {
 	g.functions = append(g.functions, f)
-	name := f.Name + g.name()
+	name := f.Name + g.Name()
 	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
 	g.SignatureExpr("func" + f.Signature)
@@ -79,44 +82,44 @@ func (g *gen) function(f spec.Function) {
 	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
 }
 
-// frame reserves a part of the stack for the current function.
-func (g *gen) frame(bytes int) operand.Mem {
+// Frame reserves a part of the stack for the current function.
+func (g *Gen) Frame(bytes int) operand.Mem {
 	g.frames[g.current().Name] += bytes
 	return g.AllocLocal(bytes)
 }
 
-// slice loads the base pointer of a slice parameter.
-func (g *gen) slice(name string) reg.GPVirtual {
+// Slice loads the base pointer of a slice parameter.
+func (g *Gen) Slice(name string) reg.GPVirtual {
 	return g.Load(g.Param(name).Base(), g.GP64()).(reg.GPVirtual)
 }
 
-// sliceLen loads the length of a slice parameter.
-func (g *gen) sliceLen(name string) reg.GPVirtual {
+// SliceLen loads the length of a slice parameter.
+func (g *Gen) SliceLen(name string) reg.GPVirtual {
 	return g.Load(g.Param(name).Len(), g.GP64()).(reg.GPVirtual)
 }
 
-// num loads an int parameter.
-func (g *gen) num(name string) reg.GPVirtual {
+// Num loads an int parameter.
+func (g *Gen) Num(name string) reg.GPVirtual {
 	return g.Load(g.Param(name), g.GP64()).(reg.GPVirtual)
 }
 
-// stride loads an int parameter that counts float32 elements, in bytes.
-func (g *gen) stride(name string) reg.GPVirtual { return g.strideOf(name, spec.Float32) }
+// Stride loads an int parameter that counts float32 elements, in bytes.
+func (g *Gen) Stride(name string) reg.GPVirtual { return g.StrideOf(name, spec.Float32) }
 
-// strideOf loads an int parameter that counts elements of a type, in bytes.
-func (g *gen) strideOf(name string, e spec.Element) reg.GPVirtual {
-	r := g.num(name)
+// StrideOf loads an int parameter that counts elements of a type, in bytes.
+func (g *Gen) StrideOf(name string, e spec.Element) reg.GPVirtual {
+	r := g.Num(name)
 	if e.Shift() > 0 {
 		g.SHLQ(operand.U8(e.Shift()), r)
 	}
 	return r
 }
 
-// argument returns the memory of a parameter that is not a slice.
-func (g *gen) argument(name string) operand.Mem { return g.memory(g.Param(name)) }
+// Argument returns the memory of a parameter that is not a slice.
+func (g *Gen) Argument(name string) operand.Mem { return g.Memory(g.Param(name)) }
 
-// memory returns the memory of a parameter or a part of it.
-func (g *gen) memory(c gotypes.Component) operand.Mem {
+// Memory returns the memory of a parameter or a part of it.
+func (g *Gen) Memory(c gotypes.Component) operand.Mem {
 	b, err := c.Resolve()
 	if err != nil {
 		panic(err)
@@ -124,70 +127,70 @@ func (g *gen) memory(c gotypes.Component) operand.Mem {
 	return b.Addr
 }
 
-// move copies 64 bits from memory to memory.
-func (g *gen) move(from, to operand.Mem) {
+// Move copies 64 bits from memory to memory.
+func (g *Gen) Move(from, to operand.Mem) {
 	x := g.GP64()
 	g.MOVQ(from, x)
 	g.MOVQ(x, to)
 }
 
-// loadFirst loads the first part of v and clears the rest. It tells avo so: otherwise avo
+// LoadFirst loads the first part of v and clears the rest. It tells avo so: otherwise avo
 // would keep v alive from the start of the function, for the content of the rest.
-func loadFirst(c *build.Context, m operand.Mem, v reg.VecVirtual, part operand.Op) {
+func LoadFirst(c *build.Context, m operand.Mem, v reg.VecVirtual, part operand.Op) {
 	c.Instruction(&ir.Instruction{Opcode: "VMOVUPS", Operands: []operand.Op{m, part},
 		Inputs: []operand.Op{m}, Outputs: []operand.Op{v}})
 }
 
-// at is the memory at a byte offset from a pointer.
-func at(base reg.Register, disp int) operand.Mem {
+// At is the memory at a byte offset from a pointer.
+func At(base reg.Register, disp int) operand.Mem {
 	return operand.Mem{Base: base, Disp: disp}
 }
 
-// indexed is the memory at base + index·scale.
-func indexed(base, index reg.Register, scale uint8) operand.Mem {
+// Indexed is the memory at base + index·scale.
+func Indexed(base, index reg.Register, scale uint8) operand.Mem {
 	return operand.Mem{Base: base, Index: index, Scale: scale}
 }
 
-// constant returns a vector of one repeated 32-bit value in read-only data.
-func (g *gen) constant(bits uint32) operand.Mem {
-	return g.repeated(fmt.Sprintf("const%08x", bits), bits)
+// Constant returns a vector of one repeated 32-bit value in read-only data.
+func (g *Gen) Constant(bits uint32) operand.Mem {
+	return g.Repeated(fmt.Sprintf("const%08x", bits), bits)
 }
 
-// repeated returns a vector of 32-bit values in read-only data, repeated until it is
+// Repeated returns a vector of 32-bit values in read-only data, repeated until it is
 // full. The same name stands for the same values.
-func (g *gen) repeated(name string, words ...uint32) operand.Mem {
+func (g *Gen) Repeated(name string, words ...uint32) operand.Mem {
 	if m, ok := g.data[name]; ok {
 		return m
 	}
-	m := g.StaticGlobal(name + g.name())
+	m := g.StaticGlobal(name + g.Name())
 	g.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range g.lanes() {
+	for i := range g.Lanes() {
 		g.AddDatum(4*i, operand.U32(words[i%len(words)]))
 	}
 	g.data[name] = m
 	return m
 }
 
-// atHand returns a constant in a register if the ISA has 32 of them, else in memory.
-func (g *gen) atHand(m operand.Mem) operand.Op {
-	if !g.evex() {
+// AtHand returns a constant in a register if the ISA has 32 of them, else in memory.
+func (g *Gen) AtHand(m operand.Mem) operand.Op {
+	if !g.EVEX() {
 		return m
 	}
-	r := g.vec()
+	r := g.Vec()
 	g.VMOVUPS(m, r)
 	return r
 }
 
-func (g *gen) vec() reg.VecVirtual { return g.vector(g.Context) }
+func (g *Gen) Vec() reg.VecVirtual { return g.Vector(g.Context) }
 
-// bytes is the size of a vector.
-func (g *gen) bytes() int { return 4 * g.lanes() }
+// VecBytes is the size of a vector.
+func (g *Gen) VecBytes() int { return 4 * g.Lanes() }
 
-// interleave emits the instructions of two functions. Those of beside are spread evenly
+// Interleave emits the instructions of two functions. Those of beside are spread evenly
 // over the first two thirds of those of main, so that their results are ready at the end.
 // Comments of beside are dropped, as they would stand beside the wrong instructions.
 // Neither function may set labels or use results of the other.
-func (g *gen) interleave(main, beside func()) {
+func (g *Gen) Interleave(main, beside func()) {
 	fn := g.current()
 	others, nodes := g.emitted(beside), g.emitted(main)
 	others = slices.DeleteFunc(others, func(n ir.Node) bool { _, is := n.(*ir.Comment); return is })
@@ -201,7 +204,7 @@ func (g *gen) interleave(main, beside func()) {
 }
 
 // emitted returns what a function emits, and takes it back.
-func (g *gen) emitted(emit func()) []ir.Node {
+func (g *Gen) emitted(emit func()) []ir.Node {
 	fn := g.current()
 	start := len(fn.Nodes)
 	emit()
@@ -211,7 +214,7 @@ func (g *gen) emitted(emit func()) []ir.Node {
 }
 
 // current returns the function that is being emitted.
-func (g *gen) current() *ir.Function {
+func (g *Gen) current() *ir.Function {
 	file, _ := g.Result() // its errors are reported at the end
 	fns := file.Functions()
 	return fns[len(fns)-1]

@@ -1,21 +1,22 @@
-package neon
+package skinny
 
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
 // SkinnySoftmax computes 4 rows at once, a row per vector: they hide each other's latency
-// even on cores that do not look far ahead. See amd64/skinny_softmax.go.
+// even on cores that do not look far ahead. See amd64/skinny/softmax.go.
 func (g *neon) SkinnySoftmax() {
-	g.function(spec.SkinnySoftmax)
-	f := &rowSoftmax{neon: g, s: g.slice("s"), ld: g.stride("ld"), out: g.GP(), z: g.Vec(), sum: g.Vec()}
-	max, left := g.slice("max"), g.num("n")
-	f.e = g.exp2Regs(notPositive)
-	g.load(a64.At(max, 0), f.z)
-	g.finite(f.e, f.z)
-	g.zero(f.sum)
+	g.Kernel(spec.SkinnySoftmax)
+	f := &rowSoftmax{neon: g, s: g.Slice("s"), ld: g.Stride("ld"), out: g.GP(), z: g.Vec(), sum: g.Vec()}
+	max, left := g.Slice("max"), g.Num("n")
+	f.e = g.NewExp2(emit.NotPositive)
+	g.LoadFrom(a64.At(max, 0), f.z)
+	g.FiniteMax(f.e, f.z)
+	g.Zero(f.sum)
 	g.Op("MOVD", f.s, f.out)
 	g.Op("SUBS", 4, left, left)
 	g.Jump("BLT", "rest")
@@ -30,8 +31,8 @@ func (g *neon) SkinnySoftmax() {
 	g.Jump("BEQ", "done")
 	loop.Times(g, left, "row", func() { f.rows(1) })
 	g.Label("done")
-	sum := g.slice("sum")
-	g.store(f.sum, a64.At(sum, 0))
+	sum := g.Slice("sum")
+	g.StoreTo(f.sum, a64.At(sum, 0))
 	g.Ret()
 }
 
@@ -39,7 +40,7 @@ type rowSoftmax struct {
 	*neon
 	s, out, ld a64.GP // the next scores, the place of their weights, the stride in bytes
 	z, sum     a64.Vec
-	e          exp2Regs
+	e          emit.Exp2Regs
 }
 
 // rows emits n rows.
@@ -47,13 +48,13 @@ func (f *rowSoftmax) rows(n int) {
 	f.Scope(func() {
 		xs := f.Vecs(n)
 		for _, x := range xs {
-			f.load(a64.At(f.s, 0), x)
+			f.LoadFrom(a64.At(f.s, 0), x)
 			f.Op("ADD", f.ld, f.s, f.s)
 			f.FSUB(x, x, f.z)
 		}
-		f.exp2(f.e, xs)
+		f.Exp2Vectors(f.e, xs)
 		for _, x := range xs {
-			f.store(x, a64.At(f.out, 0))
+			f.StoreTo(x, a64.At(f.out, 0))
 			f.Op("ADD", f.ld, f.out, f.out)
 			f.FADD(f.sum, f.sum, x)
 		}

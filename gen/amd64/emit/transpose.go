@@ -1,4 +1,4 @@
-package amd64
+package emit
 
 import (
 	"github.com/mmcloughlin/avo/operand"
@@ -12,10 +12,10 @@ import (
 // the quarters, 8 shuffles for 4 vectors, and no shuffle crosses quarters. To move the
 // quarters to and from memory one by one costs loads and stores, which are cheap here.
 
-// transpose4 transposes the 4×4 matrix in each quarter of four vectors.
-func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
+// Transpose4 transposes the 4×4 matrix in each quarter of four vectors.
+func (g *Gen) Transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	g.Comment("Transpose the 4×4 matrix in each quarter.")
-	a, b, c, d := g.vec(), g.vec(), g.vec(), g.vec()
+	a, b, c, d := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	g.VUNPCKLPS(v[1], v[0], a)
 	g.VUNPCKHPS(v[1], v[0], b)
 	g.VUNPCKLPS(v[3], v[2], c)
@@ -28,48 +28,48 @@ func (g *gen) transpose4(v []reg.VecVirtual) []reg.VecVirtual {
 	return t
 }
 
-// keyRows loads 4 words of 32 bits of the rows of vector v of 16 rows: vector x has those
+// KeyRows loads 4 words of 32 bits of the rows of vector v of 16 rows: vector x has those
 // of rows x, 4+x, ... in its quarters.
-func (g *gen) keyRows(row func(i int) operand.Mem, v int) []reg.VecVirtual {
+func (g *Gen) KeyRows(row func(i int) operand.Mem, v int) []reg.VecVirtual {
 	rows := g.Vecs(4)
 	for x := range rows {
-		g.loadQuarters(g.Context, rows[x], func(q int) operand.Mem { return row(g.lanes()*v + 4*q + x) })
+		g.LoadQuarters(g.Context, rows[x], func(q int) operand.Mem { return row(g.Lanes()*v + 4*q + x) })
 	}
 	return rows
 }
 
-// transposeSquare transposes as many columns of each lane's row as a vector has lanes:
+// TransposeSquare transposes as many columns of each lane's row as a vector has lanes:
 // first 4 rows at a time within the quarters, then the quarters.
-func (g *gen) transposeSquare(v []reg.VecVirtual) []reg.VecVirtual {
+func (g *Gen) TransposeSquare(v []reg.VecVirtual) []reg.VecVirtual {
 	quarters := len(v) / 4
 	byColumn := make([][]reg.VecVirtual, 4) // of a quarter, with a vector for every 4 rows
 	for q := range quarters {
-		for c, t := range g.transpose4(v[4*q : 4*q+4]) {
+		for c, t := range g.Transpose4(v[4*q : 4*q+4]) {
 			byColumn[c] = append(byColumn[c], t)
 		}
 	}
 	t := make([]reg.VecVirtual, len(v))
 	for c := range byColumn {
-		for q, x := range g.transposeQuarters(g.Context, byColumn[c]) {
+		for q, x := range g.TransposeQuarters(g.Context, byColumn[c]) {
 			t[4*q+c] = x
 		}
 	}
 	return t
 }
 
-// row returns the address of the row of a lane: base plus the lane's entry of off, which
+// Row returns the address of the row of a lane: base plus the lane's entry of off, which
 // counts elements.
-func (g *gen) row(base, off reg.Register, lane int) operand.Mem {
+func (g *Gen) Row(base, off reg.Register, lane int) operand.Mem {
 	o := g.GP64()
-	g.MOVQ(at(off, 8*lane), o)
-	return indexed(base, o, 4)
+	g.MOVQ(At(off, 8*lane), o)
+	return Indexed(base, o, 4)
 }
 
-// columns emits a loop over d columns, width of them per step. If width does not divide d,
+// Columns emits a loop over d columns, width of them per step. If width does not divide d,
 // the last step goes back to the last columns: it computes some of them a second time,
 // with the same result. d must be at least width. step computes the current columns.
 // advance goes on by a number of columns, which is an immediate or a register.
-func (g *gen) columns(name string, width int, d reg.Register, step func(), advance func(columns operand.Op)) {
+func (g *Gen) Columns(name string, width int, d reg.Register, step func(), advance func(columns operand.Op)) {
 	left := g.GP64()
 	g.MOVQ(d, left)
 	g.AlignLoop()

@@ -1,6 +1,7 @@
-package amd64
+package skinny
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -12,7 +13,7 @@ import (
 //
 //	bfloat16   the lower half is shifted up, the upper half is masked
 //	binary16   words are sorted into even and odd halves, which are converted
-//	int8       bytes are converted one by one, see widenByte, and multiplied by the keys' scales
+//	int8       bytes are converted one by one, see WidenByte, and multiplied by the keys' scales
 //
 // The scales lie side by side, as the keys in the lanes. Those of the next group of columns
 // lie lsc further on. These are in memory, in the place of arguments: the start of the
@@ -23,26 +24,26 @@ type keyWidener struct {
 	element spec.Element
 	n       int // words of a row in a step
 
-	aux        operand.Op // binary16: the order of the halves; bfloat16: a mask of the upper half
-	bytesOf    []wordByte // int8: the bytes of a word
+	aux        operand.Op      // binary16: the order of the halves; bfloat16: a mask of the upper half
+	bytesOf    []emit.WordByte // int8: the bytes of a word
 	first, at  operand.Mem
 	lsc, group operand.Mem
 	left       operand.Mem
 }
 
 func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
-	w := &keyWidener{gen: g, element: e, n: g.skinnyWords()}
+	w := &keyWidener{gen: g, element: e, n: g.SkinnyWords()}
 	switch e {
 	case spec.F16:
-		w.aux = g.halvesOrder(g)
+		w.aux = g.HalvesOrder(g.Gen)
 	case spec.BF16:
-		w.aux = g.atHand(g.constant(0xffff0000))
+		w.aux = g.AtHand(g.Constant(0xffff0000))
 	case spec.Int8:
 		w.n = 4 // are 16 columns
-		w.bytesOf = g.wordBytes(g)
+		w.bytesOf = g.WordBytes(g.Gen)
 		scales := g.Param("scales")
-		w.first, w.at, w.left = g.memory(scales.Base()), g.memory(scales.Len()), g.memory(scales.Cap())
-		w.lsc, w.group = g.argument("lsc"), g.argument("group")
+		w.first, w.at, w.left = g.Memory(scales.Base()), g.Memory(scales.Len()), g.Memory(scales.Cap())
+		w.lsc, w.group = g.Argument("lsc"), g.Argument("group")
 		g.SHLQ(operand.Imm(2), w.lsc)
 	}
 	return w
@@ -68,8 +69,8 @@ func (w *keyWidener) forward() {
 // start goes to the scales of the first columns.
 func (w *keyWidener) start() {
 	if w.element == spec.Int8 {
-		w.move(w.first, w.at)
-		w.move(w.group, w.left)
+		w.Move(w.first, w.at)
+		w.Move(w.group, w.left)
 	}
 }
 
@@ -83,29 +84,25 @@ func (w *keyWidener) next(name string) {
 	lsc := w.GP64()
 	w.MOVQ(w.lsc, lsc)
 	w.ADDQ(lsc, w.at)
-	w.move(w.group, w.left)
+	w.Move(w.group, w.left)
 	w.Label(name)
 }
 
-// A keyColumn emits the code that makes a column from loaded words, and returns the
-// column. It is called once, in the order of the columns.
-type keyColumn func() reg.VecVirtual
-
 // load loads the words of a part of a step, of vector v of keys.
 func (w *keyWidener) load(row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
-	if w.n == w.skinnyWords() {
-		return w.keyWords(w, row, v, part)
+	if w.n == w.SkinnyWords() {
+		return w.KeyWords(w.Gen, w.element, row, v, part)
 	}
-	return w.transpose4(w.keyRows(row, v))
+	return w.Transpose4(w.KeyRows(row, v))
 }
 
 // columns returns the columns of words of vector v of keys.
-func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []keyColumn) {
+func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyColumn) {
 	var scales operand.Op
 	if w.element == spec.Int8 {
 		p := w.GP64()
 		w.MOVQ(w.at, p)
-		scales = w.atHand(at(p, v*w.bytes()))
+		scales = w.AtHand(emit.At(p, v*w.VecBytes()))
 	}
 	for _, t := range words {
 		columns = append(columns, w.split(t, scales)...)
@@ -114,15 +111,15 @@ func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []keyColumn
 }
 
 // split returns the columns of a word.
-func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []keyColumn {
+func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []emit.KeyColumn {
 	switch w.element {
 	case spec.Float32:
-		return []keyColumn{func() reg.VecVirtual { return t }}
+		return []emit.KeyColumn{func() reg.VecVirtual { return t }}
 	case spec.F16:
-		return w.widenWords(w.Context, t, w.aux)
+		return w.WidenWords(w.Context, t, w.aux)
 	case spec.BF16:
-		return []keyColumn{func() reg.VecVirtual {
-			even := w.vec()
+		return []emit.KeyColumn{func() reg.VecVirtual {
+			even := w.Vec()
 			w.VPSLLD(operand.Imm(16), t, even)
 			return even
 		}, func() reg.VecVirtual {
@@ -130,32 +127,13 @@ func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []keyColumn {
 			return t
 		}}
 	}
-	var columns []keyColumn
+	var columns []emit.KeyColumn
 	for _, b := range w.bytesOf {
 		columns = append(columns, func() reg.VecVirtual {
-			x := w.widenByte(w.gen, t, b)
+			x := w.WidenByte(w.Gen, t, b)
 			w.VMULPS(scales, x, x)
 			return x
 		})
 	}
 	return columns
-}
-
-// A wordByte is a byte in the words of int8.
-type wordByte struct {
-	number     int        // 0 is the lowest
-	mask, sign operand.Op // AVX-512, the lower two
-}
-
-// shiftByte returns byte b of words as float32. It shifts it up and then, with its sign,
-// down. For the highest byte it overwrites words.
-func (g *gen) shiftByte(words reg.VecVirtual, b wordByte) reg.VecVirtual {
-	x := words
-	if b.number < 3 {
-		x = g.vec()
-		g.VPSLLD(operand.U8(24-8*b.number), words, x)
-	}
-	g.VPSRAD(operand.Imm(24), x, x)
-	g.VCVTDQ2PS(x, x)
-	return x
 }

@@ -1,11 +1,11 @@
-package neon
+package emit
 
 import (
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A widener converts a vector of elements to float32, 4 of them at a time: a vector has one
+// A Widener converts a vector of elements to float32, 4 of them at a time: a vector has one
 // such group of float32, two of 16 bits, four of bytes.
 //
 //	binary16   is converted
@@ -16,9 +16,9 @@ import (
 // On the Neoverse cores a conversion of integers, and of binary16, takes two micro-operations,
 // and a shift to twice the width is executed by only some of the vector units. Instructions
 // that all of them execute take less time for int8 and bfloat16.
-type widener struct {
-	*neon
-	element spec.Element
+type Widener struct {
+	*Gen
+	Element spec.Element
 
 	zero             a64.Vec // bfloat16
 	flip, high, bias a64.Vec // int8
@@ -27,35 +27,35 @@ type widener struct {
 // int8High has the byte above an int8 in all four bytes.
 const int8High = 0x4b4b4b4b
 
-func (g *neon) newWidener(e spec.Element) *widener {
-	w := &widener{neon: g, element: e}
+func (g *Gen) NewWidener(e spec.Element) *Widener {
+	w := &Widener{Gen: g, Element: e}
 	switch e {
 	case spec.BF16:
-		w.zero = g.broadcast(0)
+		w.zero = g.Broadcast(0)
 	case spec.Int8:
-		w.flip, w.high, w.bias = g.broadcast(0x80808080), g.broadcast(int8High), g.broadcast(int8High&^0xff|0x80)
+		w.flip, w.high, w.bias = g.Broadcast(0x80808080), g.Broadcast(int8High), g.Broadcast(int8High&^0xff|0x80)
 	}
 	return w
 }
 
-// groups is the number of groups in a vector.
-func (w *widener) groups() int { return vecLanes >> w.element.Shift() }
+// Groups is the number of groups in a vector.
+func (w *Widener) Groups() int { return VecLanes >> w.Element.Shift() }
 
-// prepare emits the operations on whole vectors.
-func (w *widener) prepare(xs ...a64.Vec) {
-	if w.element == spec.Int8 {
+// Prepare emits the operations on whole vectors.
+func (w *Widener) Prepare(xs ...a64.Vec) {
+	if w.Element == spec.Int8 {
 		for _, x := range xs {
 			w.Op("VEOR", w.flip.B16(), x.B16(), x.B16())
 		}
 	}
 }
 
-// widen widens a group of x into to, and returns the register of the result: float32 stays
+// Widen widens a group of x into to, and returns the register of the result: float32 stays
 // in x. The groups of a vector must come in order: for int8 an even group leaves in half
 // what the next one needs. For the next one half may be to.
-func (w *widener) widen(x a64.Vec, group int, half, to, scale a64.Vec) a64.Vec {
+func (w *Widener) Widen(x a64.Vec, group int, half, to, scale a64.Vec) a64.Vec {
 	zip := []string{"VZIP1", "VZIP2"}
-	switch w.element {
+	switch w.Element {
 	case spec.Float32:
 		return x
 	case spec.F16:

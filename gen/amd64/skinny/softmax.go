@@ -1,6 +1,7 @@
-package amd64
+package skinny
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -30,13 +31,13 @@ import (
 // Vector registers: maximum, sum, x, n, r and p, with AVX2 two of each of the latter, and
 // with 32 registers the 8 constants of exp2.
 func (g *gen) SkinnySoftmax() {
-	g.function(spec.SkinnySoftmax)
-	f := &rowSoftmax{gen: g, s: g.slice("s"), sum: g.XMM()}
-	ld, left, m := g.stride("ld"), g.num("n"), g.vec()
-	g.repeatQuarter(g.Context, at(g.slice("max"), 0), m)
-	f.z = g.finiteMax(m)
+	g.Kernel(spec.SkinnySoftmax)
+	f := &rowSoftmax{gen: g, s: g.Slice("s"), sum: g.XMM()}
+	ld, left, m := g.Stride("ld"), g.Num("n"), g.Vec()
+	g.RepeatQuarter(g.Context, emit.At(g.Slice("max"), 0), m)
+	f.z = g.FiniteMax(m)
 	g.VXORPS(f.sum, f.sum, f.sum)
-	f.ops, f.odd = g.exp2Operands(), g.oddQuarters(g.Context)
+	f.ops, f.odd = g.Exp2Operands(), g.OddQuarters(g.Context)
 	g.CMPQ(ld, operand.Imm(softmaxRow))
 	g.JNE(operand.LabelRef("rows"))
 	g.SUBQ(operand.Imm(4), left)
@@ -53,7 +54,7 @@ func (g *gen) SkinnySoftmax() {
 		f.single()
 		g.ADDQ(ld, f.s)
 	})
-	g.VMOVUPS(f.sum, at(g.slice("sum"), 0))
+	g.VMOVUPS(f.sum, emit.At(g.Slice("sum"), 0))
 	g.Return()
 }
 
@@ -71,13 +72,13 @@ type rowSoftmax struct {
 
 // four emits 4 rows and goes on to the next ones.
 func (f *rowSoftmax) four() {
-	size := f.bytes()
+	size := f.VecBytes()
 	xs := f.Vecs(4 * softmaxRow / (2 * size))
-	halves := func(v int) (first, second operand.Mem) { return at(f.s, 2*size*v), at(f.s, 2*size*v+size-16) }
+	halves := func(v int) (first, second operand.Mem) { return emit.At(f.s, 2*size*v), emit.At(f.s, 2*size*v+size-16) }
 	for v, x := range xs {
 		first, second := halves(v)
 		f.VMOVUPS(first, x)
-		f.mergeQuarters(f.Context, x, second, f.odd)
+		f.MergeQuarters(f.Context, x, second, f.odd)
 	}
 	for v, p := range f.weights(xs) {
 		first, second := halves(v)
@@ -85,7 +86,7 @@ func (f *rowSoftmax) four() {
 		f.VMOVUPS(p, second)
 		f.VADDPS(p.AsX(), f.sum, f.sum)
 		for row := softmaxRow; row < 2*size; row += softmaxRow {
-			f.VADDPS(at(f.s, 2*size*v+row), f.sum, f.sum)
+			f.VADDPS(emit.At(f.s, 2*size*v+row), f.sum, f.sum)
 		}
 	}
 	f.Advance(4*softmaxRow, f.s)
@@ -93,10 +94,10 @@ func (f *rowSoftmax) four() {
 
 // single emits one row, with zeros in the other quarters.
 func (f *rowSoftmax) single() {
-	x := f.vec()
-	loadFirst(f.Context, at(f.s, 0), x, x.AsX())
+	x := f.Vec()
+	emit.LoadFirst(f.Context, emit.At(f.s, 0), x, x.AsX())
 	p := f.weights([]reg.VecVirtual{x})[0].AsX()
-	f.VMOVUPS(p, at(f.s, 0))
+	f.VMOVUPS(p, emit.At(f.s, 0))
 	f.VADDPS(p, f.sum, f.sum)
 }
 
@@ -105,5 +106,5 @@ func (f *rowSoftmax) weights(xs []reg.VecVirtual) []reg.VecVirtual {
 	for _, x := range xs {
 		f.VSUBPS(f.z, x, x)
 	}
-	return f.exp2(f.ops, xs)
+	return f.Exp2Vectors(f.ops, xs)
 }

@@ -1,4 +1,4 @@
-package amd64
+package emit
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// A prefetch is a stream of prefetches in a loop over rows of memory: line after line of the
+// A Prefetch is a stream of prefetches in a loop over rows of memory: line after line of the
 // rows that begin at the parameter next, with the same length and stride as the rows that
 // the function reads, and into the second-level cache the rows far after them. It goes in
 // the order of memory, which a processor's own prefetcher recognises and continues.
@@ -25,21 +25,21 @@ import (
 // the row. What is needed once per row or less is in memory, in the place of the argument
 // next: its base is the start of the part for the current keys, its length the bytes of a
 // row, its capacity the distance from the end of a row to the next row.
-type prefetch struct {
-	*gen
+type Prefetch struct {
+	*Gen
 	address, far, left reg.GPVirtual
-	base, length, gap  operand.Mem
+	Base, length, gap  operand.Mem
 	step               int // bytes of a step: whole lines, or part of one
 	level              int // of the cache for the nearer address
 }
 
-// newPrefetch prepares a stream of rows, ld bytes apart, in steps of step bytes, into a level
+// NewPrefetch prepares a stream of rows, ld bytes apart, in steps of step bytes, into a level
 // of the cache. The parameter named by columns is the number of their columns, of type e.
-func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step, level int) *prefetch {
+func (g *Gen) NewPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step, level int) *Prefetch {
 	next := g.Param("next")
-	p := &prefetch{gen: g, step: step, level: level, address: g.GP64(), far: g.strideOf("far", e), left: g.GP64(),
-		base: g.memory(next.Base()), length: g.memory(next.Len()), gap: g.memory(next.Cap())}
-	row, gap := g.strideOf(columns, e), g.GP64()
+	p := &Prefetch{Gen: g, step: step, level: level, address: g.GP64(), far: g.StrideOf("far", e), left: g.GP64(),
+		Base: g.Memory(next.Base()), length: g.Memory(next.Len()), gap: g.Memory(next.Cap())}
+	row, gap := g.StrideOf(columns, e), g.GP64()
 	g.XORQ(gap, gap)
 	g.CMPQ(row, ld)
 	g.JE(operand.LabelRef("dense"))
@@ -57,29 +57,29 @@ func (g *gen) newPrefetch(ld reg.GPVirtual, columns string, e spec.Element, step
 	return p
 }
 
-// start goes to the part for the current keys.
-func (p *prefetch) start() {
-	p.MOVQ(p.base, p.address)
+// Start goes to the part for the current keys.
+func (p *Prefetch) Start() {
+	p.MOVQ(p.Base, p.address)
 	p.MOVQ(p.length, p.left)
 }
 
-// line prefetches line i of a step, if the step is that long.
-func (p *prefetch) line(i int) {
+// Line prefetches line i of a step, if the step is that long.
+func (p *Prefetch) Line(i int) {
 	if i >= p.step/spec.LineBytes {
 		return
 	}
-	if near := at(p.address, i*spec.LineBytes); p.level == 2 {
+	if near := At(p.address, i*spec.LineBytes); p.level == 2 {
 		p.PREFETCHT1(near)
 	} else {
 		p.PREFETCHT0(near)
 	}
-	further := indexed(p.address, p.far, 1)
+	further := Indexed(p.address, p.far, 1)
 	further.Disp = i * spec.LineBytes
 	p.PREFETCHT1(further)
 }
 
-// advance goes on by a step. name is the name of a label.
-func (p *prefetch) advance(name string) {
+// Advance goes on by a step. name is the name of a label.
+func (p *Prefetch) Advance(name string) {
 	p.ADDQ(operand.I32(p.step), p.address)
 	p.SUBQ(operand.I32(p.step), p.left)
 	p.JNZ(operand.LabelRef(name))

@@ -1,8 +1,9 @@
-package amd64
+package skinny
 
 import (
 	"fmt"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -10,9 +11,9 @@ import (
 
 // SkinnyQK is the product of K and Q̂ᵀ for few queries. With the queries in the lanes most
 // lanes would be idle. Here 16 keys are in the lanes, transposed when they are loaded, see
-// transpose.go. A tile is 16 keys by up to skinnyRows queries. A step takes some words of
+// emit/transpose.go. A tile is 16 keys by up to SkinnyRows queries. A step takes some words of
 // 32 bits of them. A word is one column, or 2 or 4 of a narrow type, which are widened at
-// this point, see skinny_words.go:
+// this point, see words.go:
 //
 //	k[0..15][x..] ──► t0 t1 ...     acc[query] += t · q̂[x][query], a broadcast
 //
@@ -29,7 +30,7 @@ import (
 //
 // The columns are cut into segments. The sum of the segments before the current one waits on
 // the stack. Segments are independent chains, too. So another variant of float32 computes two
-// of them side by side, see skinny_pair.go, and reads no more rows at once.
+// of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
 // (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
@@ -38,7 +39,7 @@ import (
 // the current segment of row 0 (the length of k), and the columns after that (the capacity
 // of k).
 func (g *gen) SkinnyQK(k spec.Element) {
-	if variants, _ := g.skinnyVariants(); k == spec.Float32 {
+	if variants, _ := g.SkinnyVariants(); k == spec.Float32 {
 		for _, v := range variants {
 			g.skinnyQK(k, v.Function(), v)
 		}
@@ -49,25 +50,25 @@ func (g *gen) SkinnyQK(k spec.Element) {
 
 // skinnyQK emits a variant of SkinnyQK.
 func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
-	g.function(fn)
-	f := &qkEmitter{gen: g, variant: v, ld4: g.strideOf("ldk", k),
-		s: g.memory(g.Param("s").Base()), lane: g.memory(g.Param("s").Len()), adds: g.memory(g.Param("s").Cap()), left: g.argument("m"),
-		end: g.memory(g.Param("k").Len()), columns: g.memory(g.Param("k").Cap())}
+	g.Kernel(fn)
+	f := &qkEmitter{gen: g, variant: v, ld4: g.StrideOf("ldk", k),
+		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
+		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap())}
 	f.words = g.newKeyWidener(k)
-	f.prefetch = g.newPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, v.Near)
-	f.sums = g.frame(max(g.skinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
-	f.w = g.sliceLen("max")
+	f.prefetch = g.NewPrefetch(f.ld4, "d", k, f.linesAtOnce()*spec.LineBytes, v.Near)
+	f.sums = g.Frame(max(g.SkinnyRows(), f.most()*doubledQueries) * spec.SkinnyKeys * 4)
+	f.w = g.SliceLen("max")
 	g.SHLQ(operand.Imm(2), f.w)
-	f.k[0] = g.slice("k")
+	f.k[0] = g.Slice("k")
 	for i := 1; i < 4; i++ {
 		f.k[i] = g.GP64()
-		g.LEAQ(indexed(f.k[i-1], f.ld4, 1), f.k[i])
+		g.LEAQ(emit.Indexed(f.k[i-1], f.ld4, 1), f.k[i])
 	}
 	g.SHLQ(operand.Imm(2), f.ld4)
 	f.odd[0] = f.ld4
 	for i := 1; i < 2*f.most(); i++ {
 		f.odd[i] = g.GP64()
-		g.LEAQ(indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
+		g.LEAQ(emit.Indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
 	}
 	f.q = g.GP64()
 	f.tiles()
@@ -77,7 +78,7 @@ type qkEmitter struct {
 	*gen
 	variant  spec.QKVariant
 	words    *keyWidener
-	prefetch *prefetch
+	prefetch *emit.Prefetch
 
 	s    operand.Mem      // scores of the tile
 	w    reg.GPVirtual    // bytes of a row of scores, and of q̂
@@ -96,7 +97,7 @@ type qkEmitter struct {
 
 // most is the number of groups of 16 keys in the largest tile.
 func (f *qkEmitter) most() int {
-	if f.lanes() == spec.SkinnyKeys {
+	if f.Lanes() == spec.SkinnyKeys {
 		return f.variant.Keys / spec.SkinnyKeys
 	}
 	return 1
@@ -135,7 +136,7 @@ func (f *qkEmitter) tiles() {
 		f.Comment("Twice 16 keys, if all queries are one small group.")
 		f.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
 		f.JL(operand.LabelRef("group"))
-		n := f.num("n")
+		n := f.Num("n")
 		for size := 1; size <= doubledQueries; size++ {
 			f.CMPQ(n, operand.Imm(uint64(size)))
 			f.JE(operand.LabelRef(doubleLabel(size)))
@@ -144,13 +145,13 @@ func (f *qkEmitter) tiles() {
 
 	f.Comment("The largest group of queries that there is code for.")
 	f.Label("group")
-	n := f.num("n")
+	n := f.Num("n")
 	f.SUBQ(f.lane, n)
-	for size := f.skinnyRows(); size > 1; size-- {
+	for size := f.SkinnyRows(); size > 1; size-- {
 		f.CMPQ(n, operand.Imm(uint64(size)))
 		f.JGE(operand.LabelRef(groupLabel(size)))
 	}
-	for size := 1; size <= f.skinnyRows(); size++ {
+	for size := 1; size <= f.SkinnyRows(); size++ {
 		f.group(groupLabel(size), size, 1)
 	}
 	if f.most() > 1 {
@@ -162,14 +163,14 @@ func (f *qkEmitter) tiles() {
 	}
 
 	f.Label("next")
-	d := f.strideOf("d", f.words.element)
+	d := f.StrideOf("d", f.words.element)
 	f.SUBQ(d, f.k[0])
 	for i := 1; i < 4; i++ {
 		f.SUBQ(d, f.k[i])
 	}
 	lane := f.GP64()
 	f.MOVQ(f.lane, lane)
-	f.CMPQ(lane, f.argument("n"))
+	f.CMPQ(lane, f.Argument("n"))
 	f.JL(operand.LabelRef("group"))
 	f.forward()
 	f.JMP(operand.LabelRef("tile"))
@@ -180,15 +181,15 @@ func (f *qkEmitter) tiles() {
 // forward goes on by 16 keys.
 func (f *qkEmitter) forward() {
 	for i := range f.k {
-		f.LEAQ(indexed(f.k[i], f.ld4, 4), f.k[i])
+		f.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
 	}
 	bytes := f.GP64()
 	f.MOVQ(f.w, bytes)
 	f.SHLQ(operand.Imm(4), bytes)
 	f.ADDQ(bytes, f.s)
-	f.LEAQ(indexed(f.ld4, f.ld4, 1), bytes)
+	f.LEAQ(emit.Indexed(f.ld4, f.ld4, 1), bytes)
 	f.ADDQ(bytes, bytes)
-	f.ADDQ(bytes, f.prefetch.base)
+	f.ADDQ(bytes, f.prefetch.Base)
 	f.words.forward()
 	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 }
@@ -203,12 +204,12 @@ func (f *qkEmitter) group(name string, size, times int) {
 	f.Label(name)
 	acc := make([][]reg.VecVirtual, size)
 	for i := range acc {
-		acc[i] = f.Vecs(times * spec.SkinnyKeys / f.lanes())
+		acc[i] = f.Vecs(times * spec.SkinnyKeys / f.Lanes())
 	}
 	f.MOVQ(f.lane, f.q)
 	f.SHLQ(operand.Imm(2), f.q)
-	f.ADDQ(f.memory(f.Param("q").Base()), f.q)
-	f.prefetch.start()
+	f.ADDQ(f.Memory(f.Param("q").Base()), f.q)
+	f.prefetch.Start()
 	f.words.start()
 	f.segments(acc, name)
 	next := "next"
@@ -221,7 +222,7 @@ func (f *qkEmitter) group(name string, size, times int) {
 
 // segments emits the loop over the segments. It leaves the scores in the accumulators.
 func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
-	f.move(f.argument("d"), f.columns)
+	f.Move(f.Argument("d"), f.columns)
 	f.MOVQ(operand.U32(0), f.adds)
 	f.Label(name + "segment")
 	columns := f.GP64()
@@ -242,7 +243,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 		f.ANDQ(operand.I32(-f.words.width()), columns)
 		f.JZ(operand.LabelRef(name + "rest"))
 	}
-	f.LEAQ(indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
+	f.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
 	f.MOVQ(columns, f.end)
 	if f.ahead(len(acc)) {
 		f.stepsAhead(acc, name)
@@ -263,7 +264,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 func (f *qkEmitter) clear(acc [][]reg.VecVirtual) {
 	for i := range acc {
 		for _, v := range acc[i] {
-			f.zero(f.Context, v)
+			f.Zero(f.Context, v)
 		}
 	}
 }
@@ -287,7 +288,7 @@ func (f *qkEmitter) addSums(acc [][]reg.VecVirtual, name string) {
 func (f *qkEmitter) eachSum(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, sum operand.Mem)) {
 	for i := range acc {
 		for x, v := range acc[i] {
-			do(v, f.sums.Offset((i*len(acc[i])+x)*f.bytes()))
+			do(v, f.sums.Offset((i*len(acc[i])+x)*f.VecBytes()))
 		}
 	}
 }
@@ -300,15 +301,15 @@ func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
 func (f *qkEmitter) prefetchStep(words, times int, name string) {
 	for x := 0; x < words*times; x += f.linesAtOnce() {
 		for i := range f.linesAtOnce() {
-			f.prefetch.line(i)
+			f.prefetch.Line(i)
 		}
-		f.prefetch.advance(fmt.Sprintf("%sahead%d", name, x))
+		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
 	}
 }
 
 // times is the number of groups of 16 keys that accumulators are for.
 func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
-	return len(acc[0]) * f.lanes() / spec.SkinnyKeys
+	return len(acc[0]) * f.Lanes() / spec.SkinnyKeys
 }
 
 // advance goes on to the next step.
@@ -326,7 +327,7 @@ func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
 	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
 		products(column(f.q, f.w, x))
 		if x%2 == 1 {
-			f.LEAQ(indexed(f.q, f.w, 2), f.q)
+			f.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
 		}
 	})
 	f.advance()
@@ -338,15 +339,15 @@ func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
 // column returns q̂ at q or, for an odd x, one column on.
 func column(q, w reg.GPVirtual, x int) operand.Mem {
 	if x%2 == 0 {
-		return at(q, 0)
+		return emit.At(q, 0)
 	}
-	return indexed(q, w, 1)
+	return emit.Indexed(q, w, 1)
 }
 
 // row returns the address of row i of the tile, disp bytes from the current step.
 func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
 	return func(i int) operand.Mem {
-		m := at(f.k[i%4], disp)
+		m := emit.At(f.k[i%4], disp)
 		if i /= 4; i > 0 {
 			m.Scale = 1
 			for i%2 == 0 {
@@ -362,8 +363,8 @@ func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
 // every column. products emits its products.
 func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, products func(q operand.Mem))) {
 	x := 0
-	for part := range f.skinnyParts() {
-		columns := make([][]keyColumn, len(acc[0]))
+	for part := range f.SkinnyParts() {
+		columns := make([][]emit.KeyColumn, len(acc[0]))
 		for v := range columns {
 			columns[v] = f.words.columns(f.words.load(f.row(disp), v, part), v)
 		}
@@ -375,7 +376,7 @@ func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, 
 }
 
 // products adds a column times that of q̂ to the scores.
-func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]keyColumn, c int, q operand.Mem) {
+func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]emit.KeyColumn, c int, q operand.Mem) {
 	column := make([]reg.VecVirtual, len(columns))
 	for v := range columns {
 		column[v] = columns[v][c]()
@@ -389,10 +390,10 @@ func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]keyColumn, c in
 // fmaVectors adds m, a single float32, times the vectors of b to those of acc.
 func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 	if len(b) == 1 {
-		g.fmaBroadcast(g.Context, m, b[0], acc[0])
+		g.FMABroadcast(g.Context, m, b[0], acc[0])
 		return
 	}
-	x := g.vec()
+	x := g.Vec()
 	g.VBROADCASTSS(m, x)
 	for v := range b {
 		g.VFMADD231PS(b[v], x, acc[v])
@@ -402,11 +403,11 @@ func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 // rest emits the remaining columns of the last segment if a step does not divide them: it
 // loads those of a whole step that ends with the row, and skips the first of them.
 func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
-	left := f.num("d")
+	left := f.Num("d")
 	f.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.JZ(operand.LabelRef(name + "sum"))
 	for i := range f.k {
-		f.LEAQ(indexed(f.k[i], left, 4), f.k[i])
+		f.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
 	}
 	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
 		if x == 0 {
@@ -415,7 +416,7 @@ func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
 		skip := fmt.Sprintf("%sskip%d", name, x)
 		f.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
 		f.JL(operand.LabelRef(skip))
-		products(at(f.q, 0))
+		products(emit.At(f.q, 0))
 		f.ADDQ(f.w, f.q)
 		f.Label(skip)
 	})
@@ -432,7 +433,7 @@ func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
 			for i := range four {
 				four[i] = acc[min(first+i, len(acc)-1)][v]
 			}
-			t[v] = f.transpose4(four)
+			t[v] = f.Transpose4(four)
 		}
 		f.Label(lanes)
 		f.storeLanes(t)
@@ -442,7 +443,7 @@ func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
 		}
 		end := f.GP64()
 		f.MOVQ(f.lane, end)
-		f.CMPQ(end, f.argument("n"))
+		f.CMPQ(end, f.Argument("n"))
 		f.JL(operand.LabelRef(next))
 		f.SHLQ(operand.Imm(2), end)
 		f.CMPQ(end, f.w)
@@ -452,21 +453,21 @@ func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
 
 // storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
 func (f *qkEmitter) storeLanes(t [][]reg.VecVirtual) {
-	s, p, lane, max := f.GP64(), f.slice("max"), f.GP64(), f.XMM()
+	s, p, lane, max := f.GP64(), f.Slice("max"), f.GP64(), f.XMM()
 	f.MOVQ(f.lane, lane)
 	f.MOVQ(f.s, s)
-	f.LEAQ(indexed(s, lane, 4), s)
-	f.LEAQ(indexed(p, lane, 4), p)
-	f.VMOVUPS(at(p, 0), max)
+	f.LEAQ(emit.Indexed(s, lane, 4), s)
+	f.LEAQ(emit.Indexed(p, lane, 4), p)
+	f.VMOVUPS(emit.At(p, 0), max)
 	for v := range t {
-		for q := range f.lanes() / 4 {
+		for q := range f.Lanes() / 4 {
 			for _, x := range t[v] {
-				x := f.quarter(f.Context, x, q)
-				f.VMOVUPS(x, at(s, 0))
+				x := f.Quarter(f.Context, x, q)
+				f.VMOVUPS(x, emit.At(s, 0))
 				f.VMAXPS(max, x, max)
 				f.ADDQ(f.w, s)
 			}
 		}
 	}
-	f.VMOVUPS(max, at(p, 0))
+	f.VMOVUPS(max, emit.At(p, 0))
 }

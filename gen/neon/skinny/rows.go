@@ -1,4 +1,4 @@
-package neon
+package skinny
 
 import (
 	"math"
@@ -8,12 +8,12 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// SkinnyMerge and SkinnyUnpack follow amd64/skinny_rows.go.
+// SkinnyMerge and SkinnyUnpack follow amd64/skinny/rows.go.
 
 func (g *neon) SkinnyMerge() {
-	g.function(spec.SkinnyMerge)
-	o, ldo, part, ldp := g.slice("o"), g.stride("ldo"), g.slice("part"), g.stride("ldp")
-	alpha, beta, n, s := g.slice("alpha"), g.slice("beta"), g.num("n"), g.GP()
+	g.Kernel(spec.SkinnyMerge)
+	o, ldo, part, ldp := g.Slice("o"), g.Stride("ldo"), g.Slice("part"), g.Stride("ldp")
+	alpha, beta, n, s := g.Slice("alpha"), g.Slice("beta"), g.Num("n"), g.GP()
 	a, b, c, x := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	po, pp := g.GP(), g.GP()
 	loop.AnyTimes(g, n, "row", "done", false, func() {
@@ -26,7 +26,7 @@ func (g *neon) SkinnyMerge() {
 		}
 		g.Op("MOVD", o, po)
 		g.Op("MOVD", part, pp)
-		g.eachColumn(g.num("dv"), func(move string, size int) {
+		g.EachColumn(g.Num("dv"), func(move string, size int) {
 			g.Op(move, a64.At(po, 0), c)
 			g.Op(move, a64.At(pp, 0), x)
 			g.FMUL(c, c, a)
@@ -42,10 +42,10 @@ func (g *neon) SkinnyMerge() {
 }
 
 func (g *neon) SkinnyUnpack() {
-	g.function(spec.SkinnyUnpack)
-	dst, off, o, ldo := g.slice("dst"), g.slice("off"), g.slice("o"), g.stride("ldo")
-	sum, n, nans, row, s := g.slice("sum"), g.num("n"), g.GP(), g.GP(), g.GP()
-	one, zero := g.broadcast(math.Float32bits(1)), g.broadcast(0)
+	g.Kernel(spec.SkinnyUnpack)
+	dst, off, o, ldo := g.Slice("dst"), g.Slice("off"), g.Slice("o"), g.Stride("ldo")
+	sum, n, nans, row, s := g.Slice("sum"), g.Num("n"), g.GP(), g.GP(), g.GP()
+	one, zero := g.Broadcast(math.Float32bits(1)), g.Broadcast(0)
 	inv, finite, x, y := g.Vec(), g.Vec(), g.Vec(), g.Vec()
 	from, to := g.GP(), g.GP()
 	g.Op("MOVD", 0, nans)
@@ -61,7 +61,7 @@ func (g *neon) SkinnyUnpack() {
 		g.Op("MOVD", a64.At(off, 0), to)
 		g.Op("ADD", to.Shl(2), dst, to)
 		g.Op("MOVD", o, from)
-		g.eachColumn(g.num("dv"), func(move string, size int) {
+		g.EachColumn(g.Num("dv"), func(move string, size int) {
 			g.Op(move, a64.At(from, 0), x)
 			g.FMUL(x, x, inv)
 			g.FADD(x, x, zero)
@@ -88,24 +88,4 @@ func (g *neon) SkinnyUnpack() {
 	})
 	g.Op("MOVD", nans, g.Result())
 	g.Ret()
-}
-
-// eachColumn emits a loop over left columns of a row, first in whole vectors, then one by
-// one. do gets the instruction that moves them, and their size in bytes. left is used up.
-func (g *neon) eachColumn(left a64.GP, do func(move string, size int)) {
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BLT", "rest")
-	g.Label("vector")
-	do("FMOVQ", vecBytes)
-	g.Op("SUBS", vecLanes, left, left)
-	g.Jump("BGE", "vector")
-	g.Label("rest")
-	g.Op("ADDS", vecLanes, left, left)
-	g.Jump("BEQ", "end")
-	g.Label("single")
-	do("FMOVS", 4)
-	g.Op("SUBS", 1, left, left)
-	g.Jump("BNE", "single")
-	g.Label("end")
-	g.Free(left)
 }

@@ -1,7 +1,8 @@
-package neon
+package skinny
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
@@ -38,7 +39,7 @@ func (s *keyScales) start() {
 // load loads the scales of a vector of keys.
 func (s *keyScales) load(to a64.Vec, v int) {
 	if s != nil {
-		s.neon.load(a64.At(s.at, v*vecBytes), to)
+		s.neon.LoadFrom(a64.At(s.at, v*emit.VecBytes), to)
 	}
 }
 
@@ -47,7 +48,7 @@ func (s *keyScales) next(name string) {
 	if s == nil {
 		return
 	}
-	s.Op("SUBS", vecBytes, s.left, s.left)
+	s.Op("SUBS", emit.VecBytes, s.left, s.left)
 	s.Jump("BNE", name)
 	s.Load(s.Param("lsc"), s.left)
 	s.Op("ADD", s.left.Shl(2), s.at, s.at)

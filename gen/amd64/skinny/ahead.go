@@ -1,6 +1,7 @@
-package amd64
+package skinny
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -16,7 +17,7 @@ import (
 // 4% with 2 queries and lose as much with 8. bfloat16 with one query, which takes the least
 // time, would then wait for memory and read a seventh less per second.
 func (f *qkEmitter) ahead(queries int) bool {
-	return f.evex() && f.words.element != spec.Float32 && !(f.words.element == spec.BF16 && queries == 1)
+	return f.EVEX() && f.words.element != spec.Float32 && !(f.words.element == spec.BF16 && queries == 1)
 }
 
 // stepsAhead emits the loop over steps in that way. The words of the first vector of a step
@@ -48,7 +49,7 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 // vectorBeside emits the products of vector v of keys, interleaved with the loads of the
 // next vector. It returns the words of that.
 func (f *qkEmitter) vectorBeside(acc [][]reg.VecVirtual, words []reg.VecVirtual, v, next int) (loaded []reg.VecVirtual) {
-	f.interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next, 0) })
+	f.Interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next, 0) })
 	return loaded
 }
 
@@ -68,11 +69,11 @@ func (f *qkEmitter) vectorProducts(acc [][]reg.VecVirtual, words []reg.VecVirtua
 		}
 		m := column(q, f.w, x)
 		for i := range acc {
-			f.fmaBroadcast(f.Context, m, k, acc[i][v])
+			f.FMABroadcast(f.Context, m, k, acc[i][v])
 			m.Disp += 4
 		}
 		if x%2 == 1 {
-			f.LEAQ(indexed(q, f.w, 2), q)
+			f.LEAQ(emit.Indexed(q, f.w, 2), q)
 		}
 	}
 }

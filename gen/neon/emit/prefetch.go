@@ -1,4 +1,4 @@
-package neon
+package emit
 
 import (
 	"math"
@@ -7,27 +7,27 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// A prefetch is a stream of prefetches as in amd64/prefetch.go, with all it needs in
+// A Prefetch is a stream of prefetches as in amd64/emit/prefetch.go, with all it needs in
 // registers.
-type prefetch struct {
-	*neon
+type Prefetch struct {
+	*Gen
 	near, far         a64.GP
 	left, length, gap a64.GP // of the row, in bytes, and the distance from its end to the next row
 	base, farBase     a64.GP
 	lines             int // per step
 }
 
-// A hint is the operand of PRFM that names the cache.
-type hint string
+// A Hint is the operand of PRFM that names the cache.
+type Hint string
 
-func (h hint) String() string { return string(h) }
+func (h Hint) String() string { return string(h) }
 
-// newPrefetch prepares a stream of rows, ld bytes apart, in steps of lines lines. The
+// NewPrefetch prepares a stream of rows, ld bytes apart, in steps of lines lines. The
 // parameter named by columns is the number of their columns, of type e.
-func (g *neon) newPrefetch(ld a64.GP, columns string, e spec.Element, lines int) *prefetch {
-	p := &prefetch{neon: g, lines: lines, near: g.GP(), far: g.GP(), left: g.GP(), gap: g.GP(), farBase: g.GP(),
-		base: g.slice("next"), length: g.strideOf(columns, e)}
-	far := g.strideOf("far", e)
+func (g *Gen) NewPrefetch(ld a64.GP, columns string, e spec.Element, lines int) *Prefetch {
+	p := &Prefetch{Gen: g, lines: lines, near: g.GP(), far: g.GP(), left: g.GP(), gap: g.GP(), farBase: g.GP(),
+		base: g.Slice("next"), length: g.StrideOf(columns, e)}
+	far := g.StrideOf("far", e)
 	g.Op("ADD", far, p.base, p.farBase)
 	g.Free(far)
 	step := lines * spec.LineBytes
@@ -45,24 +45,24 @@ func (g *neon) newPrefetch(ld a64.GP, columns string, e spec.Element, lines int)
 	return p
 }
 
-// start goes to the part for the current keys.
-func (p *prefetch) start() {
+// Start goes to the part for the current keys.
+func (p *Prefetch) Start() {
 	p.Op("MOVD", p.base, p.near)
 	p.Op("MOVD", p.farBase, p.far)
 	p.Op("MOVD", p.length, p.left)
 }
 
-// forward goes on by 16 rows.
-func (p *prefetch) forward(ld a64.GP) {
+// Forward goes on by 16 rows.
+func (p *Prefetch) Forward(ld a64.GP) {
 	p.Op("ADD", ld.Shl(4), p.base, p.base)
 	p.Op("ADD", ld.Shl(4), p.farBase, p.farBase)
 }
 
-// step prefetches the lines of a step and goes on. name is the name of a label.
-func (p *prefetch) step(name string) {
+// Step prefetches the lines of a step and goes on. name is the name of a label.
+func (p *Prefetch) Step(name string) {
 	for i := range p.lines {
-		p.Op("PRFM", a64.At(p.near, i*spec.LineBytes), hint("PLDL1KEEP"))
-		p.Op("PRFM", a64.At(p.far, i*spec.LineBytes), hint("PLDL2KEEP"))
+		p.Op("PRFM", a64.At(p.near, i*spec.LineBytes), Hint("PLDL1KEEP"))
+		p.Op("PRFM", a64.At(p.far, i*spec.LineBytes), Hint("PLDL2KEEP"))
 	}
 	step := p.lines * spec.LineBytes
 	p.Advance(step, p.near, p.far)

@@ -1,4 +1,4 @@
-package amd64
+package emit
 
 import (
 	"github.com/mmcloughlin/avo/ir"
@@ -10,28 +10,28 @@ import (
 
 // AlignLoop aligns a loop so that its instructions come from as few lines of the
 // instruction cache as possible.
-func (g *gen) AlignLoop() {
+func (g *Gen) AlignLoop() {
 	g.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
 }
 
-func (g *gen) Goto(label string) { g.JMP(operand.LabelRef(label)) }
+func (g *Gen) Goto(label string) { g.JMP(operand.LabelRef(label)) }
 
-func (g *gen) JumpIfZero(r reg.GPVirtual, label string) {
+func (g *Gen) JumpIfZero(r reg.GPVirtual, label string) {
 	g.TESTQ(r, r)
 	g.JZ(operand.LabelRef(label))
 }
 
-func (g *gen) JumpIfVectors(r reg.GPVirtual, n int, label string) {
+func (g *Gen) JumpIfVectors(r reg.GPVirtual, n int, label string) {
 	if n == 1 {
 		g.TESTQ(r, r)
 		g.JNZ(operand.LabelRef(label))
 		return
 	}
-	g.CMPQ(r, operand.U32(n*g.lanes()))
+	g.CMPQ(r, operand.U32(n*g.Lanes()))
 	g.JGE(operand.LabelRef(label))
 }
 
-func (g *gen) CountDown(r reg.GPVirtual, n int, label string) {
+func (g *Gen) CountDown(r reg.GPVirtual, n int, label string) {
 	if n == 1 {
 		g.DECQ(r)
 	} else {
@@ -40,9 +40,9 @@ func (g *gen) CountDown(r reg.GPVirtual, n int, label string) {
 	g.JNZ(operand.LabelRef(label))
 }
 
-func (g *gen) Subtract(n int, r reg.GPVirtual) { g.SUBQ(operand.U32(n), r) }
+func (g *Gen) Subtract(n int, r reg.GPVirtual) { g.SUBQ(operand.U32(n), r) }
 
-func (g *gen) Advance(bytes int, pointers ...reg.GPVirtual) {
+func (g *Gen) Advance(bytes int, pointers ...reg.GPVirtual) {
 	for _, p := range pointers {
 		g.ADDQ(operand.U32(bytes), p)
 	}
@@ -50,23 +50,21 @@ func (g *gen) Advance(bytes int, pointers ...reg.GPVirtual) {
 
 // Return clears the upper halves of the vector registers before it returns: otherwise SSE
 // code after it would be slow.
-func (g *gen) Return() {
+func (g *Gen) Return() {
 	g.VZEROUPPER()
 	g.RET()
 }
 
-func (g *gen) Lanes() int { return g.lanes() }
-
 // Vecs returns n fresh vectors.
-func (g *gen) Vecs(n int) []reg.VecVirtual {
+func (g *Gen) Vecs(n int) []reg.VecVirtual {
 	vs := make([]reg.VecVirtual, n)
 	for i := range vs {
-		vs[i] = g.vec()
+		vs[i] = g.Vec()
 	}
 	return vs
 }
 
-func (g *gen) LoadVec(p reg.GPVirtual, i int, x reg.VecVirtual)  { g.VMOVUPS(at(p, i*g.bytes()), x) }
-func (g *gen) StoreVec(x reg.VecVirtual, p reg.GPVirtual, i int) { g.VMOVUPS(x, at(p, i*g.bytes())) }
+func (g *Gen) LoadVec(p reg.GPVirtual, i int, x reg.VecVirtual)  { g.VMOVUPS(At(p, i*g.VecBytes()), x) }
+func (g *Gen) StoreVec(x reg.VecVirtual, p reg.GPVirtual, i int) { g.VMOVUPS(x, At(p, i*g.VecBytes())) }
 
-func (g *gen) Scope(body func()) { body() }
+func (g *Gen) Scope(body func()) { body() }

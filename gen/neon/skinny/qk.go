@@ -1,13 +1,14 @@
-package neon
+package skinny
 
 import (
 	"fmt"
 
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// SkinnyQK follows amd64/skinny_qk.go. An FMA takes its number from any lane, so one load
+// SkinnyQK follows amd64/skinny/qk.go. An FMA takes its number from any lane, so one load
 // brings the numbers of 4 queries. A step takes 16 bytes of every row, which are 4, 8 or 16
 // columns. Rows of narrow types are transposed as they are, so that a vector has 1, 2 or 4
 // columns of 4 keys side by side, and then widened.
@@ -33,8 +34,8 @@ const skinnyRows = 4
 
 type qkEmitter struct {
 	*neon
-	widener  *widener
-	prefetch *prefetch
+	widener  *emit.Widener
+	prefetch *emit.Prefetch
 	scales   *keyScales
 
 	s, w        a64.GP    // scores of the tile; bytes of a row of scores, and of q̂
@@ -51,16 +52,16 @@ type qkEmitter struct {
 }
 
 func (g *neon) SkinnyQK(k spec.Element) {
-	g.function(spec.SkinnyQK(k))
-	f := &qkEmitter{neon: g, widener: g.newWidener(k), ld: g.strideOf("ldk", k), left: g.num("m"), s: g.slice("s"),
-		w: g.param(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
-		sums: g.Frame(spec.SkinnyKeys / vecLanes * skinnyRows)}
-	f.prefetch = g.newPrefetch(f.ld, "d", k, vecLanes/f.widener.groups())
+	g.Kernel(spec.SkinnyQK(k))
+	f := &qkEmitter{neon: g, widener: g.NewWidener(k), ld: g.StrideOf("ldk", k), left: g.Num("m"), s: g.Slice("s"),
+		w: g.LoadParam(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
+		sums: g.Frame(spec.SkinnyKeys / emit.VecLanes * skinnyRows)}
+	f.prefetch = g.NewPrefetch(f.ld, "d", k, emit.VecLanes/f.widener.Groups())
 	if k == spec.Int8 {
-		f.scales = &keyScales{neon: g, first: g.slice("scales"), at: g.GP(), left: g.GP()}
+		f.scales = &keyScales{neon: g, first: g.Slice("scales"), at: g.GP(), left: g.GP()}
 	}
 	g.Op("LSL", 2, f.w, f.w)
-	f.k[0] = g.slice("k")
+	f.k[0] = g.Slice("k")
 	for i := 1; i < 4; i++ {
 		f.k[i], f.rows[i] = g.GP(), g.GP()
 		g.Op("ADD", f.ld, f.k[i-1], f.k[i])
@@ -103,7 +104,7 @@ func (f *qkEmitter) tiles() {
 
 	f.Label("next")
 	f.Load(f.Param("d"), f.scratch)
-	f.Op("LSL", f.widener.element.Shift(), f.scratch, f.scratch)
+	f.Op("LSL", f.widener.Element.Shift(), f.scratch, f.scratch)
 	f.moveRows("SUB", f.scratch)
 	f.Load(f.Param("n"), f.scratch)
 	f.Op("CMP", f.scratch, f.lane)
@@ -111,7 +112,7 @@ func (f *qkEmitter) tiles() {
 	f.Op("LSL", 4, f.ld, f.scratch)
 	f.moveRows("ADD", f.scratch)
 	f.Op("ADD", f.w.Shl(4), f.s, f.s)
-	f.prefetch.forward(f.ld)
+	f.prefetch.Forward(f.ld)
 	f.scales.forward()
 	f.Op("SUB", spec.SkinnyKeys, f.left, f.left)
 	f.Jump("B", "tile")
@@ -133,20 +134,20 @@ func (f *qkEmitter) group(size int) {
 	if size > 1 {
 		f.Label(name)
 	}
-	acc := make([][]a64.Vec, spec.SkinnyKeys/vecLanes)
+	acc := make([][]a64.Vec, spec.SkinnyKeys/emit.VecLanes)
 	for v := range acc {
 		acc[v] = f.Vecs(size)
 	}
 	f.Load(f.Base("q"), f.qx)
 	f.Op("ADD", f.lane.Shl(2), f.qx, f.qx)
-	f.prefetch.start()
+	f.prefetch.Start()
 	f.scales.start()
 	f.segments(acc, name)
 	f.storeTile(acc, size, name)
 	f.Jump("B", "next")
 }
 
-// segments emits the loop over the segments, as in amd64/skinny_qk.go. It leaves the scores
+// segments emits the loop over the segments, as in amd64/skinny/qk.go. It leaves the scores
 // in the accumulators.
 func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 	f.Load(f.Param("d"), f.scratch)
@@ -155,7 +156,7 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 	f.Label(name + "segment")
 	for _, v := range acc {
 		for _, x := range v {
-			f.zero(x)
+			f.Zero(x)
 		}
 	}
 	f.Op("MOVD", spec.ColumnSegment, f.steps)
@@ -164,19 +165,19 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 	f.Op("SUB", f.steps, f.scratch, f.scratch)
 	f.Op("MOVD", f.scratch, f.columns)
 	f.Op("LSR", f.columnsShift(), f.steps, f.steps)
-	if f.widener.element == spec.Float32 {
+	if f.widener.Element == spec.Float32 {
 		f.Jump("CBZ", name+"rest", f.steps)
 	}
 	f.Align(32)
 	f.Label(name + "step")
-	for i := range f.widener.groups() { // 4 lines: rows with gaps are prefetched in units of 64 columns
-		f.prefetch.step(fmt.Sprintf("%sahead%d", name, i))
+	for i := range f.widener.Groups() { // 4 lines: rows with gaps are prefetched in units of 64 columns
+		f.prefetch.Step(fmt.Sprintf("%sahead%d", name, i))
 	}
 	f.eachColumn(acc, func(x int, column func()) { column() })
 	f.scales.next(name + "scale")
 	f.Op("SUBS", 1, f.steps, f.steps)
 	f.Jump("BNE", name+"step")
-	if f.widener.element == spec.Float32 {
+	if f.widener.Element == spec.Float32 {
 		f.Label(name + "rest")
 		f.Load(f.columns, f.scratch)
 		f.Jump("CBNZ", name+"sum", f.scratch)
@@ -221,7 +222,7 @@ func (f *qkEmitter) addSums(acc [][]a64.Vec, name string) {
 }
 
 // columnsShift is log2 of the columns in a step.
-func (f *qkEmitter) columnsShift() int { return 4 - f.widener.element.Shift() }
+func (f *qkEmitter) columnsShift() int { return 4 - f.widener.Element.Shift() }
 
 // eachColumn emits the columns of a step, and moves k and qx on. each emits column x of the
 // tile by calling column, or code around it.
@@ -241,7 +242,7 @@ func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func()))
 			for x := range columns {
 				q := q[x%len(q)]
 				if first == 0 || again {
-					f.load(a64.At(f.qx, 0), q)
+					f.LoadFrom(a64.At(f.qx, 0), q)
 					f.Op("ADD", f.w, f.qx, f.qx)
 				}
 				for k := range keys {
@@ -257,7 +258,7 @@ func (f *qkEmitter) eachColumn(acc [][]a64.Vec, each func(x int, column func()))
 				f.Op("SUB", f.w.Shl(f.columnsShift()), f.qx, f.qx)
 			}
 		}
-		f.Advance(vecBytes, f.k[:]...)
+		f.Advance(emit.VecBytes, f.k[:]...)
 	})
 }
 
@@ -280,7 +281,7 @@ type keyVector struct {
 func (f *qkEmitter) newKeys() keyVector {
 	k := keyVector{rows: f.Vecs(4), t: f.Vecs(4)}
 	k.wide = k.t
-	if f.widener.element == spec.Int8 {
+	if f.widener.Element == spec.Int8 {
 		k.wide, k.scale = f.Vecs(1), f.Vec()
 	}
 	return k
@@ -289,14 +290,14 @@ func (f *qkEmitter) newKeys() keyVector {
 // loadKeys loads 16 bytes of every row of vector v of keys, and transposes them.
 func (f *qkEmitter) loadKeys(k keyVector, v int) {
 	f.loadRows(k.rows, v)
-	f.transpose(f.widener.element, k.rows, k.t)
-	f.widener.prepare(k.rows...)
+	f.Transpose(f.widener.Element, k.rows, k.t)
+	f.widener.Prepare(k.rows...)
 	f.scales.load(k.scale, v)
 }
 
 // column emits column x.
 func (f *qkEmitter) column(k keyVector, x int) a64.Vec {
-	return f.widener.widen(k.rows[x%4], x/4, k.t[x%4], k.wide[x%len(k.wide)], k.scale)
+	return f.widener.Widen(k.rows[x%4], x/4, k.t[x%4], k.wide[x%len(k.wide)], k.scale)
 }
 
 // loadRows loads the rows of a vector of keys.
@@ -304,7 +305,7 @@ func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 	for i, k := range f.k {
 		switch v {
 		case 0:
-			f.load(a64.At(k, 0), rows[i])
+			f.LoadFrom(a64.At(k, 0), rows[i])
 		default:
 			f.LDRQ(rows[i], k, f.rows[v])
 		}
@@ -335,7 +336,7 @@ func (f *qkEmitter) rest(acc [][]a64.Vec, name string) {
 	})
 }
 
-// storeTile stores the scores of a tile as in amd64/skinny_qk.go.
+// storeTile stores the scores of a tile as in amd64/skinny/qk.go.
 func (f *qkEmitter) storeTile(acc [][]a64.Vec, size int, name string) {
 	f.Scope(func() {
 		t, keys := f.Vecs(4), make([][]a64.Vec, len(acc))
@@ -348,22 +349,22 @@ func (f *qkEmitter) storeTile(acc [][]a64.Vec, size int, name string) {
 			}
 		}
 		for v := range keys {
-			f.transpose4(keys[v], t)
+			f.Transpose4(keys[v], t)
 		}
 		max, larger := t[0], t[1]
 		f.Label(name + "lanes")
 		f.Op("ADD", f.lane.Shl(2), f.s, f.qx)
 		f.Load(f.Base("max"), f.scratch)
 		f.Op("ADD", f.lane.Shl(2), f.scratch, f.scratch)
-		f.load(a64.At(f.scratch, 0), max)
+		f.LoadFrom(a64.At(f.scratch, 0), max)
 		for v := range keys {
 			for _, x := range keys[v] {
-				f.store(x, a64.At(f.qx, 0))
-				f.raise(max, x, larger)
+				f.StoreTo(x, a64.At(f.qx, 0))
+				f.Raise(max, x, larger)
 				f.Op("ADD", f.w, f.qx, f.qx)
 			}
 		}
-		f.store(max, a64.At(f.scratch, 0))
+		f.StoreTo(max, a64.At(f.scratch, 0))
 		f.Op("ADD", skinnyRows, f.lane, f.lane)
 		f.Load(f.Param("n"), f.scratch)
 		f.Op("CMP", f.scratch, f.lane)

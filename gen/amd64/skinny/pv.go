@@ -1,6 +1,7 @@
-package amd64
+package skinny
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -24,7 +25,7 @@ import (
 // the keys of the pass, the scales' stride in bytes, the start of the pass's scales, that of
 // the current columns' scales, and the columns left that have these.
 func (g *gen) SkinnyPV(v spec.Element) {
-	if _, variants := g.skinnyVariants(); v == spec.Float32 {
+	if _, variants := g.SkinnyVariants(); v == spec.Float32 {
 		for _, x := range variants {
 			g.skinnyPV(v, x.Function(), x.Near)
 		}
@@ -35,16 +36,16 @@ func (g *gen) SkinnyPV(v spec.Element) {
 
 // skinnyPV emits a variant of SkinnyPV, which prefetches into a level of the cache.
 func (g *gen) skinnyPV(v spec.Element, fn spec.Function, near int) {
-	g.function(fn)
-	f := &pvEmitter{gen: g, element: v, ldv: g.strideOf("ldv", v), load: g.argument("load"), left: g.argument("m"), keys: g.memory(g.Param("v").Len())}
-	f.prefetch = g.newPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
-	f.v, f.p, f.ldp = g.slice("v"), g.slice("p"), g.stride("ldp")
+	g.Kernel(fn)
+	f := &pvEmitter{gen: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len())}
+	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
+	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
 	if v == spec.Int8 {
 		f.sj = g.GP64()
-		f.lsc, f.perScale = g.argument("lsc"), g.argument("group")
-		f.scales, f.scale, f.ofScale = g.memory(g.Param("scales").Base()), g.memory(g.Param("scales").Len()), g.memory(g.Param("scales").Cap())
+		f.lsc, f.perScale = g.Argument("lsc"), g.Argument("group")
+		f.scales, f.scale, f.ofScale = g.Memory(g.Param("scales").Base()), g.Memory(g.Param("scales").Len()), g.Memory(g.Param("scales").Cap())
 		g.SHLQ(operand.Imm(2), f.lsc)
 	}
 	f.passes()
@@ -53,7 +54,7 @@ func (g *gen) skinnyPV(v spec.Element, fn spec.Function, near int) {
 type pvEmitter struct {
 	*gen
 	element  spec.Element
-	prefetch *prefetch
+	prefetch *emit.Prefetch
 
 	v, p     reg.GPVirtual // of the pass
 	ldv, ldp reg.GPVirtual // in bytes
@@ -82,9 +83,9 @@ func (f *pvEmitter) passes() {
 	f.MOVQ(operand.I32(spec.SkinnyKeys), keys)
 	f.Label("short")
 	f.MOVQ(keys, f.keys)
-	f.prefetch.start()
+	f.prefetch.Start()
 	f.startScales()
-	f.MOVQ(f.num("dv"), f.columns)
+	f.MOVQ(f.Num("dv"), f.columns)
 	f.XORQ(f.column, f.column)
 	f.block(f.line())
 	if f.element == spec.Float32 {
@@ -94,7 +95,7 @@ func (f *pvEmitter) passes() {
 	f.MOVB(operand.Imm(1), f.load)
 	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 	f.JLE(operand.LabelRef("done"))
-	f.forward(f.ldv, f.v, f.prefetch.base)
+	f.forward(f.ldv, f.v, f.prefetch.Base)
 	f.forward(f.ldp, f.p)
 	if f.element == spec.Int8 {
 		lsc := f.GP64()
@@ -120,8 +121,8 @@ func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 // to those of the next line.
 func (f *pvEmitter) startScales() {
 	if f.element == spec.Int8 {
-		f.move(f.scales, f.scale)
-		f.move(f.perScale, f.ofScale)
+		f.Move(f.scales, f.scale)
+		f.Move(f.perScale, f.ofScale)
 	}
 }
 
@@ -130,7 +131,7 @@ func (f *pvEmitter) nextScales() {
 		f.SUBQ(operand.Imm(spec.SkinnyKeys), f.ofScale)
 		f.JNZ(operand.LabelRef("line"))
 		f.ADDQ(operand.Imm(4), f.scale)
-		f.move(f.perScale, f.ofScale)
+		f.Move(f.perScale, f.ofScale)
 	}
 }
 
@@ -145,7 +146,7 @@ type columnBlock struct {
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.Vecs(spec.LineBytes / f.bytes()) }, f.VMOVUPS, f.fmaVectors}
+	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.Vecs(spec.LineBytes / f.VecBytes()) }, f.VMOVUPS, f.fmaVectors}
 }
 
 func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }
@@ -175,17 +176,17 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.XORQ(f.lane, f.lane)
 	f.Comment("The largest group of queries that there is code for.")
 	f.Label(s.name + "group")
-	n := f.num("n")
+	n := f.Num("n")
 	f.SUBQ(f.lane, n)
-	for size := f.skinnyRows(); size > 1; size-- {
+	for size := f.SkinnyRows(); size > 1; size-- {
 		f.CMPQ(n, operand.Imm(uint64(size)))
 		f.JGE(operand.LabelRef(s.name + groupLabel(size)))
 	}
-	for size := 1; size <= f.skinnyRows(); size++ {
+	for size := 1; size <= f.SkinnyRows(); size++ {
 		f.group(s, size)
 	}
 	f.Label(s.name + "next")
-	f.CMPQ(f.lane, f.argument("n"))
+	f.CMPQ(f.lane, f.Argument("n"))
 	f.JL(operand.LabelRef(s.name + "group"))
 	f.ADDQ(operand.Imm(uint64(s.columns)), f.column)
 	if s.name == "line" {
@@ -212,8 +213,8 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	f.JE(operand.LabelRef(name + "zero"))
 	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
 	f.Label(name + "zero")
-	f.LEAQ(indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
-	f.LEAQ(indexed(f.p, f.lane, 4), f.pj)
+	f.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+	f.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
 	if f.element == spec.Int8 {
 		f.MOVQ(f.scale, f.sj)
 	}
@@ -225,12 +226,12 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	f.Label(name + "turn")
 	for i := range unrolled {
 		if s.name == "line" {
-			f.prefetch.line(i)
+			f.prefetch.Line(i)
 		}
 		f.step(s, acc)
 	}
 	if s.name == "line" {
-		f.prefetch.advance(name + "ahead")
+		f.prefetch.Advance(name + "ahead")
 	}
 	f.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
 	f.JGE(operand.LabelRef(name + "turn"))
@@ -259,19 +260,19 @@ func (f *pvEmitter) unrolled() int {
 func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	v := s.vectors()
 	for i := range v {
-		m := at(f.vj, i*f.lanes()<<f.element.Shift())
+		m := emit.At(f.vj, i*f.Lanes()<<f.element.Shift())
 		if f.element == spec.Float32 {
 			s.move(m, v[i])
 		} else {
-			f.loadWide(f.element, m, v[i])
+			f.LoadWide(f.element, m, v[i])
 		}
 	}
 	if f.element == spec.Int8 {
-		f.mulBroadcast(f.Context, at(f.sj, 0), v)
+		f.MulBroadcast(f.Context, emit.At(f.sj, 0), v)
 		f.ADDQ(f.lsc, f.sj)
 	}
 	for i := range acc {
-		s.fma(at(f.pj, 4*i), v, acc[i])
+		s.fma(emit.At(f.pj, 4*i), v, acc[i])
 	}
 	f.ADDQ(f.ldv, f.vj)
 	f.ADDQ(f.ldp, f.pj)
@@ -279,15 +280,15 @@ func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 
 // eachRow calls do for every accumulator and its place in o.
 func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
-	o, ldo := f.slice("o"), f.stride("ldo")
+	o, ldo := f.Slice("o"), f.Stride("ldo")
 	row := f.GP64()
 	f.MOVQ(ldo, row)
 	f.IMULQ(f.lane, row)
 	f.ADDQ(row, o)
-	f.LEAQ(indexed(o, f.column, 4), o)
+	f.LEAQ(emit.Indexed(o, f.column, 4), o)
 	for i := range acc {
 		for x, v := range acc[i] {
-			do(v, at(o, x*f.bytes()))
+			do(v, emit.At(o, x*f.VecBytes()))
 		}
 		if i+1 < len(acc) {
 			f.ADDQ(ldo, o)

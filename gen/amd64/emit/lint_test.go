@@ -1,4 +1,4 @@
-package amd64
+package emit
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 )
 
 // lintOf compiles a function and lints it.
-func lintOf(t *testing.T, i isa, body func(c *build.Context)) error {
+func lintOf(t *testing.T, i ISA, body func(c *build.Context)) error {
 	t.Helper()
 	c := build.NewContext()
 	c.Function("f")
@@ -46,34 +46,34 @@ func live(c *build.Context, n int, vector func() reg.VecVirtual) {
 func TestLintCatches(t *testing.T) {
 	for _, test := range []struct {
 		name, want string
-		isa        isa
+		isa        ISA
 		body       func(c *build.Context)
 	}{
-		{"17 live vectors", "register Y16", avx2{}, func(c *build.Context) {
+		{"17 live vectors", "register Y16", AVX2{}, func(c *build.Context) {
 			live(c, 17, c.YMM)
 		}},
-		{"17 live short vectors", "register X16", avx2{}, func(c *build.Context) {
+		{"17 live short vectors", "register X16", AVX2{}, func(c *build.Context) {
 			live(c, 17, c.XMM)
 		}},
-		{"512-bit vector", "512-bit register Z0", avx2{}, func(c *build.Context) {
+		{"512-bit vector", "512-bit register Z0", AVX2{}, func(c *build.Context) {
 			live(c, 1, c.ZMM)
 		}},
-		{"mask", "mask register K1", avx2{}, func(c *build.Context) {
+		{"mask", "mask register K1", AVX2{}, func(c *build.Context) {
 			k := c.K()
 			c.KXORW(k, k, k)
 			c.VZEROUPPER()
 			c.RET()
 		}},
-		{"EVEX instruction on low registers", "is AVX512", avx2{}, func(c *build.Context) {
+		{"EVEX instruction on low registers", "is AVX512", AVX2{}, func(c *build.Context) {
 			y := c.YMM()
 			c.VPTERNLOGD(operand.Imm(0xff), y, y, y)
 			c.VZEROUPPER()
 			c.RET()
 		}},
-		{"dirty return", "RET: without VZEROUPPER", avx512{}, func(c *build.Context) {
+		{"dirty return", "RET: without VZEROUPPER", AVX512{}, func(c *build.Context) {
 			c.RET()
 		}},
-		{"jump past the clearing", "RET: without VZEROUPPER", avx512{}, func(c *build.Context) {
+		{"jump past the clearing", "RET: without VZEROUPPER", AVX512{}, func(c *build.Context) {
 			n := c.Load(c.Param("p"), c.GP64())
 			c.TESTQ(n, n)
 			c.JZ(operand.LabelRef("end"))
@@ -81,7 +81,7 @@ func TestLintCatches(t *testing.T) {
 			c.Label("end")
 			c.RET()
 		}},
-		{"one of two returns dirty", "RET: without VZEROUPPER", avx2{}, func(c *build.Context) {
+		{"one of two returns dirty", "RET: without VZEROUPPER", AVX2{}, func(c *build.Context) {
 			n := c.Load(c.Param("p"), c.GP64())
 			c.TESTQ(n, n)
 			c.JZ(operand.LabelRef("end"))
@@ -90,12 +90,12 @@ func TestLintCatches(t *testing.T) {
 			c.Label("end")
 			c.RET()
 		}},
-		{"local memory", "has a stack frame", avx2{}, func(c *build.Context) {
+		{"local memory", "has a stack frame", AVX2{}, func(c *build.Context) {
 			c.AllocLocal(32)
 			c.VZEROUPPER()
 			c.RET()
 		}},
-		{"15 live general registers", "has a stack frame", avx512{}, func(c *build.Context) {
+		{"15 live general registers", "has a stack frame", AVX512{}, func(c *build.Context) {
 			p := c.Load(c.Param("p"), c.GP64())
 			rs := make([]reg.GPVirtual, 14)
 			for i := range rs {
@@ -120,11 +120,11 @@ func TestLintCatches(t *testing.T) {
 func TestLintAllows(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		isa  isa
+		isa  ISA
 		body func(c *build.Context)
 	}{
-		{"all 16 registers of AVX2", avx2{}, func(c *build.Context) { live(c, 16, c.YMM) }},
-		{"all 32 registers of AVX-512", avx512{}, func(c *build.Context) { live(c, 32, c.ZMM) }},
+		{"all 16 registers of AVX2", AVX2{}, func(c *build.Context) { live(c, 16, c.YMM) }},
+		{"all 32 registers of AVX-512", AVX512{}, func(c *build.Context) { live(c, 32, c.ZMM) }},
 	} {
 		if err := lintOf(t, test.isa, test.body); err != nil {
 			t.Errorf("%s: %v", test.name, err)

@@ -1,6 +1,7 @@
-package amd64
+package skinny
 
 import (
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -35,7 +36,7 @@ func (f *qkEmitter) pair(acc [][]reg.VecVirtual, name string) {
 	f.clear(second)
 	f.SUBQ(operand.I32(2*spec.ColumnSegment), f.columns)
 	end, q := f.GP64(), f.GP64()
-	f.LEAQ(at(f.k[0], segmentBytes), end)
+	f.LEAQ(emit.At(f.k[0], segmentBytes), end)
 	f.MOVQ(end, f.end)
 	f.MOVQ(f.w, q)
 	f.IMUL3Q(operand.I32(spec.ColumnSegment), q, q)
@@ -71,7 +72,7 @@ func (f *qkEmitter) pairSteps(acc, second [][]reg.VecVirtual, q reg.GPVirtual, n
 		f.eachColumn(s.acc, s.disp, func(x int, products func(q operand.Mem)) {
 			products(column(s.q, f.w, x))
 			if x%2 == 1 {
-				f.LEAQ(indexed(s.q, f.w, 2), s.q)
+				f.LEAQ(emit.Indexed(s.q, f.w, 2), s.q)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package amd64
+package emit
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // registers avo takes Y16 and labels the code AVX2), returns that leave the upper halves of
 // registers dirty, and stack frames other than those in frames: avo adds one for a 15th
 // general register, BP, as the frame saves it.
-func lint(file *ir.File, i isa, frames map[string]int) []error {
+func lint(file *ir.File, i ISA, frames map[string]int) []error {
 	var errs []error
 	for _, fn := range file.Functions() {
 		cleared := false
@@ -33,7 +33,7 @@ func lint(file *ir.File, i isa, frames map[string]int) []error {
 				fail("without VZEROUPPER before it")
 			}
 			cleared = inst.Opcode == "VZEROUPPER"
-			if i.evex() {
+			if i.EVEX() {
 				continue
 			}
 			for _, isa := range inst.ISA {

@@ -1,18 +1,19 @@
-package neon
+package skinny
 
 import (
 	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// SkinnyPV follows amd64/skinny_pv.go. An FMA takes its number from any lane, so one load
+// SkinnyPV follows amd64/skinny/pv.go. An FMA takes its number from any lane, so one load
 // brings the weights of 4 queries.
 //
 // Vector registers: 16 accumulators, one for a vector of a line of V and a query, or of half
 // a line of a narrow type if there are more than 4 queries; the line, as it lies and
 // widened; the weights; up to 5 to widen it.
 //
-// Cycles for a line of a key, predicted as in skinny_qk.go:
+// Cycles for a line of a key, predicted as in qk.go:
 //
 //	            1 query            4 queries           8 queries
 //	FMAs alone   2.0, 1.0            8.0, 4.0            16, 8
@@ -23,8 +24,8 @@ import (
 
 type pvEmitter struct {
 	*neon
-	widener  *widener
-	prefetch *prefetch
+	widener  *emit.Widener
+	prefetch *emit.Prefetch
 	scales   *valueScales
 
 	v, p, ldv, ldp a64.GP // of the pass, distances in bytes
@@ -36,13 +37,13 @@ type pvEmitter struct {
 }
 
 func (g *neon) SkinnyPV(v spec.Element) {
-	g.function(spec.SkinnyPV(v))
-	f := &pvEmitter{neon: g, widener: g.newWidener(v), v: g.slice("v"), ldv: g.strideOf("ldv", v), p: g.slice("p"), ldp: g.stride("ldp"),
-		left: g.num("m"), begun: g.param(g.Param("load")), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
+	g.Kernel(spec.SkinnyPV(v))
+	f := &pvEmitter{neon: g, widener: g.NewWidener(v), v: g.Slice("v"), ldv: g.StrideOf("ldv", v), p: g.Slice("p"), ldp: g.Stride("ldp"),
+		left: g.Num("m"), begun: g.LoadParam(g.Param("load")), vj: g.GP(), pj: g.GP(), steps: g.GP(), keys: g.GP(),
 		column: g.GP(), columns: g.GP(), lane: g.GP()}
-	f.prefetch = g.newPrefetch(f.ldv, "dv", v, 1)
+	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, 1)
 	if v == spec.Int8 {
-		f.scales = &valueScales{neon: g, pass: g.slice("scales"), block: g.GP(), step: g.GP(), ld: g.stride("lsc"), left: g.GP()}
+		f.scales = &valueScales{neon: g, pass: g.Slice("scales"), block: g.GP(), step: g.GP(), ld: g.Stride("lsc"), left: g.GP()}
 	}
 	f.passes()
 }
@@ -55,7 +56,7 @@ func (f *pvEmitter) passes() {
 	f.Jump("BLE", "short")
 	f.Op("MOVD", spec.SkinnyKeys, f.keys)
 	f.Label("short")
-	f.prefetch.start()
+	f.prefetch.Start()
 	f.scales.startPass()
 	f.Load(f.Param("dv"), f.columns)
 	f.Op("MOVD", 0, f.column)
@@ -65,7 +66,7 @@ func (f *pvEmitter) passes() {
 	f.Jump("BEQ", "done")
 	f.Op("ADD", f.ldv.Shl(4), f.v, f.v)
 	f.Op("ADD", f.ldp.Shl(4), f.p, f.p)
-	f.prefetch.forward(f.ldv)
+	f.prefetch.Forward(f.ldv)
 	f.scales.nextPass()
 	f.Jump("B", "turn")
 	f.Label("done")
@@ -75,10 +76,10 @@ func (f *pvEmitter) passes() {
 // blocks emits the loops over blocks of columns. Narrow types have rows of whole lines. Many
 // queries take half a line at a time, so that it is widened for all of them at once.
 func (f *pvEmitter) blocks() {
-	line := columnBlock{"line", spec.SkinnyKeys, skinnyRows, f.widener.element}
-	if f.widener.element == spec.Float32 {
+	line := columnBlock{"line", spec.SkinnyKeys, skinnyRows, f.widener.Element}
+	if f.widener.Element == spec.Float32 {
 		f.block(line)
-		f.block(columnBlock{"four", vecLanes, skinnyRows, spec.Float32})
+		f.block(columnBlock{"four", emit.VecLanes, skinnyRows, spec.Float32})
 		f.block(columnBlock{"single", 1, skinnyRows, spec.Float32})
 		return
 	}
@@ -86,7 +87,7 @@ func (f *pvEmitter) blocks() {
 	f.Op("CMP", skinnyRows, f.steps)
 	f.Jump("BGT", "half")
 	f.block(line)
-	f.block(columnBlock{"half", spec.SkinnyKeys / 2, 2 * skinnyRows, f.widener.element})
+	f.block(columnBlock{"half", spec.SkinnyKeys / 2, 2 * skinnyRows, f.widener.Element})
 }
 
 // A columnBlock is a number of columns that are computed at once, for up to most queries.
@@ -108,10 +109,10 @@ func (s columnBlock) unrolled() int {
 }
 
 // prefetches reports whether its loop has prefetches.
-func (s columnBlock) prefetches() bool { return s.columns > vecLanes }
+func (s columnBlock) prefetches() bool { return s.columns > emit.VecLanes }
 
 // vectorsOf is the number of vectors of a number of bytes, at least 1.
-func vectorsOf(bytes int) int { return max(1, bytes/vecBytes) }
+func vectorsOf(bytes int) int { return max(1, bytes/emit.VecBytes) }
 
 // moveOf is the instruction that moves a number of bytes, or a vector.
 func moveOf(bytes int) string {
@@ -164,20 +165,20 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	for i := range acc {
 		acc[i] = f.Vecs(vectorsOf(4 * s.columns))
 		for _, x := range acc[i] {
-			f.zero(x)
+			f.Zero(x)
 		}
 	}
 	f.Jump("CBZ", name+"zero", f.begun)
 	move := moveOf(4 * s.columns)
 	f.eachRow(acc, func(x a64.Vec, m a64.Mem) { f.Op(move, m, x) })
 	f.Label(name + "zero")
-	f.Op("ADD", f.column.Shl(f.widener.element.Shift()), f.v, f.vj)
+	f.Op("ADD", f.column.Shl(f.widener.Element.Shift()), f.v, f.vj)
 	f.Op("ADD", f.lane.Shl(2), f.p, f.pj)
 	f.scales.startGroup()
 	f.Op("MOVD", f.keys, f.steps)
 	f.loop(name+"turn", s.unrolled(), func() {
 		if s.prefetches() {
-			f.prefetch.step(name + "ahead")
+			f.prefetch.Step(name + "ahead")
 		}
 		for range s.unrolled() {
 			f.step(s, acc)
@@ -209,24 +210,24 @@ func (f *pvEmitter) loop(name string, steps int, body func()) {
 func (f *pvEmitter) step(s columnBlock, acc [][]a64.Vec) {
 	f.Scope(func() {
 		v, wide, half, scale := f.Vecs(vectorsOf(s.bytes())), f.Vecs(len(acc[0])), f.Vec(), f.Vec()
-		p := f.Vecs((len(acc) + vecLanes - 1) / vecLanes)
+		p := f.Vecs((len(acc) + emit.VecLanes - 1) / emit.VecLanes)
 		for i := range v {
-			f.Op(moveOf(s.bytes()), a64.At(f.vj, i*vecBytes), v[i])
+			f.Op(moveOf(s.bytes()), a64.At(f.vj, i*emit.VecBytes), v[i])
 		}
 		for i := range p {
-			f.load(a64.At(f.pj, i*vecBytes), p[i])
+			f.LoadFrom(a64.At(f.pj, i*emit.VecBytes), p[i])
 		}
 		f.scales.load(scale)
 		f.Op("ADD", f.ldv, f.vj, f.vj)
 		f.Op("ADD", f.ldp, f.pj, f.pj)
-		f.widener.prepare(v...)
-		groups := f.widener.groups()
+		f.widener.Prepare(v...)
+		groups := f.widener.Groups()
 		for x := range wide {
-			wide[x] = f.widener.widen(v[x/groups], x%groups, half, wide[x], scale)
+			wide[x] = f.widener.Widen(v[x/groups], x%groups, half, wide[x], scale)
 		}
 		for i := range acc {
 			for x := range wide {
-				f.FMLALane(acc[i][x], wide[x], p[i/vecLanes].S(i%vecLanes))
+				f.FMLALane(acc[i][x], wide[x], p[i/emit.VecLanes].S(i%emit.VecLanes))
 			}
 		}
 	})
@@ -242,7 +243,7 @@ func (f *pvEmitter) eachRow(acc [][]a64.Vec, do func(x a64.Vec, m a64.Mem)) {
 	f.Op("ADD", row.Shl(2), f.steps, row)
 	for i := range acc {
 		for x, v := range acc[i] {
-			do(v, a64.At(row, x*vecBytes))
+			do(v, a64.At(row, x*emit.VecBytes))
 		}
 		if i+1 < len(acc) {
 			f.Op("ADD", ldo.Shl(2), row, row)

@@ -1,0 +1,28 @@
+// Package amd64 generates the micro-kernels of AVX2 and AVX-512 with avo. Every algorithm is
+// written once, for both. Package emit below it has what they share.
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/amd64/skinny"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+// Generator returns the function that generates the kernels of an ISA. It returns nothing but
+// an error unless all of them compile and pass the lint.
+func Generator(i emit.ISA) func() (spec.Output, error) {
+	return func() (spec.Output, error) {
+		g := emit.New(i)
+		spec.EmitAll(kernels{&gen{g}, skinny.New(g)}, i.Tiles(), i.WeightTile())
+		return g.Output()
+	}
+}
+
+// A gen emits the kernels of tiles and of rows.
+type gen struct{ *emit.Gen }
+
+// kernels emits all kernels.
+type kernels struct {
+	*gen
+	spec.SkinnyEmitter
+}

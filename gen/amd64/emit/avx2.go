@@ -1,0 +1,271 @@
+package emit
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// AVX2 is AVX2 with FMA: 16 registers of 8 lanes.
+type AVX2 struct{}
+
+func (AVX2) Name() string { return "AVX2" }
+func (AVX2) Lanes() int   { return 8 }
+func (AVX2) EVEX() bool   { return false }
+
+// Tiles have 12 accumulators each: 8 would hide the FMA's latency of 4 on two units. The
+// other registers are for the vectors of B and one broadcast of A.
+func (AVX2) Tiles() []spec.TileShape {
+	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 6}, {Vectors: 3, Rows: 4}}
+}
+
+// WeightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole.
+func (AVX2) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2} }
+
+// BlockTiles have 6 to 8 accumulators. The other registers are for scales, minima and weights.
+func (AVX2) BlockTiles() []spec.TileShape {
+	return []spec.TileShape{{Vectors: 2, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 6, Rows: 1}}
+}
+
+// SkinnyRows: with the two vectors of a tile's 16 keys, 4 rows take 8 accumulators, which
+// leaves registers for a transpose.
+func (AVX2) SkinnyRows() int  { return 4 }
+func (AVX2) SkinnyWords() int { return 4 }
+func (AVX2) SkinnyParts() int { return 2 }
+
+// SkinnyVariants: with two segments at a time, which 2 queries leave registers for, one query
+// took 5% longer on Zen 3, and two 11%.
+func (AVX2) SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant) {
+	return []spec.QKVariant{{Keys: 16, Segments: 1, Near: 1}}, []spec.PVVariant{{Near: 1}}
+}
+
+func (AVX2) Vector(c *build.Context) reg.VecVirtual { return c.YMM() }
+
+func (AVX2) Zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
+
+func (AVX2) FMABroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
+	a := c.YMM()
+	c.VBROADCASTSS(m, a)
+	c.VFMADD231PS(b, a, acc)
+}
+
+func (AVX2) MulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) {
+	a := c.YMM()
+	c.VBROADCASTSS(m, a)
+	for _, x := range v {
+		c.VMULPS(a, x, x)
+	}
+}
+
+func (AVX2) FMAUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
+	y, keep := c.YMM(), c.YMM()
+	c.VMOVUPS(m, y)
+	c.VCMPPS(operand.Imm(equal), z, x, keep)
+	c.VFMADD231PS(factor, x, y)
+	c.VBLENDVPS(keep, x, y, x)
+}
+
+// Split leaves n as int32: the conversion rounds ties to even. If |x| is beyond int32, n is
+// wrong, and scale returns 0 or NaN without it.
+func (AVX2) Split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
+	c.VCVTPS2DQ(x, n)
+	c.VCVTDQ2PS(n, r)
+	c.VSUBPS(r, x, r)
+	c.VCMPPS(operand.Imm(notLessThan), limit, x, x)
+	return x
+}
+
+// Scale adds n to the exponent: p·2^n is a normal number if x ≥ -126, as p ≥ 1 for the
+// smallest n. For a NaN n is 1<<31, and nothing is added.
+func (AVX2) Scale(c *build.Context, p, n, keep reg.Register) {
+	c.VPSLLD(operand.Imm(23), n, n)
+	c.VPADDD(n, p, p)
+	c.VANDPS(keep, p, p)
+}
+
+func (AVX2) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
+	m := c.YMM()
+	c.VCMPPS(operand.Imm(notEqual), z, y, m)
+	c.VANDPS(m, x, x)
+}
+
+func (AVX2) ZeroBelow(c *build.Context, x, y, limit reg.Register) {
+	m := c.YMM()
+	c.VPMAXUD(limit, y, m)
+	c.VPCMPEQD(y, m, m)
+	c.VPAND(m, x, x)
+}
+
+func (AVX2) Xor(c *build.Context, x, y reg.Register, m operand.Mem) {
+	z := c.YMM()
+	c.VPBROADCASTD(m, z)
+	c.VPXOR(y, x, x)
+	c.VPXOR(z, x, x)
+}
+
+func (AVX2) ReplaceOutside(c *build.Context, s, j, lo, hi, other reg.Register) {
+	before, inside := c.YMM(), c.YMM()
+	c.VPCMPGTD(j, lo, before) // lo > j
+	c.VPCMPGTD(j, hi, inside) // hi > j
+	c.VPANDN(inside, before, inside)
+	c.VBLENDVPS(inside, s, other, s)
+}
+
+func (AVX2) SelectNegative(c *build.Context, s, m, other reg.Register) {
+	c.VBLENDVPS(m, other, s, s)
+}
+
+func (AVX2) TakeSign(c *build.Context, y, x, signBit reg.Register) {
+	c.VANDPS(signBit, x, x)
+	c.VORPS(x, y, y)
+}
+
+func (i AVX2) NewSet(c *build.Context) reg.Register {
+	s := c.YMM()
+	i.Zero(c, s)
+	return s
+}
+
+func (AVX2) OrNaN(c *build.Context, set, x reg.Register) {
+	m := c.YMM()
+	c.VCMPPS(operand.Imm(Unordered), x, x, m)
+	c.VORPS(m, set, set)
+}
+
+func (AVX2) SetBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {
+	c.VMOVMSKPS(set, bits.As32())
+}
+
+func (AVX2) ReplaceNaN(c *build.Context, x, other reg.Register) {
+	m := c.YMM()
+	c.VCMPPS(operand.Imm(Unordered), x, x, m)
+	c.VBLENDVPS(m, other, x, x)
+}
+
+func (AVX2) LoadWhere(c *build.Context, m operand.Mem, mask, v reg.VecVirtual) {
+	c.VMASKMOVPS(m, mask, v)
+}
+
+func (AVX2) StoreWhere(c *build.Context, v, mask reg.VecVirtual, m operand.Mem) {
+	c.VMASKMOVPS(v, mask, m)
+}
+
+func (AVX2) StoreWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	high := c.XMM()
+	c.VEXTRACTI128(operand.Imm(1), v, high)
+	c.VPACKUSDW(high, v.AsX(), high)
+	c.VMOVDQU(high, m)
+}
+
+func (AVX2) StoreBytes(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	high := c.XMM()
+	c.VEXTRACTI128(operand.Imm(1), v, high)
+	c.VPACKSSDW(high, v.AsX(), high)
+	c.VPACKSSWB(high, high, high)
+	c.VMOVQ(high, m)
+}
+
+// LoadQuarters fills both halves first: for a load of the lower half alone, avo does not
+// know that it is the first use of the register.
+func (AVX2) LoadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
+	c.VBROADCASTF128(addr(0), v)
+	c.VINSERTF128(operand.Imm(1), addr(1), v, v)
+}
+
+// KeyWords makes half of the words. For the other half, the other part, it loads the rows
+// once more: two vectors of words and the registers of the FMAs are all registers. The
+// halves of binary16 are transposed as such: in every quarter the even halves of 4 rows come
+// before the odd ones.
+func (i AVX2) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
+	unpack := [][]func(...operand.Op){{g.VUNPCKLPS, g.VUNPCKHPS}, {g.VUNPCKLPD, g.VUNPCKHPD}}
+	if e == spec.F16 {
+		unpack = [][]func(...operand.Op){{g.VPUNPCKLWD, g.VPUNPCKHWD}, {g.VPUNPCKLDQ, g.VPUNPCKHDQ}}
+	}
+	load := i.LoadQuarters
+	if e == spec.F16 || e == spec.Int8 {
+		load = i.LoadHalves
+	}
+	rows := g.Vecs(4)
+	for x := range rows {
+		load(g.Context, rows[x], func(q int) operand.Mem { return row(8*v + 4*q + x) })
+	}
+	unpack[0][part](rows[1], rows[0], rows[0])
+	unpack[0][part](rows[3], rows[2], rows[2])
+	unpack[1][1](rows[2], rows[0], rows[1])
+	unpack[1][0](rows[2], rows[0], rows[0])
+	return rows[:2]
+}
+
+// LoadHalves is LoadQuarters with a second load and a blend instead of an insertion, which
+// on Zen 4 takes more issue slots from FMAs: an eighth for int8. For float32 there are no
+// loads left on Zen 4, and for bfloat16, by llvm-mca, no issue slots on Skylake.
+func (AVX2) LoadHalves(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
+	high := c.YMM()
+	c.VBROADCASTF128(addr(0), v)
+	c.VBROADCASTF128(addr(1), high)
+	c.VBLENDPS(operand.U8(0xf0), high, v, v)
+}
+
+func (AVX2) HalvesOrder(*Gen) operand.Op { return nil }
+
+// WidenWords sorts the 64-bit quarters: those of even halves come first.
+func (AVX2) WidenWords(c *build.Context, x reg.VecVirtual, _ operand.Op) []KeyColumn {
+	return []KeyColumn{func() reg.VecVirtual {
+		even := c.YMM()
+		c.VPERMQ(operand.Imm(0xd8), x, x)
+		c.VCVTPH2PS(x.AsX(), even)
+		return even
+	}, func() reg.VecVirtual {
+		high, odd := c.XMM(), c.YMM()
+		c.VEXTRACTI128(operand.Imm(1), x, high)
+		c.VCVTPH2PS(high, odd)
+		return odd
+	}}
+}
+
+func (AVX2) WordBytes(*Gen) []WordByte {
+	return []WordByte{{number: 0}, {number: 1}, {number: 2}, {number: 3}}
+}
+
+func (AVX2) WidenByte(g *Gen, words reg.VecVirtual, b WordByte) reg.VecVirtual {
+	return g.shiftByte(words, b)
+}
+
+func (AVX2) RepeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
+	c.VBROADCASTF128(m, v)
+}
+
+func (AVX2) InsertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual) {
+	c.VINSERTF128(operand.Imm(uint64(quarter)), x, v, v)
+}
+
+func (AVX2) OddQuarters(*build.Context) operand.Op { return operand.U8(0xf0) }
+
+func (AVX2) MergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op) {
+	c.VBLENDPS(odd, m, v, v)
+}
+
+func (AVX2) TransposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
+	low, high := c.YMM(), c.YMM()
+	c.VPERM2F128(operand.Imm(0x20), v[1], v[0], low)
+	c.VPERM2F128(operand.Imm(0x31), v[1], v[0], high)
+	return []reg.VecVirtual{low, high}
+}
+
+func (AVX2) Quarter(c *build.Context, v reg.VecVirtual, quarter int) reg.Register {
+	if quarter == 0 {
+		return v.AsX()
+	}
+	x := c.XMM()
+	c.VEXTRACTF128(operand.Imm(1), v, x)
+	return x
+}
+
+func (AVX2) StoreQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {
+	if quarter == 0 {
+		c.VMOVUPS(v.AsX(), m)
+		return
+	}
+	c.VEXTRACTF128(operand.Imm(1), v, m)
+}

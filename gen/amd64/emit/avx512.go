@@ -1,0 +1,282 @@
+package emit
+
+import (
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// AVX512 is AVX-512 F, VL, BW and DQ: 32 registers of 16 lanes, and masks.
+type AVX512 struct{}
+
+func (AVX512) Name() string { return "AVX512" }
+func (AVX512) Lanes() int   { return 16 }
+func (AVX512) EVEX() bool   { return true }
+
+// Tiles have between 12 and 24 accumulators. With two FMA units and two loads per cycle, a
+// tile is bound by its FMAs as long as rows + vectors ≤ rows·vectors.
+func (AVX512) Tiles() []spec.TileShape {
+	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 8}, {Vectors: 3, Rows: 8}, {Vectors: 4, Rows: 6}}
+}
+
+// WeightTile is the same as one of tiles.
+func (AVX512) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 3, Rows: 8} }
+
+// BlockTiles leave registers for the scales and for what makes the weights.
+func (AVX512) BlockTiles() []spec.TileShape {
+	return []spec.TileShape{{Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}}
+}
+
+// SkinnyRows are as many as a query tile of 8 lanes has.
+func (AVX512) SkinnyRows() int  { return 8 }
+func (AVX512) SkinnyWords() int { return 8 }
+func (AVX512) SkinnyParts() int { return 1 }
+
+func (AVX512) SkinnyVariants() ([]spec.QKVariant, []spec.PVVariant) {
+	return []spec.QKVariant{
+		{Keys: 16, Segments: 1, Near: 2}, {Keys: 16, Segments: 1, Near: 1},
+		{Keys: 16, Segments: 2, Near: 2}, {Keys: 16, Segments: 2, Near: 1},
+		{Keys: 32, Segments: 1, Near: 1},
+	}, []spec.PVVariant{{Near: 2}, {Near: 1}}
+}
+
+func (AVX512) Vector(c *build.Context) reg.VecVirtual { return c.ZMM() }
+
+func (AVX512) Zero(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }
+
+// FMABroadcast uses the number as the instruction's memory operand.
+func (AVX512) FMABroadcast(c *build.Context, m operand.Mem, b, acc reg.Register) {
+	c.VFMADD231PS_BCST(m, b, acc)
+}
+
+func (AVX512) MulBroadcast(c *build.Context, m operand.Mem, v []reg.VecVirtual) {
+	for _, x := range v {
+		c.VMULPS_BCST(m, x, x)
+	}
+}
+
+func (AVX512) FMAUnless(c *build.Context, x, factor reg.Register, m operand.Mem, z operand.Op) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notEqual), z, x, k)
+	c.VFMADD213PS(m, factor, k, x)
+}
+
+func (AVX512) Split(c *build.Context, x, n, r reg.Register, limit operand.Op) reg.Register {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notLessThan), limit, x, k)
+	c.VRNDSCALEPS(operand.Imm(0), x, n)
+	c.VSUBPS(n, x, r)
+	return k
+}
+
+func (AVX512) Scale(c *build.Context, p, n, keep reg.Register) {
+	c.VSCALEFPS_Z(n, p, keep, p)
+}
+
+func (AVX512) ZeroWhere(c *build.Context, x, y reg.Register, z operand.Op) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(notEqual), z, y, k)
+	c.VMOVAPS_Z(x, k, x)
+}
+
+func (AVX512) ZeroBelow(c *build.Context, x, y, limit reg.Register) {
+	k := c.K()
+	c.VPCMPUD(operand.Imm(atLeast), limit, y, k)
+	c.VMOVAPS_Z(x, k, x)
+}
+
+func (AVX512) Xor(c *build.Context, x, y reg.Register, m operand.Mem) {
+	const xor3 = 0x96
+	c.VPTERNLOGD_BCST(operand.U8(xor3), m, y, x)
+}
+
+func (AVX512) ReplaceOutside(c *build.Context, s, j, lo, hi, other reg.Register) {
+	after, inside := c.K(), c.K()
+	c.VPCMPD(operand.Imm(lessOrEqual), j, lo, after)
+	c.VPCMPD(operand.Imm(lessThan), hi, j, after, inside)
+	c.VBLENDMPS(s, other, inside, s)
+}
+
+func (AVX512) SelectNegative(c *build.Context, s, m, other reg.Register) {
+	k := c.K()
+	c.VPMOVD2M(m, k)
+	c.VBLENDMPS(other, s, k, s)
+}
+
+func (AVX512) TakeSign(c *build.Context, y, x, signBit reg.Register) {
+	const aOrBAndC = 0xf8
+	c.VPTERNLOGD(operand.U8(aOrBAndC), signBit, x, y)
+}
+
+func (AVX512) NewSet(c *build.Context) reg.Register {
+	k := c.K()
+	c.KXORW(k, k, k)
+	return k
+}
+
+func (AVX512) OrNaN(c *build.Context, set, x reg.Register) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(Unordered), x, x, k)
+	c.KORW(k, set, set)
+}
+
+func (AVX512) SetBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {
+	c.KMOVW(set, bits.As32())
+}
+
+func (AVX512) ReplaceNaN(c *build.Context, x, other reg.Register) {
+	k := c.K()
+	c.VCMPPS(operand.Imm(Unordered), x, x, k)
+	c.VMOVAPS(other, k, x)
+}
+
+func (AVX512) LoadWhere(c *build.Context, m operand.Mem, mask, v reg.VecVirtual) {
+	k := c.K()
+	c.VPMOVD2M(mask, k)
+	c.VMOVUPS_Z(m, k, v)
+}
+
+func (AVX512) StoreWhere(c *build.Context, v, mask reg.VecVirtual, m operand.Mem) {
+	k := c.K()
+	c.VPMOVD2M(mask, k)
+	c.VMOVUPS(v, k, m)
+}
+
+func (AVX512) StoreWords(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	c.VPMOVDW(v, m)
+}
+
+func (AVX512) StoreBytes(c *build.Context, v reg.VecVirtual, m operand.Mem) {
+	c.VPMOVDB(v, m)
+}
+
+func (AVX512) LoadQuarters(c *build.Context, v reg.VecVirtual, addr func(int) operand.Mem) {
+	LoadFirst(c, addr(0), v, v.AsX())
+	for q := 1; q < 4; q++ {
+		c.VINSERTF32X4(operand.Imm(uint64(q)), addr(q), v, v)
+	}
+}
+
+// KeyWords loads 8 words of two rows into each vector, which takes the fewest loads: FMAs
+// need loads, too. After the 4×4 transposes every vector has two columns of 8 rows. Then the
+// quarters are exchanged with those of the other 8 rows.
+func (AVX512) KeyWords(g *Gen, e spec.Element, row func(i int) operand.Mem, v, _ int) []reg.VecVirtual {
+	half := func(first int) []reg.VecVirtual {
+		rows := g.Vecs(4)
+		for x := range rows {
+			LoadFirst(g.Context, row(16*v+first+x), rows[x], rows[x].AsY())
+			g.VINSERTF64X4(operand.Imm(1), row(16*v+first+4+x), rows[x], rows[x])
+		}
+		return g.Transpose4(rows)
+	}
+	low, high := half(0), half(8)
+	columns := g.Vecs(8)
+	for x := range low {
+		g.VSHUFF32X4(operand.U8(0x88), high[x], low[x], columns[x])
+		g.VSHUFF32X4(operand.U8(0xdd), high[x], low[x], columns[x+4])
+	}
+	return columns
+}
+
+func (AVX512) HalvesOrder(g *Gen) operand.Op {
+	words := make([]uint32, 16)
+	for i := range words {
+		first := uint32(i%8*4 + i/8) // the lower halves first, then the upper ones
+		words[i] = (first+2)<<16 | first
+	}
+	return g.AtHand(g.Repeated("halves", words...))
+}
+
+func (AVX512) WidenWords(c *build.Context, x reg.VecVirtual, order operand.Op) []KeyColumn {
+	return []KeyColumn{func() reg.VecVirtual {
+		lower := c.ZMM()
+		c.VPERMW(x, order, x)
+		c.VCVTPH2PS(x.AsY(), lower)
+		return lower
+	}, func() reg.VecVirtual {
+		high, upper := c.YMM(), c.ZMM()
+		c.VEXTRACTI64X4(operand.Imm(1), x, high)
+		c.VCVTPH2PS(high, upper)
+		return upper
+	}}
+}
+
+// WordBytes returns constants for the lower two bytes: byte i with its sign flipped, i+128,
+// becomes the last bits of the mantissa of 2^23, or 2^15. The resulting number is that
+// plus i+128.
+func (AVX512) WordBytes(g *Gen) []WordByte {
+	const sign0, sign1 = 0x4b000080, 0x47008000 // 2^23+128, 2^15+128
+	return []WordByte{
+		{0, g.AtHand(g.Constant(0xff)), g.AtHand(g.Constant(sign0))},
+		{1, g.AtHand(g.Constant(0xff00)), g.AtHand(g.Constant(sign1))},
+		{number: 2}, {number: 3},
+	}
+}
+
+// WidenByte shifts the upper two bytes, which need a shift anyway. On Zen 4 shifts and the
+// conversion are executed on ports without FMAs, logical instructions are not.
+func (AVX512) WidenByte(g *Gen, words reg.VecVirtual, b WordByte) reg.VecVirtual {
+	if b.mask == nil {
+		return g.shiftByte(words, b)
+	}
+	const aAndBXorC = 0x6a
+	x := g.Vec()
+	g.VMOVAPS(words, x)
+	g.VPTERNLOGD(operand.U8(aAndBXorC), b.sign, b.mask, x)
+	g.VSUBPS(b.sign, x, x)
+	return x
+}
+
+func (AVX512) RepeatQuarter(c *build.Context, m operand.Mem, v reg.VecVirtual) {
+	c.VBROADCASTF32X4(m, v)
+}
+
+func (AVX512) InsertQuarter(c *build.Context, x reg.Register, quarter int, v reg.VecVirtual) {
+	c.VINSERTF32X4(operand.Imm(uint64(quarter)), x, v, v)
+}
+
+func (AVX512) OddQuarters(c *build.Context) operand.Op {
+	bits, k := c.GP32(), c.K()
+	c.MOVL(operand.U32(0xf0f0), bits)
+	c.KMOVW(bits, k)
+	return k
+}
+
+func (AVX512) MergeQuarters(c *build.Context, v reg.Register, m operand.Mem, odd operand.Op) {
+	c.VBLENDMPS(m, v, odd, v)
+}
+
+// TransposeQuarters first picks quarters 0 and 1, or 2 and 3, of two vectors, and then the
+// even or the odd ones of the results.
+func (AVX512) TransposeQuarters(c *build.Context, v []reg.VecVirtual) []reg.VecVirtual {
+	pick := func(x, y reg.VecVirtual, quarters uint64) reg.VecVirtual {
+		z := c.ZMM()
+		c.VSHUFF32X4(operand.Imm(quarters), y, x, z)
+		return z
+	}
+	const first, last, even, odd = 0x44, 0xee, 0x88, 0xdd
+	var t []reg.VecVirtual
+	for _, half := range []uint64{first, last} {
+		x, y := pick(v[0], v[1], half), pick(v[2], v[3], half)
+		t = append(t, pick(x, y, even), pick(x, y, odd))
+	}
+	return t
+}
+
+func (AVX512) Quarter(c *build.Context, v reg.VecVirtual, quarter int) reg.Register {
+	if quarter == 0 {
+		return v.AsX()
+	}
+	x := c.XMM()
+	c.VEXTRACTF32X4(operand.Imm(uint64(quarter)), v, x)
+	return x
+}
+
+func (AVX512) StoreQuarter(c *build.Context, v reg.VecVirtual, quarter int, m operand.Mem) {
+	if quarter == 0 {
+		c.VMOVUPS(v.AsX(), m)
+		return
+	}
+	c.VEXTRACTF32X4(operand.Imm(uint64(quarter)), v, m)
+}

@@ -1,0 +1,13 @@
+// Package skinny generates the kernels for few query rows, as in decoding: keys or columns of V
+// are in the lanes.
+package skinny
+
+import (
+	"github.com/attn-go/attn/gen/neon/emit"
+	"github.com/attn-go/attn/gen/spec"
+)
+
+type neon struct{ *emit.Gen }
+
+// New returns what emits these kernels into the file of g.
+func New(g *emit.Gen) spec.SkinnyEmitter { return &neon{g} }
