@@ -69,7 +69,10 @@ const (
 )
 
 // A TileShape is a register tile of a product: rows of A times vectors of B.
-type TileShape struct{ Vectors, Rows int }
+type TileShape struct {
+	Vectors, Rows int
+	Prefetch      bool // of A, for query tiles that are alone with their keys
+}
 
 // Gemm is the product for query tiles of a number of vectors of an ISA.
 func Gemm(vectors, lanes int, e Epilogue, isa string) Function {
