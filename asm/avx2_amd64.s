@@ -5785,7 +5785,7 @@ tile1done:
 	JMP  rows
 
 // func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·Gemm2AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
@@ -5841,9 +5841,14 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
+	MOVQ  AX, R10
+	MOVQ  b_base+72(FP), R11
+	MOVQ  R10, R12
+	SHRQ  $0x03, R12
+	ANDQ  $0x01, R12
+	IMULQ BX, R12
+	ADDQ  $0x40, R12
+	MOVQ  k+112(FP), R13
 
 tile6segment:
 	VXORPS Y0, Y0, Y0
@@ -5858,7 +5863,7 @@ tile6segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R12
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
@@ -5909,11 +5914,12 @@ tile6steps:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	SUBQ         $0x02, R12
+	PREFETCHT1   (R10)(R12*1)
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R12
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
@@ -5939,7 +5945,7 @@ tile6step:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	DECQ         R12
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
@@ -5975,30 +5981,30 @@ tile6last:
 	JMP  rows
 
 tile6more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
 	CMPQ   a_cap+48(FP), $0x00
 	JE     tile6sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y6, Y6
-	VADDPS 32(R12), Y7, Y7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y8, Y8
-	VADDPS 32(R12), Y9, Y9
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y10, Y10
-	VADDPS 32(R12), Y11, Y11
-	ADDQ   b_cap+88(FP), R12
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	VADDPS 32(R13), Y1, Y1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y2, Y2
+	VADDPS 32(R13), Y3, Y3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y4, Y4
+	VADDPS 32(R13), Y5, Y5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y6, Y6
+	VADDPS 32(R13), Y7, Y7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y8, Y8
+	VADDPS 32(R13), Y9, Y9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y10, Y10
+	VADDPS 32(R13), Y11, Y11
+	ADDQ   b_cap+88(FP), R13
 
 tile6sum:
 	CMPQ a_len+40(FP), $0x00
@@ -6012,30 +6018,30 @@ tile6sum:
 	JMP     tile6last
 
 tile6next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y6, (R12)
-	VMOVUPS Y7, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y8, (R12)
-	VMOVUPS Y9, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y10, (R12)
-	VMOVUPS Y11, 32(R12)
-	ADDQ    b_cap+88(FP), R12
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y2, (R13)
+	VMOVUPS Y3, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y6, (R13)
+	VMOVUPS Y7, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y8, (R13)
+	VMOVUPS Y9, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y10, (R13)
+	VMOVUPS Y11, 32(R13)
+	ADDQ    b_cap+88(FP), R13
 	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
 	JMP     tile6segment
 
 	// Tile of 5 × 2 vectors.
@@ -6782,7 +6788,7 @@ cut:
 	JMP     tiles
 
 // func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·GemmMax2AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
@@ -6841,20 +6847,47 @@ tile6:
 	MOVQ k+112(FP), R12
 
 tile6segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R12
-	JL     tile6fewer
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       R10, R13
+	LEAQ       (R13)(DX*4), R13
+	LEAQ       (R13)(DX*2), R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 (R13)(DX*1)
+	PREFETCHT0 64(R13)(DX*1)
+	PREFETCHT0 128(R13)(DX*1)
+	PREFETCHT0 192(R13)(DX*1)
+	PREFETCHT0 (R13)(DX*2)
+	PREFETCHT0 64(R13)(DX*2)
+	PREFETCHT0 128(R13)(DX*2)
+	PREFETCHT0 192(R13)(DX*2)
+	PREFETCHT0 (R13)(R8*1)
+	PREFETCHT0 64(R13)(R8*1)
+	PREFETCHT0 128(R13)(R8*1)
+	PREFETCHT0 192(R13)(R8*1)
+	PREFETCHT0 (R13)(DX*4)
+	PREFETCHT0 64(R13)(DX*4)
+	PREFETCHT0 128(R13)(DX*4)
+	PREFETCHT0 192(R13)(DX*4)
+	PREFETCHT0 (R13)(R9*1)
+	PREFETCHT0 64(R13)(R9*1)
+	PREFETCHT0 128(R13)(R9*1)
+	PREFETCHT0 192(R13)(R9*1)
+	SUBQ       $0x02, R12
+	JL         tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7855,7 +7888,7 @@ cut:
 	JMP     tiles
 
 // func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·GemmMerge2AVX2(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
@@ -7905,6 +7938,11 @@ done:
 tile6:
 	MOVQ   AX, R10
 	MOVQ   b_base+72(FP), R11
+	MOVQ   R10, R12
+	SHRQ   $0x03, R12
+	ANDQ   $0x01, R12
+	IMULQ  BX, R12
+	ADDQ   $0x40, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7917,8 +7955,8 @@ tile6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
@@ -7969,11 +8007,12 @@ tile6steps:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	SUBQ         $0x02, R12
+	PREFETCHT1   (R10)(R12*1)
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R12
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
@@ -7999,7 +8038,7 @@ tile6step:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	DECQ         R12
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
