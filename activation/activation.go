@@ -5,6 +5,8 @@
 //   - [SwiGLU], [GeGLU] and [GeGLUTanh], these functions of one slice times another slice
 //   - the gradients of all of them, such as [SiLUBackward] and [SwiGLUBackward], and those of
 //     tanh and of the logistic function from their results, [TanhBackward] and [SigmoidBackward]
+//   - what follows the linear layers of a gated recurrent unit, and its gradients, [GRU] and
+//     [GRUBackward]
 //
 // All of them use the vector instructions of the CPU. The numeric contract in package
 // kernel defines their bits. Relative to the exact values the errors are small everywhere,

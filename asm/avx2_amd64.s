@@ -5785,7 +5785,7 @@ tile1done:
 	JMP  rows
 
 // func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·Gemm2AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
@@ -5841,9 +5841,14 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
+	MOVQ  AX, R10
+	MOVQ  b_base+72(FP), R11
+	MOVQ  R10, R12
+	SHRQ  $0x03, R12
+	ANDQ  $0x01, R12
+	IMULQ BX, R12
+	ADDQ  $0x40, R12
+	MOVQ  k+112(FP), R13
 
 tile6segment:
 	VXORPS Y0, Y0, Y0
@@ -5858,7 +5863,7 @@ tile6segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R12
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
@@ -5909,11 +5914,12 @@ tile6steps:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	SUBQ         $0x02, R12
+	PREFETCHT1   (R10)(R12*1)
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R12
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
@@ -5939,7 +5945,7 @@ tile6step:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	DECQ         R12
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
@@ -5975,30 +5981,30 @@ tile6last:
 	JMP  rows
 
 tile6more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
+	MOVQ   ldc+24(FP), R13
+	SHLQ   $0x02, R13
+	MOVQ   R13, b_cap+88(FP)
 	CMPQ   a_cap+48(FP), $0x00
 	JE     tile6sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y6, Y6
-	VADDPS 32(R12), Y7, Y7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y8, Y8
-	VADDPS 32(R12), Y9, Y9
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y10, Y10
-	VADDPS 32(R12), Y11, Y11
-	ADDQ   b_cap+88(FP), R12
+	MOVQ   CX, R13
+	VADDPS (R13), Y0, Y0
+	VADDPS 32(R13), Y1, Y1
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y2, Y2
+	VADDPS 32(R13), Y3, Y3
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y4, Y4
+	VADDPS 32(R13), Y5, Y5
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y6, Y6
+	VADDPS 32(R13), Y7, Y7
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y8, Y8
+	VADDPS 32(R13), Y9, Y9
+	ADDQ   b_cap+88(FP), R13
+	VADDPS (R13), Y10, Y10
+	VADDPS 32(R13), Y11, Y11
+	ADDQ   b_cap+88(FP), R13
 
 tile6sum:
 	CMPQ a_len+40(FP), $0x00
@@ -6012,30 +6018,30 @@ tile6sum:
 	JMP     tile6last
 
 tile6next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y6, (R12)
-	VMOVUPS Y7, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y8, (R12)
-	VMOVUPS Y9, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y10, (R12)
-	VMOVUPS Y11, 32(R12)
-	ADDQ    b_cap+88(FP), R12
+	MOVQ    CX, R13
+	VMOVUPS Y0, (R13)
+	VMOVUPS Y1, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y2, (R13)
+	VMOVUPS Y3, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y4, (R13)
+	VMOVUPS Y5, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y6, (R13)
+	VMOVUPS Y7, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y8, (R13)
+	VMOVUPS Y9, 32(R13)
+	ADDQ    b_cap+88(FP), R13
+	VMOVUPS Y10, (R13)
+	VMOVUPS Y11, 32(R13)
+	ADDQ    b_cap+88(FP), R13
 	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
 	JMP     tile6segment
 
 	// Tile of 5 × 2 vectors.
@@ -6782,7 +6788,7 @@ cut:
 	JMP     tiles
 
 // func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, CMOV, FMA3
+// Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·GemmMax2AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
@@ -6841,20 +6847,47 @@ tile6:
 	MOVQ k+112(FP), R12
 
 tile6segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R12
-	JL     tile6fewer
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	MOVQ       R10, R13
+	LEAQ       (R13)(DX*4), R13
+	LEAQ       (R13)(DX*2), R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	PREFETCHT0 192(R13)
+	PREFETCHT0 (R13)(DX*1)
+	PREFETCHT0 64(R13)(DX*1)
+	PREFETCHT0 128(R13)(DX*1)
+	PREFETCHT0 192(R13)(DX*1)
+	PREFETCHT0 (R13)(DX*2)
+	PREFETCHT0 64(R13)(DX*2)
+	PREFETCHT0 128(R13)(DX*2)
+	PREFETCHT0 192(R13)(DX*2)
+	PREFETCHT0 (R13)(R8*1)
+	PREFETCHT0 64(R13)(R8*1)
+	PREFETCHT0 128(R13)(R8*1)
+	PREFETCHT0 192(R13)(R8*1)
+	PREFETCHT0 (R13)(DX*4)
+	PREFETCHT0 64(R13)(DX*4)
+	PREFETCHT0 128(R13)(DX*4)
+	PREFETCHT0 192(R13)(DX*4)
+	PREFETCHT0 (R13)(R9*1)
+	PREFETCHT0 64(R13)(R9*1)
+	PREFETCHT0 128(R13)(R9*1)
+	PREFETCHT0 192(R13)(R9*1)
+	SUBQ       $0x02, R12
+	JL         tile6fewer
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -7855,7 +7888,7 @@ cut:
 	JMP     tiles
 
 // func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, FMA3
+// Requires: AVX, FMA3, MMX+
 TEXT ·GemmMerge2AVX2(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
@@ -7905,6 +7938,11 @@ done:
 tile6:
 	MOVQ   AX, R10
 	MOVQ   b_base+72(FP), R11
+	MOVQ   R10, R12
+	SHRQ   $0x03, R12
+	ANDQ   $0x01, R12
+	IMULQ  BX, R12
+	ADDQ   $0x40, R12
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7917,8 +7955,8 @@ tile6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
+	MOVQ   k+112(FP), R13
+	SUBQ   $0x02, R13
 	JL     tile6fewer
 
 	// One step: a row of B times a number of every row of A.
@@ -7969,11 +8007,12 @@ tile6steps:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	SUBQ         $0x02, R12
+	PREFETCHT1   (R10)(R12*1)
+	SUBQ         $0x02, R13
 	JGE          tile6steps
 
 tile6fewer:
-	ADDQ $0x02, R12
+	ADDQ $0x02, R13
 	JZ   tile6done
 
 tile6step:
@@ -7999,7 +8038,7 @@ tile6step:
 	VFMADD231PS  Y13, Y14, Y11
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	DECQ         R12
+	DECQ         R13
 	JNZ          tile6step
 
 tile6done:
@@ -15668,6 +15707,319 @@ DATA tanhVAVX2<>+20(SB)/4, $0x37c9ffb0
 DATA tanhVAVX2<>+24(SB)/4, $0x360ffffb
 DATA tanhVAVX2<>+28(SB)/4, $0x34000000
 GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
+
+// func AdditiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·AdditiveBackwardAVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    ldd+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldk+80(FP), DX
+	SHLQ    $0x02, DX
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS const41103000AVX2<>+0(SB), Y1
+	MOVQ    q_len+40(FP), BX
+	XORQ    AX, AX
+	SUBQ    $0x00000008, BX
+	JL      last
+
+vector:
+	MOVQ    q_base+32(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS (SI), Y2
+	MOVQ    dq_base+120(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS (SI), Y3
+	MOVQ    dw_base+144(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS (SI), Y4
+	VMOVUPS const3f800000AVX2<>+0(SB), Y5
+	MOVQ    k_base+56(FP), SI
+	ADDQ    AX, SI
+	MOVQ    dk_base+0(FP), DI
+	ADDQ    AX, DI
+	MOVQ    x_base+96(FP), R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      keys
+	PCALIGN $0x40
+
+key:
+	VMOVUPS (SI), Y6
+	VADDPS  Y2, Y6, Y6
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y6, Y0, Y7
+	VMINPS      Y7, Y1, Y7
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
+	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
+	VSUBPS      Y9, Y7, Y7
+
+	// h, a polynomial in r².
+	VMULPS      Y7, Y7, Y9
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS      tanhTAVX2<>+0(SB), Y8, Y9
+	VPERMPS      tanhVAVX2<>+0(SB), Y8, Y8
+	VFMADD231PS  Y9, Y7, Y10
+	VMULPS       Y7, Y8, Y8
+	VDIVPS       Y10, Y8, Y8
+	VADDPS       Y8, Y9, Y9
+	VANDPS       Y0, Y6, Y6
+	VORPS        Y6, Y9, Y9
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y9, Y7, Y4
+	VSUBPS       Y9, Y5, Y6
+	VADDPS       Y9, Y5, Y9
+	VMULPS       Y9, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      (DI), Y9
+	VADDPS       Y7, Y9, Y9
+	VMOVUPS      Y9, (DI)
+	ADDQ         DX, SI
+	ADDQ         CX, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          key
+
+keys:
+	MOVQ    dq_base+120(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS Y3, (SI)
+	MOVQ    dw_base+144(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS Y4, (SI)
+	ADDQ    $0x00000020, AX
+	SUBQ    $0x00000008, BX
+	JGE     vector
+
+	// Less than a vector is left.
+last:
+	ADDQ       $0x00000008, BX
+	JZ         end
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       BX, DI
+	LEAQ       (SI)(DI*4), SI
+	MOVQ       q_base+32(FP), BX
+	ADDQ       AX, BX
+	VMOVUPS    (SI), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	MOVQ       dq_base+120(FP), BX
+	ADDQ       AX, BX
+	VMOVUPS    (SI), Y3
+	VMASKMOVPS (BX), Y3, Y3
+	MOVQ       dw_base+144(FP), BX
+	ADDQ       AX, BX
+	VMOVUPS    (SI), Y4
+	VMASKMOVPS (BX), Y4, Y4
+	VMOVUPS    const3f800000AVX2<>+0(SB), Y5
+	MOVQ       k_base+56(FP), BX
+	ADDQ       AX, BX
+	MOVQ       dk_base+0(FP), DI
+	ADDQ       AX, DI
+	MOVQ       x_base+96(FP), R8
+	MOVQ       n+88(FP), R9
+	TESTQ      R9, R9
+	JZ         lastkeys
+	PCALIGN    $0x40
+
+lastkey:
+	VMOVUPS    (SI), Y6
+	VMASKMOVPS (BX), Y6, Y6
+	VADDPS     Y2, Y6, Y6
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y6, Y0, Y7
+	VMINPS      Y7, Y1, Y7
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y8
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y7, Y8
+	VPERMPS     tanhCAVX2<>+0(SB), Y8, Y9
+	VSUBPS      Y9, Y7, Y7
+
+	// h, a polynomial in r².
+	VMULPS      Y7, Y7, Y9
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y10
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y9, Y10
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y10
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS      tanhTAVX2<>+0(SB), Y8, Y9
+	VPERMPS      tanhVAVX2<>+0(SB), Y8, Y8
+	VFMADD231PS  Y9, Y7, Y10
+	VMULPS       Y7, Y8, Y8
+	VDIVPS       Y10, Y8, Y8
+	VADDPS       Y8, Y9, Y9
+	VANDPS       Y0, Y6, Y6
+	VORPS        Y6, Y9, Y9
+	VBROADCASTSS (R8), Y7
+	VFMADD231PS  Y9, Y7, Y4
+	VSUBPS       Y9, Y5, Y6
+	VADDPS       Y9, Y5, Y9
+	VMULPS       Y9, Y6, Y6
+	VFMADD231PS  Y6, Y7, Y3
+	VMULPS       Y6, Y7, Y7
+	VMOVUPS      (SI), Y6
+	VMASKMOVPS   (DI), Y6, Y9
+	VADDPS       Y7, Y9, Y9
+	VMOVUPS      (SI), Y6
+	VMASKMOVPS   Y9, Y6, (DI)
+	ADDQ         DX, BX
+	ADDQ         CX, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          lastkey
+
+lastkeys:
+	MOVQ       dq_base+120(FP), CX
+	ADDQ       AX, CX
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS Y3, Y0, (CX)
+	MOVQ       dw_base+144(FP), CX
+	ADDQ       AX, CX
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS Y4, Y0, (CX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA masksAVX2<>+0(SB)/4, $0xffffffff
+DATA masksAVX2<>+4(SB)/4, $0xffffffff
+DATA masksAVX2<>+8(SB)/4, $0xffffffff
+DATA masksAVX2<>+12(SB)/4, $0xffffffff
+DATA masksAVX2<>+16(SB)/4, $0xffffffff
+DATA masksAVX2<>+20(SB)/4, $0xffffffff
+DATA masksAVX2<>+24(SB)/4, $0xffffffff
+DATA masksAVX2<>+28(SB)/4, $0xffffffff
+DATA masksAVX2<>+32(SB)/4, $0xffffffff
+DATA masksAVX2<>+36(SB)/4, $0xffffffff
+DATA masksAVX2<>+40(SB)/4, $0xffffffff
+DATA masksAVX2<>+44(SB)/4, $0xffffffff
+DATA masksAVX2<>+48(SB)/4, $0xffffffff
+DATA masksAVX2<>+52(SB)/4, $0xffffffff
+DATA masksAVX2<>+56(SB)/4, $0xffffffff
+DATA masksAVX2<>+60(SB)/4, $0xffffffff
+DATA masksAVX2<>+64(SB)/4, $0xffffffff
+DATA masksAVX2<>+68(SB)/4, $0xffffffff
+DATA masksAVX2<>+72(SB)/4, $0xffffffff
+DATA masksAVX2<>+76(SB)/4, $0xffffffff
+DATA masksAVX2<>+80(SB)/4, $0xffffffff
+DATA masksAVX2<>+84(SB)/4, $0xffffffff
+DATA masksAVX2<>+88(SB)/4, $0xffffffff
+DATA masksAVX2<>+92(SB)/4, $0xffffffff
+DATA masksAVX2<>+96(SB)/4, $0xffffffff
+DATA masksAVX2<>+100(SB)/4, $0xffffffff
+DATA masksAVX2<>+104(SB)/4, $0xffffffff
+DATA masksAVX2<>+108(SB)/4, $0xffffffff
+DATA masksAVX2<>+112(SB)/4, $0xffffffff
+DATA masksAVX2<>+116(SB)/4, $0xffffffff
+DATA masksAVX2<>+120(SB)/4, $0xffffffff
+DATA masksAVX2<>+124(SB)/4, $0xffffffff
+DATA masksAVX2<>+128(SB)/4, $0xffffffff
+DATA masksAVX2<>+132(SB)/4, $0xffffffff
+DATA masksAVX2<>+136(SB)/4, $0xffffffff
+DATA masksAVX2<>+140(SB)/4, $0xffffffff
+DATA masksAVX2<>+144(SB)/4, $0xffffffff
+DATA masksAVX2<>+148(SB)/4, $0xffffffff
+DATA masksAVX2<>+152(SB)/4, $0xffffffff
+DATA masksAVX2<>+156(SB)/4, $0xffffffff
+DATA masksAVX2<>+160(SB)/4, $0xffffffff
+DATA masksAVX2<>+164(SB)/4, $0xffffffff
+DATA masksAVX2<>+168(SB)/4, $0xffffffff
+DATA masksAVX2<>+172(SB)/4, $0xffffffff
+DATA masksAVX2<>+176(SB)/4, $0xffffffff
+DATA masksAVX2<>+180(SB)/4, $0xffffffff
+DATA masksAVX2<>+184(SB)/4, $0xffffffff
+DATA masksAVX2<>+188(SB)/4, $0xffffffff
+DATA masksAVX2<>+192(SB)/4, $0xffffffff
+DATA masksAVX2<>+196(SB)/4, $0xffffffff
+DATA masksAVX2<>+200(SB)/4, $0xffffffff
+DATA masksAVX2<>+204(SB)/4, $0xffffffff
+DATA masksAVX2<>+208(SB)/4, $0xffffffff
+DATA masksAVX2<>+212(SB)/4, $0xffffffff
+DATA masksAVX2<>+216(SB)/4, $0xffffffff
+DATA masksAVX2<>+220(SB)/4, $0xffffffff
+DATA masksAVX2<>+224(SB)/4, $0xffffffff
+DATA masksAVX2<>+228(SB)/4, $0xffffffff
+DATA masksAVX2<>+232(SB)/4, $0xffffffff
+DATA masksAVX2<>+236(SB)/4, $0xffffffff
+DATA masksAVX2<>+240(SB)/4, $0xffffffff
+DATA masksAVX2<>+244(SB)/4, $0xffffffff
+DATA masksAVX2<>+248(SB)/4, $0xffffffff
+DATA masksAVX2<>+252(SB)/4, $0xffffffff
+DATA masksAVX2<>+256(SB)/4, $0x00000000
+DATA masksAVX2<>+260(SB)/4, $0x00000000
+DATA masksAVX2<>+264(SB)/4, $0x00000000
+DATA masksAVX2<>+268(SB)/4, $0x00000000
+DATA masksAVX2<>+272(SB)/4, $0x00000000
+DATA masksAVX2<>+276(SB)/4, $0x00000000
+DATA masksAVX2<>+280(SB)/4, $0x00000000
+DATA masksAVX2<>+284(SB)/4, $0x00000000
+DATA masksAVX2<>+288(SB)/4, $0x00000000
+DATA masksAVX2<>+292(SB)/4, $0x00000000
+DATA masksAVX2<>+296(SB)/4, $0x00000000
+DATA masksAVX2<>+300(SB)/4, $0x00000000
+DATA masksAVX2<>+304(SB)/4, $0x00000000
+DATA masksAVX2<>+308(SB)/4, $0x00000000
+DATA masksAVX2<>+312(SB)/4, $0x00000000
+DATA masksAVX2<>+316(SB)/4, $0x00000000
+DATA masksAVX2<>+320(SB)/4, $0x00000000
+DATA masksAVX2<>+324(SB)/4, $0x00000000
+DATA masksAVX2<>+328(SB)/4, $0x00000000
+DATA masksAVX2<>+332(SB)/4, $0x00000000
+DATA masksAVX2<>+336(SB)/4, $0x00000000
+DATA masksAVX2<>+340(SB)/4, $0x00000000
+DATA masksAVX2<>+344(SB)/4, $0x00000000
+DATA masksAVX2<>+348(SB)/4, $0x00000000
+DATA masksAVX2<>+352(SB)/4, $0x00000000
+DATA masksAVX2<>+356(SB)/4, $0x00000000
+DATA masksAVX2<>+360(SB)/4, $0x00000000
+DATA masksAVX2<>+364(SB)/4, $0x00000000
+DATA masksAVX2<>+368(SB)/4, $0x00000000
+DATA masksAVX2<>+372(SB)/4, $0x00000000
+DATA masksAVX2<>+376(SB)/4, $0x00000000
+DATA masksAVX2<>+380(SB)/4, $0x00000000
+DATA masksAVX2<>+384(SB)/4, $0x00000000
+DATA masksAVX2<>+388(SB)/4, $0x00000000
+DATA masksAVX2<>+392(SB)/4, $0x00000000
+DATA masksAVX2<>+396(SB)/4, $0x00000000
+DATA masksAVX2<>+400(SB)/4, $0x00000000
+DATA masksAVX2<>+404(SB)/4, $0x00000000
+DATA masksAVX2<>+408(SB)/4, $0x00000000
+DATA masksAVX2<>+412(SB)/4, $0x00000000
+DATA masksAVX2<>+416(SB)/4, $0x00000000
+DATA masksAVX2<>+420(SB)/4, $0x00000000
+DATA masksAVX2<>+424(SB)/4, $0x00000000
+DATA masksAVX2<>+428(SB)/4, $0x00000000
+DATA masksAVX2<>+432(SB)/4, $0x00000000
+DATA masksAVX2<>+436(SB)/4, $0x00000000
+DATA masksAVX2<>+440(SB)/4, $0x00000000
+DATA masksAVX2<>+444(SB)/4, $0x00000000
+DATA masksAVX2<>+448(SB)/4, $0x00000000
+DATA masksAVX2<>+452(SB)/4, $0x00000000
+DATA masksAVX2<>+456(SB)/4, $0x00000000
+DATA masksAVX2<>+460(SB)/4, $0x00000000
+DATA masksAVX2<>+464(SB)/4, $0x00000000
+DATA masksAVX2<>+468(SB)/4, $0x00000000
+DATA masksAVX2<>+472(SB)/4, $0x00000000
+DATA masksAVX2<>+476(SB)/4, $0x00000000
+DATA masksAVX2<>+480(SB)/4, $0x00000000
+DATA masksAVX2<>+484(SB)/4, $0x00000000
+DATA masksAVX2<>+488(SB)/4, $0x00000000
+DATA masksAVX2<>+492(SB)/4, $0x00000000
+DATA masksAVX2<>+496(SB)/4, $0x00000000
+DATA masksAVX2<>+500(SB)/4, $0x00000000
+DATA masksAVX2<>+504(SB)/4, $0x00000000
+DATA masksAVX2<>+508(SB)/4, $0x00000000
+GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
 
 // func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
@@ -28293,136 +28645,6 @@ done:
 	VZEROUPPER
 	RET
 
-DATA masksAVX2<>+0(SB)/4, $0xffffffff
-DATA masksAVX2<>+4(SB)/4, $0xffffffff
-DATA masksAVX2<>+8(SB)/4, $0xffffffff
-DATA masksAVX2<>+12(SB)/4, $0xffffffff
-DATA masksAVX2<>+16(SB)/4, $0xffffffff
-DATA masksAVX2<>+20(SB)/4, $0xffffffff
-DATA masksAVX2<>+24(SB)/4, $0xffffffff
-DATA masksAVX2<>+28(SB)/4, $0xffffffff
-DATA masksAVX2<>+32(SB)/4, $0xffffffff
-DATA masksAVX2<>+36(SB)/4, $0xffffffff
-DATA masksAVX2<>+40(SB)/4, $0xffffffff
-DATA masksAVX2<>+44(SB)/4, $0xffffffff
-DATA masksAVX2<>+48(SB)/4, $0xffffffff
-DATA masksAVX2<>+52(SB)/4, $0xffffffff
-DATA masksAVX2<>+56(SB)/4, $0xffffffff
-DATA masksAVX2<>+60(SB)/4, $0xffffffff
-DATA masksAVX2<>+64(SB)/4, $0xffffffff
-DATA masksAVX2<>+68(SB)/4, $0xffffffff
-DATA masksAVX2<>+72(SB)/4, $0xffffffff
-DATA masksAVX2<>+76(SB)/4, $0xffffffff
-DATA masksAVX2<>+80(SB)/4, $0xffffffff
-DATA masksAVX2<>+84(SB)/4, $0xffffffff
-DATA masksAVX2<>+88(SB)/4, $0xffffffff
-DATA masksAVX2<>+92(SB)/4, $0xffffffff
-DATA masksAVX2<>+96(SB)/4, $0xffffffff
-DATA masksAVX2<>+100(SB)/4, $0xffffffff
-DATA masksAVX2<>+104(SB)/4, $0xffffffff
-DATA masksAVX2<>+108(SB)/4, $0xffffffff
-DATA masksAVX2<>+112(SB)/4, $0xffffffff
-DATA masksAVX2<>+116(SB)/4, $0xffffffff
-DATA masksAVX2<>+120(SB)/4, $0xffffffff
-DATA masksAVX2<>+124(SB)/4, $0xffffffff
-DATA masksAVX2<>+128(SB)/4, $0xffffffff
-DATA masksAVX2<>+132(SB)/4, $0xffffffff
-DATA masksAVX2<>+136(SB)/4, $0xffffffff
-DATA masksAVX2<>+140(SB)/4, $0xffffffff
-DATA masksAVX2<>+144(SB)/4, $0xffffffff
-DATA masksAVX2<>+148(SB)/4, $0xffffffff
-DATA masksAVX2<>+152(SB)/4, $0xffffffff
-DATA masksAVX2<>+156(SB)/4, $0xffffffff
-DATA masksAVX2<>+160(SB)/4, $0xffffffff
-DATA masksAVX2<>+164(SB)/4, $0xffffffff
-DATA masksAVX2<>+168(SB)/4, $0xffffffff
-DATA masksAVX2<>+172(SB)/4, $0xffffffff
-DATA masksAVX2<>+176(SB)/4, $0xffffffff
-DATA masksAVX2<>+180(SB)/4, $0xffffffff
-DATA masksAVX2<>+184(SB)/4, $0xffffffff
-DATA masksAVX2<>+188(SB)/4, $0xffffffff
-DATA masksAVX2<>+192(SB)/4, $0xffffffff
-DATA masksAVX2<>+196(SB)/4, $0xffffffff
-DATA masksAVX2<>+200(SB)/4, $0xffffffff
-DATA masksAVX2<>+204(SB)/4, $0xffffffff
-DATA masksAVX2<>+208(SB)/4, $0xffffffff
-DATA masksAVX2<>+212(SB)/4, $0xffffffff
-DATA masksAVX2<>+216(SB)/4, $0xffffffff
-DATA masksAVX2<>+220(SB)/4, $0xffffffff
-DATA masksAVX2<>+224(SB)/4, $0xffffffff
-DATA masksAVX2<>+228(SB)/4, $0xffffffff
-DATA masksAVX2<>+232(SB)/4, $0xffffffff
-DATA masksAVX2<>+236(SB)/4, $0xffffffff
-DATA masksAVX2<>+240(SB)/4, $0xffffffff
-DATA masksAVX2<>+244(SB)/4, $0xffffffff
-DATA masksAVX2<>+248(SB)/4, $0xffffffff
-DATA masksAVX2<>+252(SB)/4, $0xffffffff
-DATA masksAVX2<>+256(SB)/4, $0x00000000
-DATA masksAVX2<>+260(SB)/4, $0x00000000
-DATA masksAVX2<>+264(SB)/4, $0x00000000
-DATA masksAVX2<>+268(SB)/4, $0x00000000
-DATA masksAVX2<>+272(SB)/4, $0x00000000
-DATA masksAVX2<>+276(SB)/4, $0x00000000
-DATA masksAVX2<>+280(SB)/4, $0x00000000
-DATA masksAVX2<>+284(SB)/4, $0x00000000
-DATA masksAVX2<>+288(SB)/4, $0x00000000
-DATA masksAVX2<>+292(SB)/4, $0x00000000
-DATA masksAVX2<>+296(SB)/4, $0x00000000
-DATA masksAVX2<>+300(SB)/4, $0x00000000
-DATA masksAVX2<>+304(SB)/4, $0x00000000
-DATA masksAVX2<>+308(SB)/4, $0x00000000
-DATA masksAVX2<>+312(SB)/4, $0x00000000
-DATA masksAVX2<>+316(SB)/4, $0x00000000
-DATA masksAVX2<>+320(SB)/4, $0x00000000
-DATA masksAVX2<>+324(SB)/4, $0x00000000
-DATA masksAVX2<>+328(SB)/4, $0x00000000
-DATA masksAVX2<>+332(SB)/4, $0x00000000
-DATA masksAVX2<>+336(SB)/4, $0x00000000
-DATA masksAVX2<>+340(SB)/4, $0x00000000
-DATA masksAVX2<>+344(SB)/4, $0x00000000
-DATA masksAVX2<>+348(SB)/4, $0x00000000
-DATA masksAVX2<>+352(SB)/4, $0x00000000
-DATA masksAVX2<>+356(SB)/4, $0x00000000
-DATA masksAVX2<>+360(SB)/4, $0x00000000
-DATA masksAVX2<>+364(SB)/4, $0x00000000
-DATA masksAVX2<>+368(SB)/4, $0x00000000
-DATA masksAVX2<>+372(SB)/4, $0x00000000
-DATA masksAVX2<>+376(SB)/4, $0x00000000
-DATA masksAVX2<>+380(SB)/4, $0x00000000
-DATA masksAVX2<>+384(SB)/4, $0x00000000
-DATA masksAVX2<>+388(SB)/4, $0x00000000
-DATA masksAVX2<>+392(SB)/4, $0x00000000
-DATA masksAVX2<>+396(SB)/4, $0x00000000
-DATA masksAVX2<>+400(SB)/4, $0x00000000
-DATA masksAVX2<>+404(SB)/4, $0x00000000
-DATA masksAVX2<>+408(SB)/4, $0x00000000
-DATA masksAVX2<>+412(SB)/4, $0x00000000
-DATA masksAVX2<>+416(SB)/4, $0x00000000
-DATA masksAVX2<>+420(SB)/4, $0x00000000
-DATA masksAVX2<>+424(SB)/4, $0x00000000
-DATA masksAVX2<>+428(SB)/4, $0x00000000
-DATA masksAVX2<>+432(SB)/4, $0x00000000
-DATA masksAVX2<>+436(SB)/4, $0x00000000
-DATA masksAVX2<>+440(SB)/4, $0x00000000
-DATA masksAVX2<>+444(SB)/4, $0x00000000
-DATA masksAVX2<>+448(SB)/4, $0x00000000
-DATA masksAVX2<>+452(SB)/4, $0x00000000
-DATA masksAVX2<>+456(SB)/4, $0x00000000
-DATA masksAVX2<>+460(SB)/4, $0x00000000
-DATA masksAVX2<>+464(SB)/4, $0x00000000
-DATA masksAVX2<>+468(SB)/4, $0x00000000
-DATA masksAVX2<>+472(SB)/4, $0x00000000
-DATA masksAVX2<>+476(SB)/4, $0x00000000
-DATA masksAVX2<>+480(SB)/4, $0x00000000
-DATA masksAVX2<>+484(SB)/4, $0x00000000
-DATA masksAVX2<>+488(SB)/4, $0x00000000
-DATA masksAVX2<>+492(SB)/4, $0x00000000
-DATA masksAVX2<>+496(SB)/4, $0x00000000
-DATA masksAVX2<>+500(SB)/4, $0x00000000
-DATA masksAVX2<>+504(SB)/4, $0x00000000
-DATA masksAVX2<>+508(SB)/4, $0x00000000
-GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
-
 // func LayerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·LayerNormAVX2(SB), NOSPLIT, $0-128
@@ -28729,6 +28951,146 @@ last:
 	VCMPPS     $0x03, Y2, Y2, Y3
 	VBLENDVPS  Y3, Y0, Y2, Y2
 	VMASKMOVPS Y2, Y1, (AX)(SI*4)
+
+end:
+	VZEROUPPER
+	RET
+
+// func AddRowsAVX2(dst []float32, src []float32, lds int, n int)
+// Requires: AVX
+TEXT ·AddRowsAVX2(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    lds+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    dst_len+8(FP), BX
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	SUBQ    $0x00000040, BX
+	JL      columns8end
+
+columns8:
+	VMOVUPS (AX), Y1
+	VMOVUPS 32(AX), Y2
+	VMOVUPS 64(AX), Y3
+	VMOVUPS 96(AX), Y4
+	VMOVUPS 128(AX), Y5
+	VMOVUPS 160(AX), Y6
+	VMOVUPS 192(AX), Y7
+	VMOVUPS 224(AX), Y8
+	MOVQ    CX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      columns8rows
+	PCALIGN $0x40
+
+columns8row:
+	VMOVUPS (SI), Y9
+	VADDPS  Y9, Y1, Y1
+	VMOVUPS 32(SI), Y9
+	VADDPS  Y9, Y2, Y2
+	VMOVUPS 64(SI), Y9
+	VADDPS  Y9, Y3, Y3
+	VMOVUPS 96(SI), Y9
+	VADDPS  Y9, Y4, Y4
+	VMOVUPS 128(SI), Y9
+	VADDPS  Y9, Y5, Y5
+	VMOVUPS 160(SI), Y9
+	VADDPS  Y9, Y6, Y6
+	VMOVUPS 192(SI), Y9
+	VADDPS  Y9, Y7, Y7
+	VMOVUPS 224(SI), Y9
+	VADDPS  Y9, Y8, Y8
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     columns8row
+
+columns8rows:
+	VCMPPS    $0x03, Y1, Y1, Y9
+	VBLENDVPS Y9, Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)
+	VCMPPS    $0x03, Y2, Y2, Y1
+	VBLENDVPS Y1, Y0, Y2, Y2
+	VMOVUPS   Y2, 32(AX)
+	VCMPPS    $0x03, Y3, Y3, Y1
+	VBLENDVPS Y1, Y0, Y3, Y3
+	VMOVUPS   Y3, 64(AX)
+	VCMPPS    $0x03, Y4, Y4, Y1
+	VBLENDVPS Y1, Y0, Y4, Y4
+	VMOVUPS   Y4, 96(AX)
+	VCMPPS    $0x03, Y5, Y5, Y1
+	VBLENDVPS Y1, Y0, Y5, Y5
+	VMOVUPS   Y5, 128(AX)
+	VCMPPS    $0x03, Y6, Y6, Y1
+	VBLENDVPS Y1, Y0, Y6, Y6
+	VMOVUPS   Y6, 160(AX)
+	VCMPPS    $0x03, Y7, Y7, Y1
+	VBLENDVPS Y1, Y0, Y7, Y7
+	VMOVUPS   Y7, 192(AX)
+	VCMPPS    $0x03, Y8, Y8, Y1
+	VBLENDVPS Y1, Y0, Y8, Y8
+	VMOVUPS   Y8, 224(AX)
+	ADDQ      $0x00000100, AX
+	ADDQ      $0x00000100, CX
+	SUBQ      $0x00000040, BX
+	JGE       columns8
+
+columns8end:
+	ADDQ $0x00000040, BX
+	SUBQ $0x00000008, BX
+	JL   columns1end
+
+columns1:
+	VMOVUPS (AX), Y1
+	MOVQ    CX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      columns1rows
+	PCALIGN $0x40
+
+columns1row:
+	VMOVUPS (SI), Y2
+	VADDPS  Y2, Y1, Y1
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     columns1row
+
+columns1rows:
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)
+	ADDQ      $0x00000020, AX
+	ADDQ      $0x00000020, CX
+	SUBQ      $0x00000008, BX
+	JGE       columns1
+
+columns1end:
+	ADDQ       $0x00000008, BX
+	JZ         end
+	LEAQ       masksAVX2<>+0(SB), SI
+	MOVQ       $0x00000040, DI
+	SUBQ       BX, DI
+	LEAQ       (SI)(DI*4), SI
+	VMOVUPS    (SI), Y1
+	VMASKMOVPS (AX), Y1, Y1
+	MOVQ       n+56(FP), BX
+	TESTQ      BX, BX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMOVUPS    (SI), Y2
+	VMASKMOVPS (CX), Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	ADDQ       DX, CX
+	DECQ       BX
+	JNZ        lastrow
+
+lastrows:
+	VCMPPS     $0x03, Y1, Y1, Y2
+	VBLENDVPS  Y2, Y0, Y1, Y1
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS Y1, Y0, (AX)
 
 end:
 	VZEROUPPER
@@ -30272,6 +30634,359 @@ single:
 	JMP    single
 
 done:
+	VZEROUPPER
+	RET
+
+// func GRUAVX2(state []float32, gates []float32, in []float32, hidden []float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·GRUAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    state_len+8(FP), AX
+	MOVQ    state_base+0(FP), CX
+	MOVQ    gates_base+24(FP), DX
+	MOVQ    in_base+48(FP), BX
+	MOVQ    hidden_base+72(FP), SI
+	VMOVUPS const80000000AVX2<>+0(SB), Y0
+	VMOVUPS const41103000AVX2<>+0(SB), Y1
+	MOVQ    AX, DI
+	SUBQ    $0x00000008, DI
+	JL      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (BX), Y2
+	VMOVUPS (SI), Y3
+	VADDPS  Y3, Y2, Y2
+	VORPS   Y0, Y2, Y4
+	VMULPS  const3fb8aa3bAVX2<>+0(SB), Y4, Y4
+	VMOVUPS (BX)(AX*4), Y3
+	VMOVUPS (SI)(AX*4), Y5
+	VADDPS  Y5, Y3, Y3
+	VORPS   Y0, Y3, Y5
+	VMULPS  const3fb8aa3bAVX2<>+0(SB), Y5, Y5
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y4, Y6
+	VCVTDQ2PS Y6, Y8
+	VSUBPS    Y8, Y4, Y8
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y4, Y4
+	VCVTPS2DQ Y5, Y7
+	VCVTDQ2PS Y7, Y9
+	VSUBPS    Y9, Y5, Y9
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y5, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y10
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y11
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y6, Y6
+	VPADDD Y6, Y10, Y10
+	VANDPS Y4, Y10, Y10
+	VPSLLD $0x17, Y7, Y7
+	VPADDD Y7, Y11, Y11
+	VANDPS Y5, Y11, Y11
+
+	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVUPS   const3f800000AVX2<>+0(SB), Y5
+	VADDPS    Y5, Y10, Y4
+	VBLENDVPS Y2, Y10, Y5, Y5
+	VDIVPS    Y4, Y5, Y2
+	VMOVUPS   Y2, (DX)
+	VMOVUPS   const3f800000AVX2<>+0(SB), Y4
+	VADDPS    Y4, Y11, Y5
+	VBLENDVPS Y3, Y11, Y4, Y4
+	VDIVPS    Y5, Y4, Y3
+	VMOVUPS   Y3, (DX)(AX*4)
+	VMOVUPS   (SI)(AX*8), Y4
+	VMULPS    Y4, Y2, Y2
+	VMOVUPS   (BX)(AX*8), Y4
+	VADDPS    Y4, Y2, Y2
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y2, Y0, Y4
+	VMINPS      Y4, Y1, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y5
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y4, Y5
+	VPERMPS     tanhCAVX2<>+0(SB), Y5, Y6
+	VSUBPS      Y6, Y4, Y4
+
+	// h, a polynomial in r².
+	VMULPS      Y4, Y4, Y6
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y7
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y6, Y7
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y6, Y7
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y5, Y6
+	VPERMPS     tanhVAVX2<>+0(SB), Y5, Y5
+	VFMADD231PS Y6, Y4, Y7
+	VMULPS      Y4, Y5, Y5
+	VDIVPS      Y7, Y5, Y5
+	VADDPS      Y5, Y6, Y6
+	VANDPS      Y0, Y2, Y2
+	VORPS       Y2, Y6, Y6
+	VMOVUPS     Y6, (DX)(AX*8)
+	VMOVUPS     (CX), Y2
+	VSUBPS      Y6, Y2, Y2
+	VMULPS      Y3, Y2, Y2
+	VADDPS      Y6, Y2, Y2
+	VMOVUPS     Y2, (CX)
+	ADDQ        $0x00000020, CX
+	ADDQ        $0x00000020, DX
+	ADDQ        $0x00000020, BX
+	ADDQ        $0x00000020, SI
+	SUBQ        $0x00000008, DI
+	JGE         vector
+
+	// Less than a vector is left.
+last:
+	ADDQ       $0x00000008, DI
+	JZ         end
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       DI, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (BX), Y2, Y2
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (SI), Y3, Y3
+	VADDPS     Y3, Y2, Y2
+	VORPS      Y0, Y2, Y4
+	VMULPS     const3fb8aa3bAVX2<>+0(SB), Y4, Y4
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (BX)(AX*4), Y3, Y3
+	VMOVUPS    (R8), Y5
+	VMASKMOVPS (SI)(AX*4), Y5, Y5
+	VADDPS     Y5, Y3, Y3
+	VORPS      Y0, Y3, Y5
+	VMULPS     const3fb8aa3bAVX2<>+0(SB), Y5, Y5
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCVTPS2DQ Y4, Y6
+	VCVTDQ2PS Y6, Y8
+	VSUBPS    Y8, Y4, Y8
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y4, Y4
+	VCVTPS2DQ Y5, Y7
+	VCVTDQ2PS Y7, Y9
+	VSUBPS    Y9, Y5, Y9
+	VCMPPS    $0x15, constc2fc0000AVX2<>+0(SB), Y5, Y5
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y10
+	VMOVUPS     const3aaf8418AVX2<>+0(SB), Y11
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y8, Y10
+	VFMADD231PS const3920b5aeAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3c1d96f0AVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3d6357beAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3e75fdeeAVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3f317218AVX2<>+0(SB), Y9, Y11
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y8, Y10
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y9, Y11
+
+	// Scale by 2^n.
+	VPSLLD $0x17, Y6, Y6
+	VPADDD Y6, Y10, Y10
+	VANDPS Y4, Y10, Y10
+	VPSLLD $0x17, Y7, Y7
+	VPADDD Y7, Y11, Y11
+	VANDPS Y5, Y11, Y11
+
+	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVUPS    const3f800000AVX2<>+0(SB), Y5
+	VADDPS     Y5, Y10, Y4
+	VBLENDVPS  Y2, Y10, Y5, Y5
+	VDIVPS     Y4, Y5, Y2
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS Y2, Y4, (DX)
+	VMOVUPS    const3f800000AVX2<>+0(SB), Y4
+	VADDPS     Y4, Y11, Y5
+	VBLENDVPS  Y3, Y11, Y4, Y4
+	VDIVPS     Y5, Y4, Y3
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS Y3, Y4, (DX)(AX*4)
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (SI)(AX*8), Y4, Y4
+	VMULPS     Y4, Y2, Y2
+	VMOVUPS    (R8), Y4
+	VMASKMOVPS (BX)(AX*8), Y4, Y4
+	VADDPS     Y4, Y2, Y2
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Y2, Y0, Y4
+	VMINPS      Y4, Y1, Y4
+	VMOVUPS     const4b400000AVX2<>+0(SB), Y1
+	VFMADD231PS const3f550000AVX2<>+0(SB), Y4, Y1
+	VPERMPS     tanhCAVX2<>+0(SB), Y1, Y5
+	VSUBPS      Y5, Y4, Y4
+
+	// h, a polynomial in r².
+	VMULPS      Y4, Y4, Y5
+	VMOVUPS     constbcb5d1e4AVX2<>+0(SB), Y6
+	VFMADD231PS const3b01b40bAVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3eaaaa79AVX2<>+0(SB), Y5, Y6
+	VFMADD213PS const3f800000AVX2<>+0(SB), Y5, Y6
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     tanhTAVX2<>+0(SB), Y1, Y5
+	VPERMPS     tanhVAVX2<>+0(SB), Y1, Y1
+	VFMADD231PS Y5, Y4, Y6
+	VMULPS      Y4, Y1, Y1
+	VDIVPS      Y6, Y1, Y1
+	VADDPS      Y1, Y5, Y5
+	VANDPS      Y0, Y2, Y2
+	VORPS       Y2, Y5, Y5
+	VMOVUPS     (R8), Y0
+	VMASKMOVPS  Y5, Y0, (DX)(AX*8)
+	VMOVUPS     (R8), Y0
+	VMASKMOVPS  (CX), Y0, Y0
+	VSUBPS      Y5, Y0, Y0
+	VMULPS      Y3, Y0, Y0
+	VADDPS      Y5, Y0, Y0
+	VMOVUPS     (R8), Y1
+	VMASKMOVPS  Y0, Y1, (CX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func GRUBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+// Requires: AVX
+TEXT ·GRUBackwardAVX2(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    d_len+8(FP), AX
+	MOVQ    d_base+0(FP), CX
+	MOVQ    dIn_base+24(FP), DX
+	MOVQ    dHidden_base+48(FP), BX
+	MOVQ    gates_base+72(FP), SI
+	MOVQ    hidden_base+96(FP), DI
+	MOVQ    before_base+120(FP), R8
+	VMOVUPS const3f800000AVX2<>+0(SB), Y0
+	MOVQ    AX, R9
+	SUBQ    $0x00000008, R9
+	JL      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (SI), Y1
+	VMOVUPS (SI)(AX*4), Y2
+	VMOVUPS (SI)(AX*8), Y3
+	VMOVUPS (CX), Y4
+	VMOVUPS (R8), Y5
+
+	// dc = (d·(1-z))·((1-c)·(1+c))
+	VSUBPS  Y2, Y0, Y6
+	VMULPS  Y6, Y4, Y8
+	VSUBPS  Y3, Y0, Y7
+	VSUBPS  Y3, Y5, Y5
+	VADDPS  Y3, Y0, Y3
+	VMULPS  Y3, Y7, Y7
+	VMULPS  Y7, Y8, Y8
+	VMOVUPS Y8, (DX)(AX*8)
+
+	// dz = (d·(before-c))·((1-z)·z)
+	VMULPS  Y5, Y4, Y5
+	VMULPS  Y2, Y6, Y6
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (DX)(AX*4)
+	VMOVUPS Y5, (BX)(AX*4)
+	VMULPS  Y2, Y4, Y4
+	VMOVUPS Y4, (CX)
+
+	// dr = (dc·hidden)·((1-r)·r)
+	VMOVUPS (DI)(AX*8), Y2
+	VMULPS  Y8, Y2, Y2
+	VMULPS  Y1, Y8, Y8
+	VMOVUPS Y8, (BX)(AX*8)
+	VSUBPS  Y1, Y0, Y7
+	VMULPS  Y1, Y7, Y7
+	VMULPS  Y7, Y2, Y2
+	VMOVUPS Y2, (DX)
+	VMOVUPS Y2, (BX)
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	ADDQ    $0x00000020, SI
+	ADDQ    $0x00000020, DI
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000008, R9
+	JGE     vector
+
+	// Less than a vector is left.
+last:
+	ADDQ       $0x00000008, R9
+	JZ         end
+	LEAQ       masksAVX2<>+0(SB), R10
+	MOVQ       $0x00000040, R11
+	SUBQ       R9, R11
+	LEAQ       (R10)(R11*4), R10
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (SI), Y1, Y1
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS (SI)(AX*4), Y2, Y2
+	VMOVUPS    (R10), Y3
+	VMASKMOVPS (SI)(AX*8), Y3, Y3
+	VMOVUPS    (R10), Y4
+	VMASKMOVPS (CX), Y4, Y4
+	VMOVUPS    (R10), Y5
+	VMASKMOVPS (R8), Y5, Y5
+
+	// dc = (d·(1-z))·((1-c)·(1+c))
+	VSUBPS     Y2, Y0, Y6
+	VMULPS     Y6, Y4, Y8
+	VSUBPS     Y3, Y0, Y7
+	VSUBPS     Y3, Y5, Y5
+	VADDPS     Y3, Y0, Y3
+	VMULPS     Y3, Y7, Y7
+	VMULPS     Y7, Y8, Y8
+	VMOVUPS    (R10), Y3
+	VMASKMOVPS Y8, Y3, (DX)(AX*8)
+
+	// dz = (d·(before-c))·((1-z)·z)
+	VMULPS     Y5, Y4, Y5
+	VMULPS     Y2, Y6, Y6
+	VMULPS     Y6, Y5, Y5
+	VMOVUPS    (R10), Y3
+	VMASKMOVPS Y5, Y3, (DX)(AX*4)
+	VMOVUPS    (R10), Y3
+	VMASKMOVPS Y5, Y3, (BX)(AX*4)
+	VMULPS     Y2, Y4, Y4
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS Y4, Y2, (CX)
+
+	// dr = (dc·hidden)·((1-r)·r)
+	VMOVUPS    (R10), Y2
+	VMASKMOVPS (DI)(AX*8), Y2, Y2
+	VMULPS     Y8, Y2, Y2
+	VMULPS     Y1, Y8, Y8
+	VMOVUPS    (R10), Y3
+	VMASKMOVPS Y8, Y3, (BX)(AX*8)
+	VSUBPS     Y1, Y0, Y7
+	VMULPS     Y1, Y7, Y7
+	VMULPS     Y7, Y2, Y2
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS Y2, Y0, (DX)
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS Y2, Y0, (BX)
+
+end:
 	VZEROUPPER
 	RET
 

@@ -129,6 +129,11 @@ func WeightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
+// AdditiveBackwardAVX512 adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x.
+//
+//go:noescape
+func AdditiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+
 // SoftcapAVX512 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape
@@ -309,6 +314,11 @@ func LayerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weig
 //go:noescape
 func AddAVX512(dst []float32, x []float32, y []float32)
 
+// AddRowsAVX512 adds n ≥ 1 rows of src, len(dst) elements each, to dst, one after the other.
+//
+//go:noescape
+func AddRowsAVX512(dst []float32, src []float32, lds int, n int)
+
 // Exp2AVX512 computes dst = 2^src for len(dst) elements. dst may be src.
 //
 //go:noescape
@@ -348,6 +358,16 @@ func GeGLUAVX512(dst []float32, gate []float32, up []float32)
 //
 //go:noescape
 func GeGLUTanhAVX512(dst []float32, gate []float32, up []float32)
+
+// GRUAVX512 replaces a state of a gated recurrent unit by the next one, and writes the gates.
+//
+//go:noescape
+func GRUAVX512(state []float32, gates []float32, in []float32, hidden []float32)
+
+// GRUBackwardAVX512 takes the gradient d of a state to the state before, and writes those of in and hidden.
+//
+//go:noescape
+func GRUBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 
 // BackwardWeightsAVX512 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
 //

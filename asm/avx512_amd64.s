@@ -29645,6 +29645,334 @@ DATA tanhVAVX512<>+56(SB)/4, $0x360ffffb
 DATA tanhVAVX512<>+60(SB)/4, $0x34000000
 GLOBL tanhVAVX512<>(SB), RODATA|NOPTR, $64
 
+// func AdditiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·AdditiveBackwardAVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    ldd+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldk+80(FP), DX
+	SHLQ    $0x02, DX
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
+	VMOVUPS const41103000AVX512<>+0(SB), Z1
+	VMOVUPS const3f550000AVX512<>+0(SB), Z2
+	VMOVUPS const4b400000AVX512<>+0(SB), Z3
+	VMOVUPS const3f800000AVX512<>+0(SB), Z4
+	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z5
+	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z6
+	VMOVUPS const3b01b40bAVX512<>+0(SB), Z7
+	VMOVUPS tanhCAVX512<>+0(SB), Z8
+	VMOVUPS tanhTAVX512<>+0(SB), Z9
+	VMOVUPS tanhVAVX512<>+0(SB), Z10
+	MOVQ    q_len+40(FP), BX
+	XORQ    AX, AX
+	SUBQ    $0x00000010, BX
+	JL      last
+
+vector:
+	MOVQ    q_base+32(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS (SI), Z11
+	MOVQ    dq_base+120(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS (SI), Z12
+	MOVQ    dw_base+144(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS (SI), Z13
+	VMOVUPS const3f800000AVX512<>+0(SB), Z14
+	MOVQ    k_base+56(FP), SI
+	ADDQ    AX, SI
+	MOVQ    dk_base+0(FP), DI
+	ADDQ    AX, DI
+	MOVQ    x_base+96(FP), R8
+	MOVQ    n+88(FP), R9
+	TESTQ   R9, R9
+	JZ      keys
+	PCALIGN $0x40
+
+key:
+	VMOVUPS (SI), Z15
+	VADDPS  Z11, Z15, Z15
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Z15, Z0, Z16
+	VMINPS      Z16, Z1, Z16
+	VMOVUPS     Z3, Z17
+	VFMADD231PS Z2, Z16, Z17
+	VPERMPS     Z8, Z17, Z18
+	VSUBPS      Z18, Z16, Z16
+
+	// h, a polynomial in r².
+	VMULPS      Z16, Z16, Z18
+	VMOVUPS     Z6, Z19
+	VFMADD231PS Z7, Z18, Z19
+	VFMADD213PS Z5, Z18, Z19
+	VFMADD213PS Z4, Z18, Z19
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS      Z9, Z17, Z18
+	VPERMPS      Z10, Z17, Z17
+	VFMADD231PS  Z18, Z16, Z19
+	VMULPS       Z16, Z17, Z17
+	VDIVPS       Z19, Z17, Z17
+	VADDPS       Z17, Z18, Z18
+	VPTERNLOGD   $0xf8, Z0, Z15, Z18
+	VBROADCASTSS (R8), Z16
+	VFMADD231PS  Z18, Z16, Z13
+	VSUBPS       Z18, Z14, Z15
+	VADDPS       Z18, Z14, Z18
+	VMULPS       Z18, Z15, Z15
+	VFMADD231PS  Z15, Z16, Z12
+	VMULPS       Z15, Z16, Z16
+	VMOVUPS      (DI), Z18
+	VADDPS       Z16, Z18, Z18
+	VMOVUPS      Z18, (DI)
+	ADDQ         DX, SI
+	ADDQ         CX, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          key
+
+keys:
+	MOVQ    dq_base+120(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS Z12, (SI)
+	MOVQ    dw_base+144(FP), SI
+	ADDQ    AX, SI
+	VMOVUPS Z13, (SI)
+	ADDQ    $0x00000040, AX
+	SUBQ    $0x00000010, BX
+	JGE     vector
+
+	// Less than a vector is left.
+last:
+	ADDQ      $0x00000010, BX
+	JZ        end
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      BX, DI
+	LEAQ      (SI)(DI*4), SI
+	MOVQ      q_base+32(FP), BX
+	ADDQ      AX, BX
+	VMOVUPS   (SI), Z11
+	VPMOVD2M  Z11, K1
+	VMOVUPS.Z (BX), K1, Z11
+	MOVQ      dq_base+120(FP), BX
+	ADDQ      AX, BX
+	VMOVUPS   (SI), Z12
+	VPMOVD2M  Z12, K1
+	VMOVUPS.Z (BX), K1, Z12
+	MOVQ      dw_base+144(FP), BX
+	ADDQ      AX, BX
+	VMOVUPS   (SI), Z13
+	VPMOVD2M  Z13, K1
+	VMOVUPS.Z (BX), K1, Z13
+	VMOVUPS   const3f800000AVX512<>+0(SB), Z14
+	MOVQ      k_base+56(FP), BX
+	ADDQ      AX, BX
+	MOVQ      dk_base+0(FP), DI
+	ADDQ      AX, DI
+	MOVQ      x_base+96(FP), R8
+	MOVQ      n+88(FP), R9
+	TESTQ     R9, R9
+	JZ        lastkeys
+	PCALIGN   $0x40
+
+lastkey:
+	VMOVUPS   (SI), Z15
+	VPMOVD2M  Z15, K1
+	VMOVUPS.Z (BX), K1, Z15
+	VADDPS    Z11, Z15, Z15
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Z15, Z0, Z16
+	VMINPS      Z16, Z1, Z16
+	VMOVUPS     Z3, Z17
+	VFMADD231PS Z2, Z16, Z17
+	VPERMPS     Z8, Z17, Z18
+	VSUBPS      Z18, Z16, Z16
+
+	// h, a polynomial in r².
+	VMULPS      Z16, Z16, Z18
+	VMOVUPS     Z6, Z19
+	VFMADD231PS Z7, Z18, Z19
+	VFMADD213PS Z5, Z18, Z19
+	VFMADD213PS Z4, Z18, Z19
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS      Z9, Z17, Z18
+	VPERMPS      Z10, Z17, Z17
+	VFMADD231PS  Z18, Z16, Z19
+	VMULPS       Z16, Z17, Z17
+	VDIVPS       Z19, Z17, Z17
+	VADDPS       Z17, Z18, Z18
+	VPTERNLOGD   $0xf8, Z0, Z15, Z18
+	VBROADCASTSS (R8), Z16
+	VFMADD231PS  Z18, Z16, Z13
+	VSUBPS       Z18, Z14, Z15
+	VADDPS       Z18, Z14, Z18
+	VMULPS       Z18, Z15, Z15
+	VFMADD231PS  Z15, Z16, Z12
+	VMULPS       Z15, Z16, Z16
+	VMOVUPS      (SI), Z15
+	VPMOVD2M     Z15, K1
+	VMOVUPS.Z    (DI), K1, Z18
+	VADDPS       Z16, Z18, Z18
+	VMOVUPS      (SI), Z15
+	VPMOVD2M     Z15, K1
+	VMOVUPS      Z18, K1, (DI)
+	ADDQ         DX, BX
+	ADDQ         CX, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          lastkey
+
+lastkeys:
+	MOVQ     dq_base+120(FP), CX
+	ADDQ     AX, CX
+	VMOVUPS  (SI), Z0
+	VPMOVD2M Z0, K1
+	VMOVUPS  Z12, K1, (CX)
+	MOVQ     dw_base+144(FP), CX
+	ADDQ     AX, CX
+	VMOVUPS  (SI), Z0
+	VPMOVD2M Z0, K1
+	VMOVUPS  Z13, K1, (CX)
+
+end:
+	VZEROUPPER
+	RET
+
+DATA masksAVX512<>+0(SB)/4, $0xffffffff
+DATA masksAVX512<>+4(SB)/4, $0xffffffff
+DATA masksAVX512<>+8(SB)/4, $0xffffffff
+DATA masksAVX512<>+12(SB)/4, $0xffffffff
+DATA masksAVX512<>+16(SB)/4, $0xffffffff
+DATA masksAVX512<>+20(SB)/4, $0xffffffff
+DATA masksAVX512<>+24(SB)/4, $0xffffffff
+DATA masksAVX512<>+28(SB)/4, $0xffffffff
+DATA masksAVX512<>+32(SB)/4, $0xffffffff
+DATA masksAVX512<>+36(SB)/4, $0xffffffff
+DATA masksAVX512<>+40(SB)/4, $0xffffffff
+DATA masksAVX512<>+44(SB)/4, $0xffffffff
+DATA masksAVX512<>+48(SB)/4, $0xffffffff
+DATA masksAVX512<>+52(SB)/4, $0xffffffff
+DATA masksAVX512<>+56(SB)/4, $0xffffffff
+DATA masksAVX512<>+60(SB)/4, $0xffffffff
+DATA masksAVX512<>+64(SB)/4, $0xffffffff
+DATA masksAVX512<>+68(SB)/4, $0xffffffff
+DATA masksAVX512<>+72(SB)/4, $0xffffffff
+DATA masksAVX512<>+76(SB)/4, $0xffffffff
+DATA masksAVX512<>+80(SB)/4, $0xffffffff
+DATA masksAVX512<>+84(SB)/4, $0xffffffff
+DATA masksAVX512<>+88(SB)/4, $0xffffffff
+DATA masksAVX512<>+92(SB)/4, $0xffffffff
+DATA masksAVX512<>+96(SB)/4, $0xffffffff
+DATA masksAVX512<>+100(SB)/4, $0xffffffff
+DATA masksAVX512<>+104(SB)/4, $0xffffffff
+DATA masksAVX512<>+108(SB)/4, $0xffffffff
+DATA masksAVX512<>+112(SB)/4, $0xffffffff
+DATA masksAVX512<>+116(SB)/4, $0xffffffff
+DATA masksAVX512<>+120(SB)/4, $0xffffffff
+DATA masksAVX512<>+124(SB)/4, $0xffffffff
+DATA masksAVX512<>+128(SB)/4, $0xffffffff
+DATA masksAVX512<>+132(SB)/4, $0xffffffff
+DATA masksAVX512<>+136(SB)/4, $0xffffffff
+DATA masksAVX512<>+140(SB)/4, $0xffffffff
+DATA masksAVX512<>+144(SB)/4, $0xffffffff
+DATA masksAVX512<>+148(SB)/4, $0xffffffff
+DATA masksAVX512<>+152(SB)/4, $0xffffffff
+DATA masksAVX512<>+156(SB)/4, $0xffffffff
+DATA masksAVX512<>+160(SB)/4, $0xffffffff
+DATA masksAVX512<>+164(SB)/4, $0xffffffff
+DATA masksAVX512<>+168(SB)/4, $0xffffffff
+DATA masksAVX512<>+172(SB)/4, $0xffffffff
+DATA masksAVX512<>+176(SB)/4, $0xffffffff
+DATA masksAVX512<>+180(SB)/4, $0xffffffff
+DATA masksAVX512<>+184(SB)/4, $0xffffffff
+DATA masksAVX512<>+188(SB)/4, $0xffffffff
+DATA masksAVX512<>+192(SB)/4, $0xffffffff
+DATA masksAVX512<>+196(SB)/4, $0xffffffff
+DATA masksAVX512<>+200(SB)/4, $0xffffffff
+DATA masksAVX512<>+204(SB)/4, $0xffffffff
+DATA masksAVX512<>+208(SB)/4, $0xffffffff
+DATA masksAVX512<>+212(SB)/4, $0xffffffff
+DATA masksAVX512<>+216(SB)/4, $0xffffffff
+DATA masksAVX512<>+220(SB)/4, $0xffffffff
+DATA masksAVX512<>+224(SB)/4, $0xffffffff
+DATA masksAVX512<>+228(SB)/4, $0xffffffff
+DATA masksAVX512<>+232(SB)/4, $0xffffffff
+DATA masksAVX512<>+236(SB)/4, $0xffffffff
+DATA masksAVX512<>+240(SB)/4, $0xffffffff
+DATA masksAVX512<>+244(SB)/4, $0xffffffff
+DATA masksAVX512<>+248(SB)/4, $0xffffffff
+DATA masksAVX512<>+252(SB)/4, $0xffffffff
+DATA masksAVX512<>+256(SB)/4, $0x00000000
+DATA masksAVX512<>+260(SB)/4, $0x00000000
+DATA masksAVX512<>+264(SB)/4, $0x00000000
+DATA masksAVX512<>+268(SB)/4, $0x00000000
+DATA masksAVX512<>+272(SB)/4, $0x00000000
+DATA masksAVX512<>+276(SB)/4, $0x00000000
+DATA masksAVX512<>+280(SB)/4, $0x00000000
+DATA masksAVX512<>+284(SB)/4, $0x00000000
+DATA masksAVX512<>+288(SB)/4, $0x00000000
+DATA masksAVX512<>+292(SB)/4, $0x00000000
+DATA masksAVX512<>+296(SB)/4, $0x00000000
+DATA masksAVX512<>+300(SB)/4, $0x00000000
+DATA masksAVX512<>+304(SB)/4, $0x00000000
+DATA masksAVX512<>+308(SB)/4, $0x00000000
+DATA masksAVX512<>+312(SB)/4, $0x00000000
+DATA masksAVX512<>+316(SB)/4, $0x00000000
+DATA masksAVX512<>+320(SB)/4, $0x00000000
+DATA masksAVX512<>+324(SB)/4, $0x00000000
+DATA masksAVX512<>+328(SB)/4, $0x00000000
+DATA masksAVX512<>+332(SB)/4, $0x00000000
+DATA masksAVX512<>+336(SB)/4, $0x00000000
+DATA masksAVX512<>+340(SB)/4, $0x00000000
+DATA masksAVX512<>+344(SB)/4, $0x00000000
+DATA masksAVX512<>+348(SB)/4, $0x00000000
+DATA masksAVX512<>+352(SB)/4, $0x00000000
+DATA masksAVX512<>+356(SB)/4, $0x00000000
+DATA masksAVX512<>+360(SB)/4, $0x00000000
+DATA masksAVX512<>+364(SB)/4, $0x00000000
+DATA masksAVX512<>+368(SB)/4, $0x00000000
+DATA masksAVX512<>+372(SB)/4, $0x00000000
+DATA masksAVX512<>+376(SB)/4, $0x00000000
+DATA masksAVX512<>+380(SB)/4, $0x00000000
+DATA masksAVX512<>+384(SB)/4, $0x00000000
+DATA masksAVX512<>+388(SB)/4, $0x00000000
+DATA masksAVX512<>+392(SB)/4, $0x00000000
+DATA masksAVX512<>+396(SB)/4, $0x00000000
+DATA masksAVX512<>+400(SB)/4, $0x00000000
+DATA masksAVX512<>+404(SB)/4, $0x00000000
+DATA masksAVX512<>+408(SB)/4, $0x00000000
+DATA masksAVX512<>+412(SB)/4, $0x00000000
+DATA masksAVX512<>+416(SB)/4, $0x00000000
+DATA masksAVX512<>+420(SB)/4, $0x00000000
+DATA masksAVX512<>+424(SB)/4, $0x00000000
+DATA masksAVX512<>+428(SB)/4, $0x00000000
+DATA masksAVX512<>+432(SB)/4, $0x00000000
+DATA masksAVX512<>+436(SB)/4, $0x00000000
+DATA masksAVX512<>+440(SB)/4, $0x00000000
+DATA masksAVX512<>+444(SB)/4, $0x00000000
+DATA masksAVX512<>+448(SB)/4, $0x00000000
+DATA masksAVX512<>+452(SB)/4, $0x00000000
+DATA masksAVX512<>+456(SB)/4, $0x00000000
+DATA masksAVX512<>+460(SB)/4, $0x00000000
+DATA masksAVX512<>+464(SB)/4, $0x00000000
+DATA masksAVX512<>+468(SB)/4, $0x00000000
+DATA masksAVX512<>+472(SB)/4, $0x00000000
+DATA masksAVX512<>+476(SB)/4, $0x00000000
+DATA masksAVX512<>+480(SB)/4, $0x00000000
+DATA masksAVX512<>+484(SB)/4, $0x00000000
+DATA masksAVX512<>+488(SB)/4, $0x00000000
+DATA masksAVX512<>+492(SB)/4, $0x00000000
+DATA masksAVX512<>+496(SB)/4, $0x00000000
+DATA masksAVX512<>+500(SB)/4, $0x00000000
+DATA masksAVX512<>+504(SB)/4, $0x00000000
+DATA masksAVX512<>+508(SB)/4, $0x00000000
+GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
+
 // func SoftcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·SoftcapAVX512(SB), NOSPLIT, $0-72
@@ -84373,136 +84701,6 @@ done:
 	VZEROUPPER
 	RET
 
-DATA masksAVX512<>+0(SB)/4, $0xffffffff
-DATA masksAVX512<>+4(SB)/4, $0xffffffff
-DATA masksAVX512<>+8(SB)/4, $0xffffffff
-DATA masksAVX512<>+12(SB)/4, $0xffffffff
-DATA masksAVX512<>+16(SB)/4, $0xffffffff
-DATA masksAVX512<>+20(SB)/4, $0xffffffff
-DATA masksAVX512<>+24(SB)/4, $0xffffffff
-DATA masksAVX512<>+28(SB)/4, $0xffffffff
-DATA masksAVX512<>+32(SB)/4, $0xffffffff
-DATA masksAVX512<>+36(SB)/4, $0xffffffff
-DATA masksAVX512<>+40(SB)/4, $0xffffffff
-DATA masksAVX512<>+44(SB)/4, $0xffffffff
-DATA masksAVX512<>+48(SB)/4, $0xffffffff
-DATA masksAVX512<>+52(SB)/4, $0xffffffff
-DATA masksAVX512<>+56(SB)/4, $0xffffffff
-DATA masksAVX512<>+60(SB)/4, $0xffffffff
-DATA masksAVX512<>+64(SB)/4, $0xffffffff
-DATA masksAVX512<>+68(SB)/4, $0xffffffff
-DATA masksAVX512<>+72(SB)/4, $0xffffffff
-DATA masksAVX512<>+76(SB)/4, $0xffffffff
-DATA masksAVX512<>+80(SB)/4, $0xffffffff
-DATA masksAVX512<>+84(SB)/4, $0xffffffff
-DATA masksAVX512<>+88(SB)/4, $0xffffffff
-DATA masksAVX512<>+92(SB)/4, $0xffffffff
-DATA masksAVX512<>+96(SB)/4, $0xffffffff
-DATA masksAVX512<>+100(SB)/4, $0xffffffff
-DATA masksAVX512<>+104(SB)/4, $0xffffffff
-DATA masksAVX512<>+108(SB)/4, $0xffffffff
-DATA masksAVX512<>+112(SB)/4, $0xffffffff
-DATA masksAVX512<>+116(SB)/4, $0xffffffff
-DATA masksAVX512<>+120(SB)/4, $0xffffffff
-DATA masksAVX512<>+124(SB)/4, $0xffffffff
-DATA masksAVX512<>+128(SB)/4, $0xffffffff
-DATA masksAVX512<>+132(SB)/4, $0xffffffff
-DATA masksAVX512<>+136(SB)/4, $0xffffffff
-DATA masksAVX512<>+140(SB)/4, $0xffffffff
-DATA masksAVX512<>+144(SB)/4, $0xffffffff
-DATA masksAVX512<>+148(SB)/4, $0xffffffff
-DATA masksAVX512<>+152(SB)/4, $0xffffffff
-DATA masksAVX512<>+156(SB)/4, $0xffffffff
-DATA masksAVX512<>+160(SB)/4, $0xffffffff
-DATA masksAVX512<>+164(SB)/4, $0xffffffff
-DATA masksAVX512<>+168(SB)/4, $0xffffffff
-DATA masksAVX512<>+172(SB)/4, $0xffffffff
-DATA masksAVX512<>+176(SB)/4, $0xffffffff
-DATA masksAVX512<>+180(SB)/4, $0xffffffff
-DATA masksAVX512<>+184(SB)/4, $0xffffffff
-DATA masksAVX512<>+188(SB)/4, $0xffffffff
-DATA masksAVX512<>+192(SB)/4, $0xffffffff
-DATA masksAVX512<>+196(SB)/4, $0xffffffff
-DATA masksAVX512<>+200(SB)/4, $0xffffffff
-DATA masksAVX512<>+204(SB)/4, $0xffffffff
-DATA masksAVX512<>+208(SB)/4, $0xffffffff
-DATA masksAVX512<>+212(SB)/4, $0xffffffff
-DATA masksAVX512<>+216(SB)/4, $0xffffffff
-DATA masksAVX512<>+220(SB)/4, $0xffffffff
-DATA masksAVX512<>+224(SB)/4, $0xffffffff
-DATA masksAVX512<>+228(SB)/4, $0xffffffff
-DATA masksAVX512<>+232(SB)/4, $0xffffffff
-DATA masksAVX512<>+236(SB)/4, $0xffffffff
-DATA masksAVX512<>+240(SB)/4, $0xffffffff
-DATA masksAVX512<>+244(SB)/4, $0xffffffff
-DATA masksAVX512<>+248(SB)/4, $0xffffffff
-DATA masksAVX512<>+252(SB)/4, $0xffffffff
-DATA masksAVX512<>+256(SB)/4, $0x00000000
-DATA masksAVX512<>+260(SB)/4, $0x00000000
-DATA masksAVX512<>+264(SB)/4, $0x00000000
-DATA masksAVX512<>+268(SB)/4, $0x00000000
-DATA masksAVX512<>+272(SB)/4, $0x00000000
-DATA masksAVX512<>+276(SB)/4, $0x00000000
-DATA masksAVX512<>+280(SB)/4, $0x00000000
-DATA masksAVX512<>+284(SB)/4, $0x00000000
-DATA masksAVX512<>+288(SB)/4, $0x00000000
-DATA masksAVX512<>+292(SB)/4, $0x00000000
-DATA masksAVX512<>+296(SB)/4, $0x00000000
-DATA masksAVX512<>+300(SB)/4, $0x00000000
-DATA masksAVX512<>+304(SB)/4, $0x00000000
-DATA masksAVX512<>+308(SB)/4, $0x00000000
-DATA masksAVX512<>+312(SB)/4, $0x00000000
-DATA masksAVX512<>+316(SB)/4, $0x00000000
-DATA masksAVX512<>+320(SB)/4, $0x00000000
-DATA masksAVX512<>+324(SB)/4, $0x00000000
-DATA masksAVX512<>+328(SB)/4, $0x00000000
-DATA masksAVX512<>+332(SB)/4, $0x00000000
-DATA masksAVX512<>+336(SB)/4, $0x00000000
-DATA masksAVX512<>+340(SB)/4, $0x00000000
-DATA masksAVX512<>+344(SB)/4, $0x00000000
-DATA masksAVX512<>+348(SB)/4, $0x00000000
-DATA masksAVX512<>+352(SB)/4, $0x00000000
-DATA masksAVX512<>+356(SB)/4, $0x00000000
-DATA masksAVX512<>+360(SB)/4, $0x00000000
-DATA masksAVX512<>+364(SB)/4, $0x00000000
-DATA masksAVX512<>+368(SB)/4, $0x00000000
-DATA masksAVX512<>+372(SB)/4, $0x00000000
-DATA masksAVX512<>+376(SB)/4, $0x00000000
-DATA masksAVX512<>+380(SB)/4, $0x00000000
-DATA masksAVX512<>+384(SB)/4, $0x00000000
-DATA masksAVX512<>+388(SB)/4, $0x00000000
-DATA masksAVX512<>+392(SB)/4, $0x00000000
-DATA masksAVX512<>+396(SB)/4, $0x00000000
-DATA masksAVX512<>+400(SB)/4, $0x00000000
-DATA masksAVX512<>+404(SB)/4, $0x00000000
-DATA masksAVX512<>+408(SB)/4, $0x00000000
-DATA masksAVX512<>+412(SB)/4, $0x00000000
-DATA masksAVX512<>+416(SB)/4, $0x00000000
-DATA masksAVX512<>+420(SB)/4, $0x00000000
-DATA masksAVX512<>+424(SB)/4, $0x00000000
-DATA masksAVX512<>+428(SB)/4, $0x00000000
-DATA masksAVX512<>+432(SB)/4, $0x00000000
-DATA masksAVX512<>+436(SB)/4, $0x00000000
-DATA masksAVX512<>+440(SB)/4, $0x00000000
-DATA masksAVX512<>+444(SB)/4, $0x00000000
-DATA masksAVX512<>+448(SB)/4, $0x00000000
-DATA masksAVX512<>+452(SB)/4, $0x00000000
-DATA masksAVX512<>+456(SB)/4, $0x00000000
-DATA masksAVX512<>+460(SB)/4, $0x00000000
-DATA masksAVX512<>+464(SB)/4, $0x00000000
-DATA masksAVX512<>+468(SB)/4, $0x00000000
-DATA masksAVX512<>+472(SB)/4, $0x00000000
-DATA masksAVX512<>+476(SB)/4, $0x00000000
-DATA masksAVX512<>+480(SB)/4, $0x00000000
-DATA masksAVX512<>+484(SB)/4, $0x00000000
-DATA masksAVX512<>+488(SB)/4, $0x00000000
-DATA masksAVX512<>+492(SB)/4, $0x00000000
-DATA masksAVX512<>+496(SB)/4, $0x00000000
-DATA masksAVX512<>+500(SB)/4, $0x00000000
-DATA masksAVX512<>+504(SB)/4, $0x00000000
-DATA masksAVX512<>+508(SB)/4, $0x00000000
-GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
-
 // func LayerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·LayerNormAVX512(SB), NOSPLIT, $0-128
@@ -84760,6 +84958,149 @@ last:
 	VMOVAPS   Z0, K1, Z2
 	VPMOVD2M  Z1, K1
 	VMOVUPS   Z2, K1, (AX)(SI*4)
+
+end:
+	VZEROUPPER
+	RET
+
+// func AddRowsAVX512(dst []float32, src []float32, lds int, n int)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·AddRowsAVX512(SB), NOSPLIT, $0-64
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    lds+48(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    dst_len+8(FP), BX
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	SUBQ    $0x00000080, BX
+	JL      columns8end
+
+columns8:
+	VMOVUPS (AX), Z1
+	VMOVUPS 64(AX), Z2
+	VMOVUPS 128(AX), Z3
+	VMOVUPS 192(AX), Z4
+	VMOVUPS 256(AX), Z5
+	VMOVUPS 320(AX), Z6
+	VMOVUPS 384(AX), Z7
+	VMOVUPS 448(AX), Z8
+	MOVQ    CX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      columns8rows
+	PCALIGN $0x40
+
+columns8row:
+	VMOVUPS (SI), Z9
+	VADDPS  Z9, Z1, Z1
+	VMOVUPS 64(SI), Z9
+	VADDPS  Z9, Z2, Z2
+	VMOVUPS 128(SI), Z9
+	VADDPS  Z9, Z3, Z3
+	VMOVUPS 192(SI), Z9
+	VADDPS  Z9, Z4, Z4
+	VMOVUPS 256(SI), Z9
+	VADDPS  Z9, Z5, Z5
+	VMOVUPS 320(SI), Z9
+	VADDPS  Z9, Z6, Z6
+	VMOVUPS 384(SI), Z9
+	VADDPS  Z9, Z7, Z7
+	VMOVUPS 448(SI), Z9
+	VADDPS  Z9, Z8, Z8
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     columns8row
+
+columns8rows:
+	VCMPPS  $0x03, Z1, Z1, K1
+	VMOVAPS Z0, K1, Z1
+	VMOVUPS Z1, (AX)
+	VCMPPS  $0x03, Z2, Z2, K1
+	VMOVAPS Z0, K1, Z2
+	VMOVUPS Z2, 64(AX)
+	VCMPPS  $0x03, Z3, Z3, K1
+	VMOVAPS Z0, K1, Z3
+	VMOVUPS Z3, 128(AX)
+	VCMPPS  $0x03, Z4, Z4, K1
+	VMOVAPS Z0, K1, Z4
+	VMOVUPS Z4, 192(AX)
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VMOVUPS Z5, 256(AX)
+	VCMPPS  $0x03, Z6, Z6, K1
+	VMOVAPS Z0, K1, Z6
+	VMOVUPS Z6, 320(AX)
+	VCMPPS  $0x03, Z7, Z7, K1
+	VMOVAPS Z0, K1, Z7
+	VMOVUPS Z7, 384(AX)
+	VCMPPS  $0x03, Z8, Z8, K1
+	VMOVAPS Z0, K1, Z8
+	VMOVUPS Z8, 448(AX)
+	ADDQ    $0x00000200, AX
+	ADDQ    $0x00000200, CX
+	SUBQ    $0x00000080, BX
+	JGE     columns8
+
+columns8end:
+	ADDQ $0x00000080, BX
+	SUBQ $0x00000010, BX
+	JL   columns1end
+
+columns1:
+	VMOVUPS (AX), Z1
+	MOVQ    CX, SI
+	MOVQ    n+56(FP), DI
+	TESTQ   DI, DI
+	JZ      columns1rows
+	PCALIGN $0x40
+
+columns1row:
+	VMOVUPS (SI), Z2
+	VADDPS  Z2, Z1, Z1
+	ADDQ    DX, SI
+	DECQ    DI
+	JNZ     columns1row
+
+columns1rows:
+	VCMPPS  $0x03, Z1, Z1, K1
+	VMOVAPS Z0, K1, Z1
+	VMOVUPS Z1, (AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	SUBQ    $0x00000010, BX
+	JGE     columns1
+
+columns1end:
+	ADDQ      $0x00000010, BX
+	JZ        end
+	LEAQ      masksAVX512<>+0(SB), SI
+	MOVQ      $0x00000040, DI
+	SUBQ      BX, DI
+	LEAQ      (SI)(DI*4), SI
+	VMOVUPS   (SI), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (AX), K1, Z1
+	MOVQ      n+56(FP), BX
+	TESTQ     BX, BX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS   (SI), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (CX), K1, Z2
+	VADDPS    Z2, Z1, Z1
+	ADDQ      DX, CX
+	DECQ      BX
+	JNZ       lastrow
+
+lastrows:
+	VCMPPS   $0x03, Z1, Z1, K1
+	VMOVAPS  Z0, K1, Z1
+	VMOVUPS  (SI), Z0
+	VPMOVD2M Z0, K1
+	VMOVUPS  Z1, K1, (AX)
 
 end:
 	VZEROUPPER
@@ -86584,6 +86925,390 @@ single:
 	JMP    single
 
 done:
+	VZEROUPPER
+	RET
+
+// func GRUAVX512(state []float32, gates []float32, in []float32, hidden []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·GRUAVX512(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    state_len+8(FP), AX
+	MOVQ    state_base+0(FP), CX
+	MOVQ    gates_base+24(FP), DX
+	MOVQ    in_base+48(FP), BX
+	MOVQ    hidden_base+72(FP), SI
+	VMOVUPS const80000000AVX512<>+0(SB), Z0
+	VMOVUPS const41103000AVX512<>+0(SB), Z1
+	VMOVUPS const3f550000AVX512<>+0(SB), Z2
+	VMOVUPS const4b400000AVX512<>+0(SB), Z3
+	VMOVUPS const3f800000AVX512<>+0(SB), Z4
+	VMOVUPS const3eaaaa79AVX512<>+0(SB), Z5
+	VMOVUPS constbcb5d1e4AVX512<>+0(SB), Z6
+	VMOVUPS const3b01b40bAVX512<>+0(SB), Z7
+	VMOVUPS tanhCAVX512<>+0(SB), Z8
+	VMOVUPS tanhTAVX512<>+0(SB), Z9
+	VMOVUPS tanhVAVX512<>+0(SB), Z10
+	VMOVUPS const3f800000AVX512<>+0(SB), Z11
+	VMOVUPS const3f317218AVX512<>+0(SB), Z12
+	VMOVUPS const3e75fdeeAVX512<>+0(SB), Z13
+	VMOVUPS const3d6357beAVX512<>+0(SB), Z14
+	VMOVUPS const3c1d96f0AVX512<>+0(SB), Z15
+	VMOVUPS const3aaf8418AVX512<>+0(SB), Z16
+	VMOVUPS const3920b5aeAVX512<>+0(SB), Z17
+	VMOVUPS constc2fc0000AVX512<>+0(SB), Z18
+	MOVQ    AX, DI
+	SUBQ    $0x00000010, DI
+	JL      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (BX), Z19
+	VMOVUPS (SI), Z20
+	VADDPS  Z20, Z19, Z19
+	VORPS   Z0, Z19, Z21
+	VMULPS  const3fb8aa3bAVX512<>+0(SB), Z21, Z21
+	VMOVUPS (BX)(AX*4), Z20
+	VMOVUPS (SI)(AX*4), Z22
+	VADDPS  Z22, Z20, Z20
+	VORPS   Z0, Z20, Z22
+	VMULPS  const3fb8aa3bAVX512<>+0(SB), Z22, Z22
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z18, Z21, K1
+	VRNDSCALEPS $0x00, Z21, Z23
+	VSUBPS      Z23, Z21, Z25
+	VCMPPS      $0x15, Z18, Z22, K2
+	VRNDSCALEPS $0x00, Z22, Z21
+	VSUBPS      Z21, Z22, Z22
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z16, Z26
+	VMOVUPS     Z16, Z24
+	VFMADD231PS Z17, Z25, Z26
+	VFMADD231PS Z17, Z22, Z24
+	VFMADD213PS Z15, Z25, Z26
+	VFMADD213PS Z15, Z22, Z24
+	VFMADD213PS Z14, Z25, Z26
+	VFMADD213PS Z14, Z22, Z24
+	VFMADD213PS Z13, Z25, Z26
+	VFMADD213PS Z13, Z22, Z24
+	VFMADD213PS Z12, Z25, Z26
+	VFMADD213PS Z12, Z22, Z24
+	VFMADD213PS Z11, Z25, Z26
+	VFMADD213PS Z11, Z22, Z24
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z23, Z26, K1, Z26
+	VSCALEFPS.Z Z21, Z24, K2, Z24
+
+	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVUPS   const3f800000AVX512<>+0(SB), Z22
+	VADDPS    Z22, Z26, Z21
+	VPMOVD2M  Z19, K1
+	VBLENDMPS Z26, Z22, K1, Z22
+	VDIVPS    Z21, Z22, Z19
+	VMOVUPS   Z19, (DX)
+	VMOVUPS   const3f800000AVX512<>+0(SB), Z21
+	VADDPS    Z21, Z24, Z22
+	VPMOVD2M  Z20, K1
+	VBLENDMPS Z24, Z21, K1, Z21
+	VDIVPS    Z22, Z21, Z20
+	VMOVUPS   Z20, (DX)(AX*4)
+	VMOVUPS   (SI)(AX*8), Z21
+	VMULPS    Z21, Z19, Z19
+	VMOVUPS   (BX)(AX*8), Z21
+	VADDPS    Z21, Z19, Z19
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Z19, Z0, Z21
+	VMINPS      Z21, Z1, Z21
+	VMOVUPS     Z3, Z22
+	VFMADD231PS Z2, Z21, Z22
+	VPERMPS     Z8, Z22, Z23
+	VSUBPS      Z23, Z21, Z21
+
+	// h, a polynomial in r².
+	VMULPS      Z21, Z21, Z23
+	VMOVUPS     Z6, Z24
+	VFMADD231PS Z7, Z23, Z24
+	VFMADD213PS Z5, Z23, Z24
+	VFMADD213PS Z4, Z23, Z24
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     Z9, Z22, Z23
+	VPERMPS     Z10, Z22, Z22
+	VFMADD231PS Z23, Z21, Z24
+	VMULPS      Z21, Z22, Z22
+	VDIVPS      Z24, Z22, Z22
+	VADDPS      Z22, Z23, Z23
+	VPTERNLOGD  $0xf8, Z0, Z19, Z23
+	VMOVUPS     Z23, (DX)(AX*8)
+	VMOVUPS     (CX), Z19
+	VSUBPS      Z23, Z19, Z19
+	VMULPS      Z20, Z19, Z19
+	VADDPS      Z23, Z19, Z19
+	VMOVUPS     Z19, (CX)
+	ADDQ        $0x00000040, CX
+	ADDQ        $0x00000040, DX
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, SI
+	SUBQ        $0x00000010, DI
+	JGE         vector
+
+	// Less than a vector is left.
+last:
+	ADDQ      $0x00000010, DI
+	JZ        end
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      DI, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z19
+	VPMOVD2M  Z19, K1
+	VMOVUPS.Z (BX), K1, Z19
+	VMOVUPS   (R8), Z20
+	VPMOVD2M  Z20, K1
+	VMOVUPS.Z (SI), K1, Z20
+	VADDPS    Z20, Z19, Z19
+	VORPS     Z0, Z19, Z21
+	VMULPS    const3fb8aa3bAVX512<>+0(SB), Z21, Z21
+	VMOVUPS   (R8), Z20
+	VPMOVD2M  Z20, K1
+	VMOVUPS.Z (BX)(AX*4), K1, Z20
+	VMOVUPS   (R8), Z22
+	VPMOVD2M  Z22, K1
+	VMOVUPS.Z (SI)(AX*4), K1, Z22
+	VADDPS    Z22, Z20, Z20
+	VORPS     Z0, Z20, Z22
+	VMULPS    const3fb8aa3bAVX512<>+0(SB), Z22, Z22
+
+	// exp2: x = n + r, n an integer; lanes below -126 are not kept.
+	VCMPPS      $0x15, Z18, Z21, K1
+	VRNDSCALEPS $0x00, Z21, Z23
+	VSUBPS      Z23, Z21, Z21
+	VCMPPS      $0x15, Z18, Z22, K2
+	VRNDSCALEPS $0x00, Z22, Z18
+	VSUBPS      Z18, Z22, Z22
+
+	// The polynomial in r, by Horner's rule.
+	VMOVUPS     Z16, Z24
+	VMOVUPS     Z16, Z16
+	VFMADD231PS Z17, Z21, Z24
+	VFMADD231PS Z17, Z22, Z16
+	VFMADD213PS Z15, Z21, Z24
+	VFMADD213PS Z15, Z22, Z16
+	VFMADD213PS Z14, Z21, Z24
+	VFMADD213PS Z14, Z22, Z16
+	VFMADD213PS Z13, Z21, Z24
+	VFMADD213PS Z13, Z22, Z16
+	VFMADD213PS Z12, Z21, Z24
+	VFMADD213PS Z12, Z22, Z16
+	VFMADD213PS Z11, Z21, Z24
+	VFMADD213PS Z11, Z22, Z16
+
+	// Scale by 2^n.
+	VSCALEFPS.Z Z23, Z24, K1, Z24
+	VSCALEFPS.Z Z18, Z16, K2, Z16
+
+	// The gates: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVUPS   const3f800000AVX512<>+0(SB), Z11
+	VADDPS    Z11, Z24, Z21
+	VPMOVD2M  Z19, K1
+	VBLENDMPS Z24, Z11, K1, Z11
+	VDIVPS    Z21, Z11, Z19
+	VMOVUPS   (R8), Z11
+	VPMOVD2M  Z11, K1
+	VMOVUPS   Z19, K1, (DX)
+	VMOVUPS   const3f800000AVX512<>+0(SB), Z11
+	VADDPS    Z11, Z16, Z22
+	VPMOVD2M  Z20, K1
+	VBLENDMPS Z16, Z11, K1, Z11
+	VDIVPS    Z22, Z11, Z20
+	VMOVUPS   (R8), Z11
+	VPMOVD2M  Z11, K1
+	VMOVUPS   Z20, K1, (DX)(AX*4)
+	VMOVUPS   (R8), Z11
+	VPMOVD2M  Z11, K1
+	VMOVUPS.Z (SI)(AX*8), K1, Z11
+	VMULPS    Z11, Z19, Z19
+	VMOVUPS   (R8), Z11
+	VPMOVD2M  Z11, K1
+	VMOVUPS.Z (BX)(AX*8), K1, Z11
+	VADDPS    Z11, Z19, Z19
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	VANDNPS     Z19, Z0, Z11
+	VMINPS      Z11, Z1, Z11
+	VMOVUPS     Z3, Z1
+	VFMADD231PS Z2, Z11, Z1
+	VPERMPS     Z8, Z1, Z2
+	VSUBPS      Z2, Z11, Z11
+
+	// h, a polynomial in r².
+	VMULPS      Z11, Z11, Z2
+	VMOVUPS     Z6, Z3
+	VFMADD231PS Z7, Z2, Z3
+	VFMADD213PS Z5, Z2, Z3
+	VFMADD213PS Z4, Z2, Z3
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VPERMPS     Z9, Z1, Z2
+	VPERMPS     Z10, Z1, Z1
+	VFMADD231PS Z2, Z11, Z3
+	VMULPS      Z11, Z1, Z1
+	VDIVPS      Z3, Z1, Z1
+	VADDPS      Z1, Z2, Z2
+	VPTERNLOGD  $0xf8, Z0, Z19, Z2
+	VMOVUPS     (R8), Z0
+	VPMOVD2M    Z0, K1
+	VMOVUPS     Z2, K1, (DX)(AX*8)
+	VMOVUPS     (R8), Z0
+	VPMOVD2M    Z0, K1
+	VMOVUPS.Z   (CX), K1, Z0
+	VSUBPS      Z2, Z0, Z0
+	VMULPS      Z20, Z0, Z0
+	VADDPS      Z2, Z0, Z0
+	VMOVUPS     (R8), Z1
+	VPMOVD2M    Z1, K1
+	VMOVUPS     Z0, K1, (CX)
+
+end:
+	VZEROUPPER
+	RET
+
+// func GRUBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·GRUBackwardAVX512(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    d_len+8(FP), AX
+	MOVQ    d_base+0(FP), CX
+	MOVQ    dIn_base+24(FP), DX
+	MOVQ    dHidden_base+48(FP), BX
+	MOVQ    gates_base+72(FP), SI
+	MOVQ    hidden_base+96(FP), DI
+	MOVQ    before_base+120(FP), R8
+	VMOVUPS const3f800000AVX512<>+0(SB), Z0
+	MOVQ    AX, R9
+	SUBQ    $0x00000010, R9
+	JL      last
+	PCALIGN $0x40
+
+vector:
+	VMOVUPS (SI), Z1
+	VMOVUPS (SI)(AX*4), Z2
+	VMOVUPS (SI)(AX*8), Z3
+	VMOVUPS (CX), Z4
+	VMOVUPS (R8), Z5
+
+	// dc = (d·(1-z))·((1-c)·(1+c))
+	VSUBPS  Z2, Z0, Z6
+	VMULPS  Z6, Z4, Z8
+	VSUBPS  Z3, Z0, Z7
+	VSUBPS  Z3, Z5, Z5
+	VADDPS  Z3, Z0, Z3
+	VMULPS  Z3, Z7, Z7
+	VMULPS  Z7, Z8, Z8
+	VMOVUPS Z8, (DX)(AX*8)
+
+	// dz = (d·(before-c))·((1-z)·z)
+	VMULPS  Z5, Z4, Z5
+	VMULPS  Z2, Z6, Z6
+	VMULPS  Z6, Z5, Z5
+	VMOVUPS Z5, (DX)(AX*4)
+	VMOVUPS Z5, (BX)(AX*4)
+	VMULPS  Z2, Z4, Z4
+	VMOVUPS Z4, (CX)
+
+	// dr = (dc·hidden)·((1-r)·r)
+	VMOVUPS (DI)(AX*8), Z2
+	VMULPS  Z8, Z2, Z2
+	VMULPS  Z1, Z8, Z8
+	VMOVUPS Z8, (BX)(AX*8)
+	VSUBPS  Z1, Z0, Z7
+	VMULPS  Z1, Z7, Z7
+	VMULPS  Z7, Z2, Z2
+	VMOVUPS Z2, (DX)
+	VMOVUPS Z2, (BX)
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	ADDQ    $0x00000040, SI
+	ADDQ    $0x00000040, DI
+	ADDQ    $0x00000040, R8
+	SUBQ    $0x00000010, R9
+	JGE     vector
+
+	// Less than a vector is left.
+last:
+	ADDQ      $0x00000010, R9
+	JZ        end
+	LEAQ      masksAVX512<>+0(SB), R10
+	MOVQ      $0x00000040, R11
+	SUBQ      R9, R11
+	LEAQ      (R10)(R11*4), R10
+	VMOVUPS   (R10), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (SI), K1, Z1
+	VMOVUPS   (R10), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (SI)(AX*4), K1, Z2
+	VMOVUPS   (R10), Z3
+	VPMOVD2M  Z3, K1
+	VMOVUPS.Z (SI)(AX*8), K1, Z3
+	VMOVUPS   (R10), Z4
+	VPMOVD2M  Z4, K1
+	VMOVUPS.Z (CX), K1, Z4
+	VMOVUPS   (R10), Z5
+	VPMOVD2M  Z5, K1
+	VMOVUPS.Z (R8), K1, Z5
+
+	// dc = (d·(1-z))·((1-c)·(1+c))
+	VSUBPS   Z2, Z0, Z6
+	VMULPS   Z6, Z4, Z8
+	VSUBPS   Z3, Z0, Z7
+	VSUBPS   Z3, Z5, Z5
+	VADDPS   Z3, Z0, Z3
+	VMULPS   Z3, Z7, Z7
+	VMULPS   Z7, Z8, Z8
+	VMOVUPS  (R10), Z3
+	VPMOVD2M Z3, K1
+	VMOVUPS  Z8, K1, (DX)(AX*8)
+
+	// dz = (d·(before-c))·((1-z)·z)
+	VMULPS   Z5, Z4, Z5
+	VMULPS   Z2, Z6, Z6
+	VMULPS   Z6, Z5, Z5
+	VMOVUPS  (R10), Z3
+	VPMOVD2M Z3, K1
+	VMOVUPS  Z5, K1, (DX)(AX*4)
+	VMOVUPS  (R10), Z3
+	VPMOVD2M Z3, K1
+	VMOVUPS  Z5, K1, (BX)(AX*4)
+	VMULPS   Z2, Z4, Z4
+	VMOVUPS  (R10), Z2
+	VPMOVD2M Z2, K1
+	VMOVUPS  Z4, K1, (CX)
+
+	// dr = (dc·hidden)·((1-r)·r)
+	VMOVUPS   (R10), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (DI)(AX*8), K1, Z2
+	VMULPS    Z8, Z2, Z2
+	VMULPS    Z1, Z8, Z8
+	VMOVUPS   (R10), Z3
+	VPMOVD2M  Z3, K1
+	VMOVUPS   Z8, K1, (BX)(AX*8)
+	VSUBPS    Z1, Z0, Z7
+	VMULPS    Z1, Z7, Z7
+	VMULPS    Z7, Z2, Z2
+	VMOVUPS   (R10), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   Z2, K1, (DX)
+	VMOVUPS   (R10), Z0
+	VPMOVD2M  Z0, K1
+	VMOVUPS   Z2, K1, (BX)
+
+end:
 	VZEROUPPER
 	RET
 

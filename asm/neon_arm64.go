@@ -114,6 +114,11 @@ func WeightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func AdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
+// AdditiveBackwardNEON adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x.
+//
+//go:noescape
+func AdditiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+
 // SoftcapNEON limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape
@@ -269,6 +274,11 @@ func LayerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight
 //go:noescape
 func AddNEON(dst []float32, x []float32, y []float32)
 
+// AddRowsNEON adds n ≥ 1 rows of src, len(dst) elements each, to dst, one after the other.
+//
+//go:noescape
+func AddRowsNEON(dst []float32, src []float32, lds int, n int)
+
 // Exp2NEON computes dst = 2^src for len(dst) elements. dst may be src.
 //
 //go:noescape
@@ -308,6 +318,16 @@ func GeGLUNEON(dst []float32, gate []float32, up []float32)
 //
 //go:noescape
 func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
+
+// GRUNEON replaces a state of a gated recurrent unit by the next one, and writes the gates.
+//
+//go:noescape
+func GRUNEON(state []float32, gates []float32, in []float32, hidden []float32)
+
+// GRUBackwardNEON takes the gradient d of a state to the state before, and writes those of in and hidden.
+//
+//go:noescape
+func GRUBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 
 // BackwardWeightsNEON turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
 //

@@ -35620,6 +35620,181 @@ sum:
 done:
 	RET
 
+// func AdditiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+TEXT ·AdditiveBackwardNEON(SB), NOSPLIT, $0-168
+	MOVD $tanhNEON<>(SB), R0
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R0), F1
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R0), F3
+	FMOVQ.P 16(R0), F4
+	FMOVQ.P 16(R0), F5
+	MOVD $0x3b01b40b, R1
+	VDUP R1, V6.S4
+	MOVD $0x80000000, R1
+	VDUP R1, V7.S4
+	MOVD $0x41103000, R1
+	VDUP R1, V8.S4
+	MOVD $0x3f550000, R1
+	VDUP R1, V9.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V10.S4
+	MOVD $0x04040404, R1
+	VDUP R1, V11.S4
+	MOVD $0xd6020100, R1
+	VDUP R1, V12.S4
+	MOVD q_len+40(FP), R1
+	MOVD $0x3f800000, R2
+	VDUP R2, V13.S4
+	MOVD q_base+32(FP), R2
+	MOVD k_base+56(FP), R3
+	MOVD dk_base+0(FP), R4
+	MOVD dq_base+120(FP), R5
+	MOVD dw_base+144(FP), R6
+	MOVD ldk+80(FP), R7
+	LSL $2, R7, R7
+	MOVD ldd+24(FP), R8
+	LSL $2, R8, R8
+	SUBS $4, R1, R1
+	BLT rest
+
+vector:
+	MOVD x_base+96(FP), R11
+	MOVD n+88(FP), R12
+	FMOVQ.P 16(R2), F14
+	FMOVQ (R5), F15
+	FMOVQ (R6), F16
+	MOVD R3, R9
+	MOVD R4, R10
+	CBZ R12, keysFMOVQ
+	PCALIGN $32
+
+keyFMOVQ:
+	FMOVQ (R9), F17
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V24.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V20.S4, V24.S4
+	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
+	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F23
+	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V22.S4, V23.S4
+	FMOVQ 16(R0), F24
+	VFMLA V23.S4, V22.S4, V24.S4
+	FMOVQ (R0), F23
+	VFMLA V24.S4, V22.S4, V23.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
+	VFMLA V24.S4, V20.S4, V23.S4
+	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
+	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
+	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
+	VBIF V7.B16, V24.B16, V17.B16
+	VLD1R.P 4(R11), [V19.S4]
+	VFMLA V19.S4, V17.S4, V16.S4
+	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
+	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V19.S4, V18.S4, V15.S4
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	FMOVQ (R10), F17
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVQ F17, (R10)
+	ADD R7, R9, R9
+	ADD R8, R10, R10
+	SUBS $1, R12, R12
+	BNE keyFMOVQ
+
+keysFMOVQ:
+	FMOVQ.P F15, 16(R5)
+	FMOVQ.P F16, 16(R6)
+	ADD $16, R3, R3
+	ADD $16, R4, R4
+	SUBS $4, R1, R1
+	BGE vector
+
+rest:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	MOVD x_base+96(FP), R11
+	MOVD n+88(FP), R12
+	FMOVS.P 4(R2), F14
+	FMOVS (R5), F15
+	FMOVS (R6), F16
+	MOVD R3, R9
+	MOVD R4, R10
+	CBZ R12, keysFMOVS
+	PCALIGN $32
+
+keyFMOVS:
+	FMOVS (R9), F17
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fa34 // fabs v20.4s, v17.4s
+	WORD $0x4ea8f694 // fmin v20.4s, v20.4s, v8.4s
+	VORR V10.B16, V10.B16, V24.B16
+	VORR V12.B16, V12.B16, V21.B16
+	VFMLA V9.S4, V20.S4, V24.S4
+	WORD $0x4eab9715 // mla v21.4s, v24.4s, v11.4s
+	VTBL V21.B16, [V0.B16, V1.B16], V22.B16
+	WORD $0x4eb6d694 // fsub v20.4s, v20.4s, v22.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F23
+	WORD $0x6e34de96 // fmul v22.4s, v20.4s, v20.4s
+	VFMLA V6.S4, V22.S4, V23.S4
+	FMOVQ 16(R0), F24
+	VFMLA V23.S4, V22.S4, V24.S4
+	FMOVQ (R0), F23
+	VFMLA V24.S4, V22.S4, V23.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V21.B16, [V2.B16, V3.B16], V24.B16
+	VTBL V21.B16, [V4.B16, V5.B16], V22.B16
+	VFMLA V24.S4, V20.S4, V23.S4
+	WORD $0x6e34ded6 // fmul v22.4s, v22.4s, v20.4s
+	WORD $0x6e37fed6 // fdiv v22.4s, v22.4s, v23.4s
+	WORD $0x4e36d718 // fadd v24.4s, v24.4s, v22.4s
+	VBIF V7.B16, V24.B16, V17.B16
+	VLD1R.P 4(R11), [V19.S4]
+	VFMLA V19.S4, V17.S4, V16.S4
+	WORD $0x4eb1d5b2 // fsub v18.4s, v13.4s, v17.4s
+	WORD $0x4e31d5b1 // fadd v17.4s, v13.4s, v17.4s
+	WORD $0x6e31de52 // fmul v18.4s, v18.4s, v17.4s
+	VFMLA V19.S4, V18.S4, V15.S4
+	WORD $0x6e32de73 // fmul v19.4s, v19.4s, v18.4s
+	FMOVS (R10), F17
+	WORD $0x4e33d631 // fadd v17.4s, v17.4s, v19.4s
+	FMOVS F17, (R10)
+	ADD R7, R9, R9
+	ADD R8, R10, R10
+	SUBS $1, R12, R12
+	BNE keyFMOVS
+
+keysFMOVS:
+	FMOVS.P F15, 4(R5)
+	FMOVS.P F16, 4(R6)
+	ADD $4, R3, R3
+	ADD $4, R4, R4
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
 // func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72
 	MOVD $tanhNEON<>(SB), R0
@@ -56369,6 +56544,138 @@ single:
 end:
 	RET
 
+// func AddRowsNEON(dst []float32, src []float32, lds int, n int)
+TEXT ·AddRowsNEON(SB), NOSPLIT, $0-64
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R1
+	MOVD lds+48(FP), R2
+	LSL $2, R2, R2
+	MOVD dst_len+8(FP), R3
+	MOVD $0x7fc00000, R4
+	VDUP R4, V0.S4
+	SUBS $32, R3, R3
+	BLT columns8end
+
+columns8:
+	MOVD n+56(FP), R5
+	FMOVQ (R0), F2
+	FMOVQ 16(R0), F3
+	FMOVQ 32(R0), F4
+	FMOVQ 48(R0), F5
+	FMOVQ 64(R0), F6
+	FMOVQ 80(R0), F7
+	FMOVQ 96(R0), F8
+	FMOVQ 112(R0), F9
+	MOVD R1, R4
+	CBZ R5, columns8rows
+	PCALIGN $32
+
+columns8row:
+	FMOVQ (R4), F10
+	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	FMOVQ 16(R4), F10
+	WORD $0x4e2ad463 // fadd v3.4s, v3.4s, v10.4s
+	FMOVQ 32(R4), F10
+	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	FMOVQ 48(R4), F10
+	WORD $0x4e2ad4a5 // fadd v5.4s, v5.4s, v10.4s
+	FMOVQ 64(R4), F10
+	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	FMOVQ 80(R4), F10
+	WORD $0x4e2ad4e7 // fadd v7.4s, v7.4s, v10.4s
+	FMOVQ 96(R4), F10
+	WORD $0x4e2ad508 // fadd v8.4s, v8.4s, v10.4s
+	FMOVQ 112(R4), F10
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	ADD R2, R4, R4
+	SUBS $1, R5, R5
+	BNE columns8row
+
+columns8rows:
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVQ.P F2, 16(R0)
+	WORD $0x4e23e461 // fcmeq v1.4s, v3.4s, v3.4s
+	VBIF V1.B16, V0.B16, V3.B16
+	FMOVQ.P F3, 16(R0)
+	WORD $0x4e24e481 // fcmeq v1.4s, v4.4s, v4.4s
+	VBIF V1.B16, V0.B16, V4.B16
+	FMOVQ.P F4, 16(R0)
+	WORD $0x4e25e4a1 // fcmeq v1.4s, v5.4s, v5.4s
+	VBIF V1.B16, V0.B16, V5.B16
+	FMOVQ.P F5, 16(R0)
+	WORD $0x4e26e4c1 // fcmeq v1.4s, v6.4s, v6.4s
+	VBIF V1.B16, V0.B16, V6.B16
+	FMOVQ.P F6, 16(R0)
+	WORD $0x4e27e4e1 // fcmeq v1.4s, v7.4s, v7.4s
+	VBIF V1.B16, V0.B16, V7.B16
+	FMOVQ.P F7, 16(R0)
+	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
+	VBIF V1.B16, V0.B16, V8.B16
+	FMOVQ.P F8, 16(R0)
+	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
+	VBIF V1.B16, V0.B16, V9.B16
+	FMOVQ.P F9, 16(R0)
+	ADD $128, R1, R1
+	SUBS $32, R3, R3
+	BGE columns8
+
+columns8end:
+	ADD $32, R3, R3
+	SUBS $4, R3, R3
+	BLT rest
+
+vector:
+	MOVD n+56(FP), R5
+	FMOVQ (R0), F2
+	MOVD R1, R4
+	CBZ R5, FMOVQrows
+	PCALIGN $32
+
+FMOVQrow:
+	FMOVQ (R4), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	ADD R2, R4, R4
+	SUBS $1, R5, R5
+	BNE FMOVQrow
+
+FMOVQrows:
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVQ.P F2, 16(R0)
+	ADD $16, R1, R1
+	SUBS $4, R3, R3
+	BGE vector
+
+rest:
+	ADDS $4, R3, R3
+	BEQ end
+
+single:
+	MOVD n+56(FP), R5
+	FMOVS (R0), F2
+	MOVD R1, R4
+	CBZ R5, FMOVSrows
+	PCALIGN $32
+
+FMOVSrow:
+	FMOVS (R4), F3
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	ADD R2, R4, R4
+	SUBS $1, R5, R5
+	BNE FMOVSrow
+
+FMOVSrows:
+	WORD $0x4e22e441 // fcmeq v1.4s, v2.4s, v2.4s
+	VBIF V1.B16, V0.B16, V2.B16
+	FMOVS.P F2, 4(R0)
+	ADD $4, R1, R1
+	SUBS $1, R3, R3
+	BNE single
+
+end:
+	RET
+
 // func Exp2NEON(dst []float32, src []float32)
 TEXT ·Exp2NEON(SB), NOSPLIT, $0-48
 	MOVD $0x43000000, R0
@@ -57918,6 +58225,407 @@ single:
 	B single
 
 done:
+	RET
+
+// func GRUNEON(state []float32, gates []float32, in []float32, hidden []float32)
+TEXT ·GRUNEON(SB), NOSPLIT, $0-96
+	MOVD $tanhNEON<>(SB), R0
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R0), F1
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R0), F3
+	FMOVQ.P 16(R0), F4
+	FMOVQ.P 16(R0), F5
+	MOVD $0x3b01b40b, R1
+	VDUP R1, V6.S4
+	MOVD $0x80000000, R1
+	VDUP R1, V7.S4
+	MOVD $0x41103000, R1
+	VDUP R1, V8.S4
+	MOVD $0x3f550000, R1
+	VDUP R1, V9.S4
+	MOVD $0x4b400000, R1
+	VDUP R1, V10.S4
+	MOVD $0x04040404, R1
+	VDUP R1, V11.S4
+	MOVD $0xd6020100, R1
+	VDUP R1, V12.S4
+	MOVD state_len+8(FP), R1
+	MOVD state_base+0(FP), R3
+	LSL $2, R1, R2
+	MOVD gates_base+24(FP), R4
+	ADD R2, R4, R5
+	ADD R2, R5, R6
+	MOVD in_base+48(FP), R7
+	ADD R2, R7, R8
+	ADD R2, R8, R9
+	MOVD hidden_base+72(FP), R10
+	ADD R2, R10, R11
+	ADD R2, R11, R12
+	MOVD $exp2NEON<>(SB), R13
+	FMOVQ 96(R13), F13
+	MOVD $0x4b400080, R14
+	VDUP R14, V14.S4
+	MOVD $0xc2fc0000, R14
+	VDUP R14, V15.S4
+	MOVD $0xff800000, R14
+	VDUP R14, V16.S4
+	MOVD $0x3f800000, R14
+	VDUP R14, V17.S4
+	MOVD $0x3fb8aa3b, R14
+	VDUP R14, V18.S4
+	SUBS $4, R1, R1
+	BLT rest
+
+vector:
+	FMOVQ.P 16(R7), F19
+	FMOVQ.P 16(R10), F22
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	VORR V7.B16, V19.B16, V21.B16
+	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
+	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
+	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
+	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R13), F25
+	VFMLA V24.S4, V13.S4, V25.S4
+	FMOVQ 64(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 48(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ 32(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 16(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ (R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V23.S4, V23.S4
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
+
+	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVI $0, V22.B16
+	WORD $0x6eb3e6d6 // fcmgt v22.4s, v22.4s, v19.4s
+	WORD $0x4e31d6b3 // fadd v19.4s, v21.4s, v17.4s
+	VBIF V22.B16, V17.B16, V21.B16
+	WORD $0x6e33feb3 // fdiv v19.4s, v21.4s, v19.4s
+	FMOVQ.P F19, 16(R4)
+	FMOVQ.P 16(R8), F20
+	FMOVQ.P 16(R11), F22
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	VORR V7.B16, V20.B16, V21.B16
+	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
+	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
+	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
+	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R13), F25
+	VFMLA V24.S4, V13.S4, V25.S4
+	FMOVQ 64(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 48(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ 32(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 16(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ (R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V23.S4, V23.S4
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
+
+	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVI $0, V22.B16
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e31d6b4 // fadd v20.4s, v21.4s, v17.4s
+	VBIF V22.B16, V17.B16, V21.B16
+	WORD $0x6e34feb4 // fdiv v20.4s, v21.4s, v20.4s
+	FMOVQ.P F20, 16(R5)
+	FMOVQ.P 16(R12), F21
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	FMOVQ.P 16(R9), F21
+	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fab6 // fabs v22.4s, v21.4s
+	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
+	VORR V10.B16, V10.B16, V26.B16
+	VORR V12.B16, V12.B16, V23.B16
+	VFMLA V9.S4, V22.S4, V26.S4
+	WORD $0x4eab9757 // mla v23.4s, v26.4s, v11.4s
+	VTBL V23.B16, [V0.B16, V1.B16], V24.B16
+	WORD $0x4eb8d6d6 // fsub v22.4s, v22.4s, v24.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F25
+	WORD $0x6e36ded8 // fmul v24.4s, v22.4s, v22.4s
+	VFMLA V6.S4, V24.S4, V25.S4
+	FMOVQ 16(R0), F26
+	VFMLA V25.S4, V24.S4, V26.S4
+	FMOVQ (R0), F25
+	VFMLA V26.S4, V24.S4, V25.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V23.B16, [V2.B16, V3.B16], V26.B16
+	VTBL V23.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V26.S4, V22.S4, V25.S4
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6e39ff18 // fdiv v24.4s, v24.4s, v25.4s
+	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
+	VBIF V7.B16, V26.B16, V21.B16
+	FMOVQ.P F21, 16(R6)
+	FMOVQ (R3), F19
+	WORD $0x4eb5d673 // fsub v19.4s, v19.4s, v21.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
+	FMOVQ.P F19, 16(R3)
+	SUBS $4, R1, R1
+	BGE vector
+
+rest:
+	ADDS $4, R1, R1
+	BEQ end
+
+single:
+	FMOVS.P 4(R7), F19
+	FMOVS.P 4(R10), F22
+	WORD $0x4e36d673 // fadd v19.4s, v19.4s, v22.4s
+	VORR V7.B16, V19.B16, V21.B16
+	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
+	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
+	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
+	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R13), F25
+	VFMLA V24.S4, V13.S4, V25.S4
+	FMOVQ 64(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 48(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ 32(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 16(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ (R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V23.S4, V23.S4
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
+
+	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVI $0, V22.B16
+	WORD $0x6eb3e6d6 // fcmgt v22.4s, v22.4s, v19.4s
+	WORD $0x4e31d6b3 // fadd v19.4s, v21.4s, v17.4s
+	VBIF V22.B16, V17.B16, V21.B16
+	WORD $0x6e33feb3 // fdiv v19.4s, v21.4s, v19.4s
+	FMOVS.P F19, 4(R4)
+	FMOVS.P 4(R8), F20
+	FMOVS.P 4(R11), F22
+	WORD $0x4e36d694 // fadd v20.4s, v20.4s, v22.4s
+	VORR V7.B16, V20.B16, V21.B16
+	WORD $0x6e32deb5 // fmul v21.4s, v21.4s, v18.4s
+
+	// exp2: x = n + r, n an integer; lanes below -126 are dropped.
+	WORD $0x4e2ed6b7 // fadd v23.4s, v21.4s, v14.4s
+	WORD $0x4eaed6f8 // fsub v24.4s, v23.4s, v14.4s
+	WORD $0x4eb8d6b8 // fsub v24.4s, v21.4s, v24.4s
+	WORD $0x6eb5e5fa // fcmgt v26.4s, v15.4s, v21.4s
+
+	// The polynomial in r, or half of it, by Horner's rule.
+	FMOVQ 80(R13), F25
+	VFMLA V24.S4, V13.S4, V25.S4
+	FMOVQ 64(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 48(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ 32(R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+	FMOVQ 16(R13), F25
+	VFMLA V24.S4, V21.S4, V25.S4
+	FMOVQ (R13), F21
+	VFMLA V24.S4, V25.S4, V21.S4
+
+	// Scale by 2^n, or twice that.
+	VSHL $23, V23.S4, V23.S4
+	WORD $0x6e37deb5 // fmul v21.4s, v21.4s, v23.4s
+	WORD $0x4e7a1eb5 // bic v21.16b, v21.16b, v26.16b
+
+	// The gate: 1/(1+e), and e/(1+e) for negative numbers.
+	VMOVI $0, V22.B16
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e31d6b4 // fadd v20.4s, v21.4s, v17.4s
+	VBIF V22.B16, V17.B16, V21.B16
+	WORD $0x6e34feb4 // fdiv v20.4s, v21.4s, v20.4s
+	FMOVS.P F20, 4(R5)
+	FMOVS.P 4(R12), F21
+	WORD $0x6e35de73 // fmul v19.4s, v19.4s, v21.4s
+	FMOVS.P 4(R9), F21
+	WORD $0x4e33d6b5 // fadd v21.4s, v21.4s, v19.4s
+
+	// tanh: the point c nearest to |x|, and r = |x|-c.
+	WORD $0x4ea0fab6 // fabs v22.4s, v21.4s
+	WORD $0x4ea8f6d6 // fmin v22.4s, v22.4s, v8.4s
+	VORR V10.B16, V10.B16, V26.B16
+	VORR V12.B16, V12.B16, V23.B16
+	VFMLA V9.S4, V22.S4, V26.S4
+	WORD $0x4eab9757 // mla v23.4s, v26.4s, v11.4s
+	VTBL V23.B16, [V0.B16, V1.B16], V24.B16
+	WORD $0x4eb8d6d6 // fsub v22.4s, v22.4s, v24.4s
+
+	// h, a polynomial in r².
+	FMOVQ 32(R0), F25
+	WORD $0x6e36ded8 // fmul v24.4s, v22.4s, v22.4s
+	VFMLA V6.S4, V24.S4, V25.S4
+	FMOVQ 16(R0), F26
+	VFMLA V25.S4, V24.S4, V26.S4
+	FMOVQ (R0), F25
+	VFMLA V26.S4, V24.S4, V25.S4
+
+	// t + v·r / (h + t·r), with the sign of x.
+	VTBL V23.B16, [V2.B16, V3.B16], V26.B16
+	VTBL V23.B16, [V4.B16, V5.B16], V24.B16
+	VFMLA V26.S4, V22.S4, V25.S4
+	WORD $0x6e36df18 // fmul v24.4s, v24.4s, v22.4s
+	WORD $0x6e39ff18 // fdiv v24.4s, v24.4s, v25.4s
+	WORD $0x4e38d75a // fadd v26.4s, v26.4s, v24.4s
+	VBIF V7.B16, V26.B16, V21.B16
+	FMOVS.P F21, 4(R6)
+	FMOVS (R3), F19
+	WORD $0x4eb5d673 // fsub v19.4s, v19.4s, v21.4s
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	WORD $0x4e35d673 // fadd v19.4s, v19.4s, v21.4s
+	FMOVS.P F19, 4(R3)
+	SUBS $1, R1, R1
+	BNE single
+
+end:
+	RET
+
+// func GRUBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+TEXT ·GRUBackwardNEON(SB), NOSPLIT, $0-144
+	MOVD d_len+8(FP), R0
+	MOVD d_base+0(FP), R2
+	MOVD before_base+120(FP), R3
+	LSL $2, R0, R1
+	MOVD dIn_base+24(FP), R4
+	ADD R1, R4, R5
+	ADD R1, R5, R6
+	MOVD dHidden_base+48(FP), R7
+	ADD R1, R7, R8
+	ADD R1, R8, R9
+	MOVD gates_base+72(FP), R10
+	ADD R1, R10, R11
+	ADD R1, R11, R12
+	MOVD hidden_base+96(FP), R13
+	ADD R1, R13, R14
+	ADD R1, R14, R15
+	MOVD $0x3f800000, R16
+	VDUP R16, V0.S4
+	SUBS $4, R0, R0
+	BLT rest
+
+vector:
+	FMOVQ.P 16(R10), F1
+	FMOVQ.P 16(R11), F2
+	FMOVQ.P 16(R12), F3
+	FMOVQ (R2), F6
+	FMOVQ.P 16(R3), F5
+
+	// dc = (d·(1-z))·((1-c)·(1+c))
+	WORD $0x4ea2d407 // fsub v7.4s, v0.4s, v2.4s
+	WORD $0x6e27dcc9 // fmul v9.4s, v6.4s, v7.4s
+	WORD $0x4ea3d408 // fsub v8.4s, v0.4s, v3.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	WORD $0x4e23d403 // fadd v3.4s, v0.4s, v3.4s
+	WORD $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
+	FMOVQ.P F9, 16(R6)
+
+	// dz = (d·(before-c))·((1-z)·z)
+	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	FMOVQ.P F5, 16(R5)
+	FMOVQ.P F5, 16(R8)
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVQ.P F6, 16(R2)
+
+	// dr = (dc·hidden)·((1-r)·r)
+	FMOVQ.P 16(R15), F4
+	WORD $0x6e24dd24 // fmul v4.4s, v9.4s, v4.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVQ.P F9, 16(R9)
+	WORD $0x4ea1d408 // fsub v8.4s, v0.4s, v1.4s
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	FMOVQ.P F4, 16(R4)
+	FMOVQ.P F4, 16(R7)
+	SUBS $4, R0, R0
+	BGE vector
+
+rest:
+	ADDS $4, R0, R0
+	BEQ end
+
+single:
+	FMOVS.P 4(R10), F1
+	FMOVS.P 4(R11), F2
+	FMOVS.P 4(R12), F3
+	FMOVS (R2), F6
+	FMOVS.P 4(R3), F5
+
+	// dc = (d·(1-z))·((1-c)·(1+c))
+	WORD $0x4ea2d407 // fsub v7.4s, v0.4s, v2.4s
+	WORD $0x6e27dcc9 // fmul v9.4s, v6.4s, v7.4s
+	WORD $0x4ea3d408 // fsub v8.4s, v0.4s, v3.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	WORD $0x4e23d403 // fadd v3.4s, v0.4s, v3.4s
+	WORD $0x6e23dd08 // fmul v8.4s, v8.4s, v3.4s
+	WORD $0x6e28dd29 // fmul v9.4s, v9.4s, v8.4s
+	FMOVS.P F9, 4(R6)
+
+	// dz = (d·(before-c))·((1-z)·z)
+	WORD $0x6e25dcc5 // fmul v5.4s, v6.4s, v5.4s
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	FMOVS.P F5, 4(R5)
+	FMOVS.P F5, 4(R8)
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	FMOVS.P F6, 4(R2)
+
+	// dr = (dc·hidden)·((1-r)·r)
+	FMOVS.P 4(R15), F4
+	WORD $0x6e24dd24 // fmul v4.4s, v9.4s, v4.4s
+	WORD $0x6e21dd29 // fmul v9.4s, v9.4s, v1.4s
+	FMOVS.P F9, 4(R9)
+	WORD $0x4ea1d408 // fsub v8.4s, v0.4s, v1.4s
+	WORD $0x6e21dd08 // fmul v8.4s, v8.4s, v1.4s
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
+	FMOVS.P F4, 4(R4)
+	FMOVS.P F4, 4(R7)
+	SUBS $1, R0, R0
+	BNE single
+
+end:
 	RET
 
 // func BackwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)

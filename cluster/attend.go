@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +19,9 @@ const attendUsage = `usage: cluster attend [flags]
 Puts keys and values on the workers that run, computes steps of decoding over them, and says what
 a token costs. The keys and values are what a trained model computes of this command's sources, 6
 query heads on 2 key heads of 32 columns. Every result is compared with that of this process alone.
+
+With -name the sequences are in the directory, as NAME-0, NAME-1 and so on. They stay there, and
+the same command on any machine goes on where the last one ended, or was killed.
 `
 
 // attendConfig is a command line of attend.
@@ -28,6 +32,7 @@ type attendConfig struct {
 	sequences int
 	tokens    int
 	check     bool
+	name      string
 	streams   streams
 }
 
@@ -37,7 +42,7 @@ func runAttend(ctx context.Context, s streams, args []string) error {
 	if err := c.parse(args); err != nil {
 		return err
 	}
-	c.server.Name = "attn client"
+	c.server.Name, c.server.Log = "attn client", s.log()
 	conn, err := hub.Connect(ctx, c.server)
 	if err != nil {
 		return err
@@ -64,6 +69,7 @@ func (c *attendConfig) parse(args []string) error {
 	fs.DurationVar(&c.config.Patience, "patience", 500*time.Millisecond, "how long a worker may take before another one is asked too")
 	fs.DurationVar(&c.config.Timeout, "timeout", 10*time.Second, "how long a call waits for the last worker that could answer")
 	fs.BoolVar(&c.check, "check", true, "compare results with attention in this process")
+	fs.StringVar(&c.name, "name", "", "`name` of the sequences in the directory (default none: they end with the command)")
 	kind := fs.String("type", "f32", "elements of keys and values: f32, f16, bf16 or int8")
 	if err := command.Parse(fs, args, c.streams.out); err != nil {
 		return err
@@ -78,14 +84,37 @@ func (c *attendConfig) parse(args []string) error {
 		return command.Usage(fmt.Errorf("-type is %q, want f32, f16, bf16 or int8", *kind))
 	case c.keys < 1 || c.keys > 1<<24 || c.sequences < 1 || c.sequences > 1024 || c.tokens < 1 || c.tokens > 1<<20:
 		return command.Usage(fmt.Errorf("-keys %d, -sequences %d and -tokens %d, want 1 to %d, %d and %d", c.keys, c.sequences, c.tokens, 1<<24, 1024, 1<<20))
-	case c.config.Replicas < 1 || c.config.Patience <= 0 || c.config.Timeout <= 0:
-		return command.Usage(fmt.Errorf("-replicas %d, -patience %v and -timeout %v, want more than 0", c.config.Replicas, c.config.Patience, c.config.Timeout))
+	case c.name != "" && (!hub.IsToken(c.name) || len(c.name) > 32):
+		return command.Usage(fmt.Errorf("-name is %q, want 1 to 32 letters, digits, - and _", c.name))
+	case c.config.Replicas < 1 || c.config.Replicas > 255 || c.config.Patience <= 0 || c.config.Timeout <= 0:
+		return command.Usage(fmt.Errorf("-replicas %d, -patience %v and -timeout %v, want more than 0, and at most 255 replicas", c.config.Replicas, c.config.Patience, c.config.Timeout))
 	}
 	return nil
 }
 
 // elementTypes are the values of -type.
 var elementTypes = map[string]kernel.DType{"f32": kernel.Float32, "f16": kernel.Float16, "bf16": kernel.BFloat16, "int8": kernel.Int8}
+
+// open returns the sequences: new ones, or those of the directory.
+func (c *attendConfig) open(ctx context.Context, client *shard.Client) ([]*shard.Sequence, error) {
+	sequences := make([]*shard.Sequence, c.sequences)
+	for i := range sequences {
+		if c.name == "" {
+			sequences[i] = client.NewSequence()
+			continue
+		}
+		name := fmt.Sprintf("%s-%d", c.name, i)
+		s, err := client.Open(ctx, name)
+		if errors.Is(err, shard.ErrNotFound) {
+			s, err = client.Create(ctx, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		sequences[i] = s
+	}
+	return sequences, nil
+}
 
 // decode places the keys and decodes.
 func (c *attendConfig) decode(ctx context.Context, client *shard.Client) error {
@@ -97,22 +126,30 @@ func (c *attendConfig) decode(ctx context.Context, client *shard.Client) error {
 	if err != nil {
 		return err
 	}
-	a, err := sample.Read(m, text, c.keys+c.tokens)
+	sequences, err := c.open(ctx, client)
 	if err != nil {
 		return err
 	}
-	lengths := make([]int, c.sequences)
-	for i := range lengths {
-		lengths[i] = c.keys
+	longest, lengths := 0, make([]int, c.sequences)
+	for i, s := range sequences {
+		if s.Len() > 0 {
+			fmt.Fprintf(c.streams.out, "Sequence %s has %d keys already.\n", s.Name(), s.Len())
+		}
+		lengths[i] = max(c.keys, s.Len())
+		longest = max(longest, lengths[i])
+	}
+	a, err := sample.Read(m, text, longest+c.tokens)
+	if err != nil {
+		return err
 	}
 	started := time.Now()
-	x, err := newTexts(ctx, client, a, c.config.Type, lengths)
+	x, err := fillTexts(ctx, client, a, c.config.Type, sequences, lengths)
 	if err != nil {
 		return err
 	}
 	defer x.free(ctx)
 	fmt.Fprintf(c.streams.out, "%d sequences of %d keys in %s are on workers %v, after %v.\n",
-		c.sequences, c.keys, c.config.Type, client.Workers(), time.Since(started).Round(time.Millisecond))
+		c.sequences, longest, c.config.Type, client.Workers(), time.Since(started).Round(time.Millisecond))
 	x.checks = c.check
 	stats, err := x.decode(ctx, c.tokens)
 	if err != nil {

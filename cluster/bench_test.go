@@ -16,9 +16,9 @@ import (
 	"github.com/attn-go/attn/kernel"
 )
 
-// benchmarkDecode measures steps of decoding over so many keys on workers with one core each,
-// in processes of their own.
-func benchmarkDecode(b *testing.B, workers, keys, heads int, c shard.Config) {
+// benchmarkDecode measures steps of decoding, in each of which every one of some sequences gets
+// attention over so many keys, on workers with one core each, in processes of their own.
+func benchmarkDecode(b *testing.B, workers, sequences, keys, heads int, c shard.Config) {
 	p := startProcesses(b)
 	for i := range workers {
 		p.work(fmt.Sprint("w", i), p.url)
@@ -34,22 +34,25 @@ func benchmarkDecode(b *testing.B, workers, keys, heads int, c shard.Config) {
 		b.Fatal(err)
 	}
 	r := testutil.Rand(1)
-	s := []*shard.Sequence{client.NewSequence()}
-	for at := 0; at < keys; {
-		n := min(keys-at, 1024)
-		rows := kernel.BHLD(halves(&r, c.Heads*n*c.HeadSize), 1, c.Heads, n, c.HeadSize)
-		if err := client.Append(b.Context(), s, rows, rows); err != nil {
-			b.Fatal(err)
+	var s []*shard.Sequence
+	for range sequences {
+		s = append(s, client.NewSequence())
+		for at := 0; at < keys; {
+			n := min(keys-at, 1024)
+			rows := kernel.BHLD(halves(&r, c.Heads*n*c.HeadSize), 1, c.Heads, n, c.HeadSize)
+			if err := client.Append(b.Context(), s[len(s)-1:], rows, rows); err != nil {
+				b.Fatal(err)
+			}
+			at += n
 		}
-		at += n
 	}
-	q, out := make([]float32, heads*c.HeadSize), make([]float32, heads*c.HeadSize)
+	q, out := make([]float32, sequences*heads*c.HeadSize), make([]float32, sequences*heads*c.HeadSize)
 	r.Fill(q)
 	var stats shard.Stats
 	best := time.Hour
 	before := p.cpu()
 	for b.Loop() {
-		took, err := client.Attention(b.Context(), kernel.BHLD(out, 1, heads, 1, c.HeadSize), kernel.BHLD(q, 1, heads, 1, c.HeadSize), s, shard.Options{})
+		took, err := client.Attention(b.Context(), kernel.BHLD(out, sequences, heads, 1, c.HeadSize), kernel.BHLD(q, sequences, heads, 1, c.HeadSize), s, shard.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -107,13 +110,22 @@ func BenchmarkDecode(b *testing.B) {
 	}{{"small", 8, 2}, {"large", 32, 8}} {
 		for workers := 1; workers <= 2; workers++ {
 			b.Run(fmt.Sprintf("%s/workers=%d", shape.name, workers), func(b *testing.B) {
-				benchmarkDecode(b, workers, 64<<10, shape.heads, shard.Config{Heads: shape.shared, HeadSize: 128, Type: kernel.Float16})
+				benchmarkDecode(b, workers, 1, 64<<10, shape.heads, shard.Config{Heads: shape.shared, HeadSize: 128, Type: kernel.Float16})
 			})
 		}
 	}
 }
 
+// BenchmarkBatch decodes 8 sequences of 8k keys in one call, with the heads of large.
+func BenchmarkBatch(b *testing.B) {
+	for workers := 1; workers <= 2; workers++ {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			benchmarkDecode(b, workers, 8, 8<<10, 32, shard.Config{Heads: 8, HeadSize: 128, Type: kernel.Float16})
+		})
+	}
+}
+
 // BenchmarkRequest measures a call over one key: what a request costs beside the arithmetic.
 func BenchmarkRequest(b *testing.B) {
-	benchmarkDecode(b, 1, 1, 1, shard.Config{Heads: 1, HeadSize: 32, Type: kernel.Float16})
+	benchmarkDecode(b, 1, 1, 1, 1, shard.Config{Heads: 1, HeadSize: 32, Type: kernel.Float16})
 }

@@ -6,6 +6,7 @@
 //	go run ./cluster work -name a             a worker
 //	go run ./cluster embed -o v.npy x.jsonl   embeds a corpus
 //	go run ./cluster attend                   decoding over keys that workers hold
+//	go run ./cluster sequences                lists, repairs and rebalances what workers hold
 //	go run ./cluster simulate                 when several machines pay
 //
 // Each subcommand lists its flags with -h.
@@ -16,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -35,6 +37,9 @@ type streams struct {
 	out, report io.Writer
 }
 
+// log returns a log that is written to report.
+func (s streams) log() *slog.Logger { return slog.New(slog.NewTextHandler(s.report, nil)) }
+
 // A subcommand is what the first argument names.
 type subcommand struct {
 	name    string
@@ -50,6 +55,7 @@ func subcommands() []subcommand {
 		{"serve", "run a NATS server with JetStream", runServe},
 		{"work", "work for clients", runWork},
 		{"attend", "decode over keys and values that workers hold", runAttend},
+		{"sequences", "list, repair and rebalance the sequences of the directory", runSequences},
 		{"embed", "compute the sentence embeddings of a corpus", runEmbed},
 		{"simulate", "forecast when several machines pay, from measured arithmetic and a stated network", runSimulate},
 	}

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"io/fs"
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/internal/command"
 )
 
@@ -82,6 +84,35 @@ func TestSimulate(t *testing.T) {
 		if _, _, err := runCommand(t.Context(), append([]string{"simulate"}, args...)...); err == nil {
 			t.Errorf("%q: no error", args)
 		}
+	}
+}
+
+// A worker without -roles serves what it can, and says what it cannot.
+func TestWorkWithoutModel(t *testing.T) {
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	server, err := hub.Serve(t.Context(), hub.ServerConfig{Port: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := newLines()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, streams{strings.NewReader(""), w, w}, []string{"work", "-name", "a", "-server", server.URL()})
+	}()
+	if line := <-r; !strings.Contains(line, "NOT WORKING as embed: ") || !strings.Contains(line, "make models") {
+		t.Error(line)
+	}
+	if line := <-r; !strings.Contains(line, "worker a waits for keys") {
+		t.Error(line)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, _, err := runCommand(t.Context(), "work", "-roles", "embed", "-server", server.URL()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
 	}
 }
 

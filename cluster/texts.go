@@ -22,9 +22,19 @@ type texts struct {
 // appendKeys is how many keys are appended at once.
 const appendKeys = 4096
 
-// newTexts returns as many sequences as lengths says, with the first tokens of a.
+// newTexts returns as many new sequences as lengths says, with the first tokens of a.
 func newTexts(ctx context.Context, c *shard.Client, a *sample.Activations, kind kernel.DType, lengths []int) (*texts, error) {
-	x := &texts{client: c, from: a, checks: true}
+	sequences := make([]*shard.Sequence, len(lengths))
+	for i := range sequences {
+		sequences[i] = c.NewSequence()
+	}
+	return fillTexts(ctx, c, a, kind, sequences, lengths)
+}
+
+// fillTexts appends tokens of a to sequences that begin with them already, until they are as
+// long as lengths says. If it fails, those that only this client knows are freed.
+func fillTexts(ctx context.Context, c *shard.Client, a *sample.Activations, kind kernel.DType, sequences []*shard.Sequence, lengths []int) (*texts, error) {
+	x := &texts{client: c, from: a, checks: true, sequences: sequences}
 	var err error
 	if x.k, err = convert(a.K, kind); err != nil {
 		return nil, err
@@ -32,11 +42,9 @@ func newTexts(ctx context.Context, c *shard.Client, a *sample.Activations, kind 
 	if x.v, err = convert(a.V, kind); err != nil {
 		return nil, err
 	}
-	for _, n := range lengths {
-		s := c.NewSequence()
-		x.sequences = append(x.sequences, s)
-		for at := 0; at < n; at += appendKeys {
-			if err := x.append(ctx, s, at, min(n, at+appendKeys)); err != nil {
+	for i, n := range lengths {
+		for at := sequences[i].Len(); at < n; at += appendKeys {
+			if err := x.append(ctx, sequences[i], at, min(n, at+appendKeys)); err != nil {
 				x.free(ctx)
 				return nil, err
 			}
@@ -129,10 +137,14 @@ func (x *texts) check(i int, q, got []float32) error {
 	return nil
 }
 
-// free asks the workers to forget the sequences, even if ctx has ended.
+// free asks the workers to forget the sequences, even if ctx has ended, but not those of the
+// directory.
 func (x *texts) free(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for _, s := range x.sequences {
+		if s.Shared() {
+			continue
+		}
 		s.Free(ctx) // a worker that does not hear it forgets when it ends
 	}
 }

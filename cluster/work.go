@@ -27,6 +27,7 @@ type role struct {
 	name    string
 	summary string
 	flags   func(fs *flag.FlagSet)                         // defines the flags that only this role has
+	missing func() error                                   // what this machine lacks for the role, or nil; may be nil
 	run     func(ctx context.Context, w *workConfig) error // works until ctx ends
 }
 
@@ -51,7 +52,7 @@ func runWork(ctx context.Context, s streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	w.server.Name = "attn worker " + w.name
+	w.server.Name, w.server.Log = "attn worker "+w.name, w.streams.log()
 	if w.conn, err = hub.Connect(ctx, w.server); err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func (w *workConfig) parse(args []string) ([]role, error) {
 	fs.StringVar(&w.name, "name", "", "`name` of the worker, which no other one has: letters, digits, - and _ (default one that is made up)")
 	fs.StringVar(&w.exec.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&w.exec.Threads, "threads", 0, "most threads to use; 0 means all")
-	wanted := fs.String("roles", strings.Join(names, ","), "`roles`, separated by commas")
+	wanted := fs.String("roles", "", "`roles`, separated by commas (default all for which this machine has what they need)")
 	for _, r := range all {
 		r.flags(fs)
 	}
@@ -94,7 +95,25 @@ func (w *workConfig) parse(args []string) ([]role, error) {
 	if err := w.check(); err != nil {
 		return nil, command.Usage(err)
 	}
+	if *wanted == "" {
+		return w.possible(all)
+	}
 	return choose(all, strings.Split(*wanted, ","))
+}
+
+// possible returns the roles for which nothing is missing, and says which it leaves out.
+func (w *workConfig) possible(all []role) ([]role, error) {
+	var chosen []role
+	for _, r := range all {
+		if r.missing != nil {
+			if err := r.missing(); err != nil {
+				fmt.Fprintf(w.streams.report, "cluster: NOT WORKING as %s: %v\n", r.name, err)
+				continue
+			}
+		}
+		chosen = append(chosen, r)
+	}
+	return chosen, nil
 }
 
 // check completes and checks the settings.

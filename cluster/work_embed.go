@@ -4,8 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/models/bert"
@@ -24,6 +22,13 @@ func embedRole() role {
 			fs.DurationVar(&worker.AckWait, "ack-wait", embed.DefaultAckWait, "embed: `time` without a sign of life after which a job goes to another worker; the first worker decides for all")
 			fs.IntVar(&worker.Deliveries, "deliveries", embed.DefaultDeliveries, "embed: `times` that a job is tried")
 			streamFlags(fs, &worker.Limits)
+		},
+		missing: func() error {
+			if model != "" {
+				return nil
+			}
+			_, err := modelFolder("")
+			return err
 		},
 		run: func(ctx context.Context, w *workConfig) error {
 			dir, err := modelFolder(model)
@@ -54,13 +59,9 @@ func modelFolder(dir string) (string, error) {
 	if dir != "" {
 		return dir, nil
 	}
-	models, err := weights.Folder()
+	dir, err := weights.Find(weights.MiniLM)
 	if err != nil {
-		return "", fmt.Errorf("there is no folder for models: %w; name one by -model", err)
-	}
-	dir = filepath.Join(models, weights.MiniLM)
-	if _, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("there is no model in %s: make models fetches it; or name the folder of another one by -model, or leave the role out by -roles shard", dir)
+		return "", fmt.Errorf("the model is %w; -model names the folder of another one, and -roles shard leaves the role out", err)
 	}
 	return dir, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 
 	"github.com/attn-go/attn/cluster/shard"
 )
@@ -21,7 +20,7 @@ func shardRole() role {
 		},
 		run: func(ctx context.Context, w *workConfig) error {
 			c.Name, c.Exec = w.name, w.exec
-			c.Log = slog.New(slog.NewTextHandler(w.streams.report, nil))
+			c.Log = w.streams.log()
 			worker, err := shard.NewWorker(w.conn, c)
 			if err != nil {
 				return err

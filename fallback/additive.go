@@ -39,3 +39,24 @@ func sumOfHalves(acc []float32) float32 {
 	}
 	return acc[0]
 }
+
+// AdditiveBackward adds the contributions of n keys to the gradients of an additive score, for len(q)
+// hidden units. x are the gradients of the scores of a query, j ascending:
+//
+//	t        = tanh(q[e] + k[j·ldk+e])
+//	u        = (1 - t)·(1 + t)
+//	dw[e]    = fma(x[j], t, dw[e])
+//	dq[e]    = fma(x[j], u, dq[e])
+//	dk[j·ldd+e] = dk[j·ldd+e] + x[j]·u
+func AdditiveBackward(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
+	dq, dw = window(dq, 0, len(q)), window(dw, 0, len(q))
+	for j := range n {
+		grads, key, x := window(dk, j*ldd, len(q)), window(k, j*ldk, len(q)), x[j]
+		for e, y := range q {
+			t := Tanh(y + key[e])
+			u := float32((1 - t) * (1 + t))
+			dw[e], dq[e] = FMA(x, t, dw[e]), FMA(x, u, dq[e])
+			grads[e] += float32(x * u)
+		}
+	}
+}

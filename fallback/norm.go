@@ -53,6 +53,13 @@ func Add(dst, x, y []float32) {
 	}
 }
 
+// AddRows adds n ≥ 1 rows of src, lds elements apart, to dst, one after the other.
+func AddRows(dst, src []float32, lds, n int) {
+	for i := range n {
+		Add(dst, dst, window(src, i*lds, len(dst)))
+	}
+}
+
 // chains returns a sum over a row: element e is added to chain e mod NormChains, in ascending
 // order, each of which starts from +0. Then the upper half of the chains is added to the lower
 // half until one is left.

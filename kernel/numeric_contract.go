@@ -452,6 +452,9 @@
 // activation.TanhBackward is dy·((1-y)·(1+y)) and SigmoidBackward dy·((1-y)·y), each operation
 // rounded.
 //
+// activation.GRU and GRUBackward round each operation of their formulas, with sigmoid(x) = 1/(1+e) for
+// x ≥ 0 and e/(1+e) for x < 0, e = exp2(-|x|·LOG2E).
+//
 // # Contract: training
 //
 // loss.CrossEntropy computes for a row x of logits and its target t, with n rows that count

@@ -167,9 +167,7 @@ func (p *product) sumGroup(t *ukernel.Tier, dy *Matrix, lo, first, n int) []floa
 	group, acc, end := p.group[:n], p.segment[:n], min(lo+groupRows, dy.rows)
 	for m := lo; m < end || m == lo; m += sumRows {
 		clear(acc)
-		for r := m; r < min(m+sumRows, end); r++ {
-			addRow(t, acc, dy, r, first)
-		}
+		addRows(t, acc, dy, m, min(sumRows, end-m), first)
 		add(t, group, acc, m > lo)
 	}
 	return group
@@ -184,14 +182,20 @@ func add(t *ukernel.Tier, sum, x []float32, more bool) {
 	}
 }
 
-// addRow adds len(acc) columns of row m of dy to acc.
-func addRow(t *ukernel.Tier, acc []float32, dy *Matrix, m, first int) {
-	at := m*dy.rowStride + first*dy.colStride
-	if dy.colStride == 1 {
-		t.Norms.Add(acc, acc, dy.f32[at:at+len(acc)])
+// addRows adds len(acc) columns of n rows of dy, from row m on, to acc, one row after the other.
+func addRows(t *ukernel.Tier, acc []float32, dy *Matrix, m, n, first int) {
+	if n <= 0 {
 		return
 	}
-	for i := range acc {
-		acc[i] = fallback.Canonical(acc[i] + dy.f32[at+i*dy.colStride])
+	at := m*dy.rowStride + first*dy.colStride
+	if dy.colStride == 1 {
+		t.Norms.AddRows(acc, dy.f32[at:at+(n-1)*dy.rowStride+len(acc)], dy.rowStride, n)
+		return
+	}
+	for ; n > 0; n-- {
+		for i := range acc {
+			acc[i] = fallback.Canonical(acc[i] + dy.f32[at+i*dy.colStride])
+		}
+		at += dy.rowStride
 	}
 }

@@ -163,25 +163,29 @@ func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 type scratch struct {
 	wide []float32 // some rows of a panel, widened or packed
 	edge []float32 // the sums of the last panel, if out lacks columns for them
+	rows []float32 // some rows of x, transposed
 
-	wideUsage, edgeUsage parallel.Usage
-	memory               parallel.Memory
+	wideUsage, edgeUsage, rowsUsage parallel.Usage
+	memory                          parallel.Memory
 }
 
 // A shape is what a call needs of scratch memory, in floats.
-type shape struct{ wide, edge int }
+type shape struct{ wide, edge, rows int }
 
 func (j *job) findShape() (s shape) {
 	l := j.linear
 	if l.dtype != view.Float32 || l.format != 0 || j.isProduct() {
 		s.wide = ukernel.PanelLanes * min(j.steps, l.k)
 	}
+	m := ints.CeilDiv(j.out.rows, j.rowBlocks)
+	if j.varies { // with another number of threads there may be fewer blocks
+		m = min(j.out.rows, maxRows)
+	}
 	if l.n%ukernel.PanelStep != 0 {
-		m := ints.CeilDiv(j.out.rows, j.rowBlocks)
-		if j.varies { // with another number of threads there may be fewer blocks
-			m = min(j.out.rows, maxRows)
-		}
 		s.edge = ukernel.PanelLanes * m
+	}
+	if j.transposes() {
+		s.rows = m * (min(j.steps, l.k) + transposedGap)
 	}
 	return s
 }
@@ -190,4 +194,5 @@ func (j *job) findShape() (s shape) {
 func (s *scratch) fit(j *job) {
 	parallel.Fit(&s.memory, &s.wideUsage, &s.wide, j.shape.wide, rows.Aligned)
 	parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, j.shape.edge, rows.Aligned)
+	parallel.Fit(&s.memory, &s.rowsUsage, &s.rows, j.shape.rows, rows.Aligned)
 }

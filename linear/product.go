@@ -5,6 +5,7 @@ import (
 
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -133,6 +134,39 @@ func (j *job) noBias(lanes int) []float32 {
 
 // isProduct tells whether the weights are those of a call of Product.
 func (j *job) isProduct() bool { return j.linear == &j.layer }
+
+// stepRows are some steps of n rows of x.
+type stepRows struct {
+	f32       []float32
+	rs, cs, n int
+}
+
+const (
+	// Rows of a product that lie like columns are transposed first if more than transposedPanels
+	// panels are multiplied with them. Their steps lie far apart, often at multiples of 4 KiB,
+	// which fit few places in L1.
+	transposedPanels = 2
+
+	// transposedGap floats are between transposed rows, so that they lie in different sets of a cache.
+	transposedGap = 16
+)
+
+// transposes tells whether tasks transpose their rows.
+func (j *job) transposes() bool {
+	return j.isProduct() && j.x.rowStride == 1 && j.x.colStride > 1 && ints.CeilDiv(j.linear.panels(), j.panelGroups) > transposedPanels
+}
+
+// rowsOf returns some steps of rows of x, as they lie or transposed.
+func (s *scratch) rowsOf(j *job, rows, steps interval) stepRows {
+	rs, cs := j.x.rowStride, j.x.colStride
+	x := j.x.f32[min(rows.lo*rs+steps.lo*cs, len(j.x.f32)):]
+	if steps.len() == 0 || !j.transposes() {
+		return stepRows{x, rs, cs, rows.len()}
+	}
+	ld := steps.len() + transposedGap
+	transpose(s.rows, ld, x, cs, steps.len(), rows.len(), j.tier.Weights.Pack, fallback.WeightPack)
+	return stepRows{s.rows, ld, 1, rows.len()}
+}
 
 // packPart packs some rows of panel p of a product, with zeros after its last column.
 func (s *scratch) packPart(j *job, p int, steps interval) []float32 {

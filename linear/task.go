@@ -26,22 +26,30 @@ func share(n, parts, i int) interval {
 func (s *scratch) task(j *job, i int) {
 	rows := share(j.out.rows, j.rowBlocks, i/j.panelGroups)
 	panels := share(j.linear.panels(), j.panelGroups, i%j.panelGroups)
-	cuts := max(1, ints.CeilDiv(j.linear.k, j.steps))
-	for n := range cuts * panels.len() {
-		cut, p := n/panels.len(), n%panels.len()
-		if j.inOrder {
-			p, cut = n/cuts, n%cuts
-		}
-		s.part(j, rows, panels.lo+p, interval{cut * j.steps, min((cut+1)*j.steps, j.linear.k)})
+	if !j.inOrder {
+		s.allSteps(j, rows, panels)
+		return
+	}
+	for p := panels.lo; p < panels.hi; p++ {
+		s.allSteps(j, rows, interval{p, p + 1})
 	}
 }
 
-// part computes a block of rows times some steps of panel p, and after the last ones what follows.
-func (s *scratch) part(j *job, rows interval, p int, steps interval) {
-	c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
-	s.multiply(j, rows, p, steps, c, ldc)
-	if steps.hi == j.linear.k {
-		finish(j, rows, p, c, ldc)
+// allSteps computes a block of rows times some panels: all of them by one step, then by the next.
+func (s *scratch) allSteps(j *job, rows, panels interval) {
+	for k := 0; ; k += j.steps {
+		steps := interval{k, min(k+j.steps, j.linear.k)}
+		x := s.rowsOf(j, rows, steps)
+		for p := panels.lo; p < panels.hi; p++ {
+			c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
+			s.multiply(j, x, p, steps, c, ldc)
+			if steps.hi == j.linear.k {
+				finish(j, rows, p, c, ldc)
+			}
+		}
+		if steps.hi == j.linear.k {
+			return
+		}
 	}
 }
 
@@ -59,14 +67,12 @@ func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ld
 	return j.out.f32[rows.lo*j.out.rowStride+p*ukernel.PanelLanes:], j.out.rowStride
 }
 
-// multiply adds some steps, in whole segments, to the rows' sums c of panel p.
-func (s *scratch) multiply(j *job, rows interval, p int, steps interval, c []float32, ldc int) {
+// multiply adds some steps, in whole segments, of the rows x to the sums c of panel p.
+func (s *scratch) multiply(j *job, x stepRows, p int, steps interval, c []float32, ldc int) {
 	part := s.panelRows(j, p, steps)
-	rs, cs := j.x.rowStride, j.x.colStride
-	for lo := rows.lo; lo < rows.hi; {
-		m := ukernel.RowsPerCall(rows.hi-lo, ukernel.PanelLanes*steps.len())
-		x := j.x.f32[min(lo*rs+steps.lo*cs, len(j.x.f32)):]
-		part.multiply(j.tier, c[(lo-rows.lo)*ldc:], ldc, x, rs, cs, m, steps.len(), steps.lo > 0 || j.accumulate)
+	for lo := 0; lo < x.n; {
+		m := ukernel.RowsPerCall(x.n-lo, ukernel.PanelLanes*steps.len())
+		part.multiply(j.tier, c[lo*ldc:], ldc, x.f32[min(lo*x.rs, len(x.f32)):], x.rs, x.cs, m, steps.len(), steps.lo > 0 || j.accumulate)
 		lo += m
 	}
 }

@@ -6,6 +6,7 @@ package hub
 import (
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -36,6 +37,10 @@ type Config struct {
 	// program's own. With any of them the connection must be encrypted.
 	CAFile, CertFile, KeyFile string
 
+	// Log, if not nil, gets a line about what happens to the connection by itself: that it is
+	// lost or back, or that messages were dropped.
+	Log *slog.Logger
+
 	// Wait is how long [Connect] waits for a server that does not answer yet. 0 means
 	// 5 seconds.
 	Wait time.Duration
@@ -45,13 +50,21 @@ type Config struct {
 func (c *Config) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&c.URL, "server", c.URL, "`URL` of the NATS server, or several with commas (default nats://127.0.0.1:4222)")
 	fs.StringVar(&c.Prefix, "prefix", c.Prefix, "first `tokens` of all subjects; clusters with different ones share a server (default "+DefaultPrefix+")")
-	fs.StringVar(&c.User, "user", c.User, "`name` of the user; the password is NATS_PASSWORD or in -password-file")
-	fs.StringVar(&c.PasswordFile, "password-file", c.PasswordFile, "`file` with the user's password")
 	fs.StringVar(&c.NKeySeedFile, "nkey", c.NKeySeedFile, "`file` with the seed of an NKey")
 	fs.StringVar(&c.CredsFile, "creds", c.CredsFile, "`file` with a user's JWT and seed, as nsc writes it")
-	fs.StringVar(&c.CAFile, "tls-ca", c.CAFile, "`file` with the certificates that sign the other side's (PEM)")
-	fs.StringVar(&c.CertFile, "tls-cert", c.CertFile, "`file` with this side's certificate (PEM)")
-	fs.StringVar(&c.KeyFile, "tls-key", c.KeyFile, "`file` with the key of -tls-cert (PEM)")
+	credentialFlags(fs, credentials{&c.User, &c.PasswordFile, &c.CAFile, &c.CertFile, &c.KeyFile})
+}
+
+// credentials are the settings that both ends of a connection have.
+type credentials struct{ user, passwordFile, caFile, certFile, keyFile *string }
+
+// credentialFlags defines the flags that set c.
+func credentialFlags(fs *flag.FlagSet, c credentials) {
+	fs.StringVar(c.user, "user", *c.user, "`name` of the user who connects; the password is NATS_PASSWORD or in -password-file")
+	fs.StringVar(c.passwordFile, "password-file", *c.passwordFile, "`file` with the user's password")
+	fs.StringVar(c.caFile, "tls-ca", *c.caFile, "`file` with the certificates that sign the other side's (PEM); a server that has one wants clients to have a certificate")
+	fs.StringVar(c.certFile, "tls-cert", *c.certFile, "`file` with this side's certificate (PEM)")
+	fs.StringVar(c.keyFile, "tls-key", *c.keyFile, "`file` with the key of -tls-cert (PEM)")
 }
 
 // password returns the password of c, or that of the environment.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -78,6 +79,7 @@ func (c *Config) options() ([]nats.Option, error) {
 		nats.PingInterval(10 * time.Second), // a connection that is cut off silently is found after 3
 		nats.MaxPingsOutstanding(2),
 	}
+	options = append(options, c.logOptions()...)
 	password, err := c.password()
 	if err != nil {
 		return nil, err
@@ -102,6 +104,29 @@ func (c *Config) options() ([]nats.Option, error) {
 		options = append(options, nats.ClientCert(c.CertFile, c.KeyFile))
 	}
 	return options, nil
+}
+
+// logOptions sends what the connection reports to c.Log, or nowhere: NATS would print it.
+func (c *Config) logOptions() []nats.Option {
+	log := c.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return []nats.Option{
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Warn("nats", "error", err, "subject", subject)
+		}),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // otherwise the program has closed it
+				log.Warn("nats: the connection is lost", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) { log.Info("nats: the connection is back", "server", nc.ConnectedUrlRedacted()) }),
+	}
 }
 
 // Prefix returns the first tokens of all subjects of the cluster.

@@ -9,10 +9,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"flag"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -286,5 +290,56 @@ func TestPortInUse(t *testing.T) {
 	}
 	if took := time.Since(started); took > startTime/2 {
 		t.Errorf("the error took %v", took)
+	}
+}
+
+// What NATS reports of a connection goes to the caller's log, and nowhere else.
+func TestLog(t *testing.T) {
+	s := serve(t, ServerConfig{})
+	var mu sync.Mutex
+	var log strings.Builder
+	c := s.Client()
+	c.Log = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return log.Write(p)
+	}), nil))
+	for _, c := range []Config{c, s.Client()} {
+		nc, err := Connect(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nc.ErrorHandler()(nc.Conn, &nats.Subscription{Subject: "x.y"}, nats.ErrSlowConsumer)
+		nc.Close()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "slow consumer") || !strings.Contains(got, "x.y") {
+		t.Errorf("the log has %q", got)
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// Both ends have the same flags for credentials.
+func TestFlags(t *testing.T) {
+	args := []string{"-user", "u", "-password-file", "p", "-tls-ca", "a", "-tls-cert", "c", "-tls-key", "k"}
+	var client Config
+	var server ServerConfig
+	for _, define := range []func(*flag.FlagSet){client.Flags, server.Flags} {
+		fs := flag.NewFlagSet("", flag.ContinueOnError)
+		define(fs)
+		if err := fs.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := [5]string{"u", "p", "a", "c", "k"}
+	for _, got := range [][5]string{{client.User, client.PasswordFile, client.CAFile, client.CertFile, client.KeyFile},
+		{server.User, server.PasswordFile, server.CAFile, server.CertFile, server.KeyFile}} {
+		if got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
 	}
 }

@@ -6,17 +6,25 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 )
 
-// A Server is a NATS server with JetStream in this process.
+// A Server is a NATS server with JetStream in this process. While its disk is full, streams
+// take no message. When there is room again it starts anew on the same port, as NATS refuses
+// to write a stream for good once that has failed; connections come back by themselves.
 type Server struct {
-	server *server.Server
 	config ServerConfig
-	temp   string // folder to remove in the end, or ""
+	temp   string        // folder to remove in the end, or ""
+	full   chan struct{} // gets an element when the disk is full
+	done   chan struct{} // closed when the server has ended
+
+	mu     sync.Mutex
+	server *server.Server
+	closed bool
 }
 
 // Serve starts a server. It ends when ctx ends or [Server.Close] is called. The error is a
@@ -25,15 +33,17 @@ func Serve(ctx context.Context, c ServerConfig) (*Server, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c}
+	s := &Server{config: c, full: make(chan struct{}, 1), done: make(chan struct{})}
 	options, err := s.options()
 	if err == nil {
 		err = s.start(ctx, options)
 	}
 	if err != nil {
+		close(s.done)
 		s.Close()
 		return nil, err
 	}
+	go s.watch(options)
 	context.AfterFunc(ctx, s.Close)
 	return s, nil
 }
@@ -52,10 +62,14 @@ func (s *Server) start(ctx context.Context, options *server.Options) error {
 	if err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
-	s.server = srv
-	if s.config.Verbose {
-		srv.ConfigureLogger()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return context.Canceled
 	}
+	s.server = srv
+	s.mu.Unlock()
+	srv.SetLogger(s.newLog(), false, false)
 	srv.Start()
 	for end := time.Now().Add(startTime); !srv.ReadyForConnections(100 * time.Millisecond); {
 		if err := ctx.Err(); err != nil {
@@ -83,7 +97,7 @@ func (s *Server) options() (*server.Options, error) {
 		Host:               c.host(),
 		Port:               c.port(),
 		NoSigs:             true,
-		NoLog:              !c.Verbose,
+		NoLog:              true, // see newLog
 		JetStream:          true,
 		StoreDir:           c.StoreDir + s.temp, // one of them is ""
 		SyncAlways:         c.SyncAlways,
@@ -143,14 +157,26 @@ func (c *ServerConfig) tls(o *server.Options) error {
 }
 
 // URL returns the address that clients on this machine connect to.
-func (s *Server) URL() string { return s.server.ClientURL() }
+func (s *Server) URL() string { return s.running().ClientURL() }
+
+// running returns the server that runs now, or ran last.
+func (s *Server) running() *server.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server
+}
 
 // Close ends the server and waits for that. JetStream's files stay, unless they are
 // temporary.
 func (s *Server) Close() {
-	if s.server != nil {
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
+	s.mu.Lock()
+	s.closed = true
+	running := s.server
+	s.mu.Unlock()
+	if running != nil {
+		running.Shutdown()
+		running.WaitForShutdown()
+		<-s.done
 	}
 	if s.temp != "" {
 		os.RemoveAll(s.temp)
@@ -158,14 +184,7 @@ func (s *Server) Close() {
 }
 
 // Done is closed when the server has ended.
-func (s *Server) Done() <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		s.server.WaitForShutdown()
-		close(done)
-	}()
-	return done
-}
+func (s *Server) Done() <-chan struct{} { return s.done }
 
 // isLoopback tells whether only this machine reaches an address.
 func isLoopback(host string) bool {

@@ -56,15 +56,11 @@ func (c *ServerConfig) Flags(fs *flag.FlagSet) {
 	fs.IntVar(&c.MaxConnections, "max-connections", c.MaxConnections, "most connections (default 1024)")
 	fs.Int64Var(&c.MaxMemory, "max-memory", c.MaxMemory, "most `bytes` of streams in memory (default 256 MiB)")
 	fs.Int64Var(&c.MaxStore, "max-store", c.MaxStore, "most `bytes` of streams in files (default 16 GiB)")
-	fs.StringVar(&c.User, "user", c.User, "`name` of the user who may connect; the password is NATS_PASSWORD or in -password-file")
-	fs.StringVar(&c.PasswordFile, "password-file", c.PasswordFile, "`file` with the user's password")
 	fs.Func("nkey", "public NKey of a user who may connect, `U...`; may be repeated", func(key string) error {
 		c.NKeys = append(c.NKeys, key)
 		return nil
 	})
-	fs.StringVar(&c.CAFile, "tls-ca", c.CAFile, "`file` with the certificates that sign those of clients (PEM); clients then need one")
-	fs.StringVar(&c.CertFile, "tls-cert", c.CertFile, "`file` with the server's certificate (PEM)")
-	fs.StringVar(&c.KeyFile, "tls-key", c.KeyFile, "`file` with the key of -tls-cert (PEM)")
+	credentialFlags(fs, credentials{&c.User, &c.PasswordFile, &c.CAFile, &c.CertFile, &c.KeyFile})
 	fs.BoolVar(&c.Verbose, "v", c.Verbose, "write the server's log to standard error")
 }
 

@@ -58,7 +58,7 @@ func (w *Worker) fetch(data []byte) ([]byte, error) {
 	if size > answerLimit(w.conn) {
 		return nil, errLarge
 	}
-	k, v, ok := w.store.Get(&f.Geometry, f.Sequence, f.Block, f.Rows)
+	k, v, ok := w.store.Get(&f.Geometry, f.Sequence, f.Epoch, f.Block, f.Rows)
 	if !ok {
 		return nil, errMissing
 	}
@@ -75,6 +75,15 @@ func (w *Worker) free(data []byte) ([]byte, error) {
 		w.store.Free(name)
 	}
 	return nil, nil
+}
+
+// drop forgets blocks.
+func (w *Worker) drop(data []byte) ([]byte, error) {
+	d, err := wire.ParseDrop(data)
+	if err == nil {
+		w.store.Drop(d)
+	}
+	return nil, err
 }
 
 // attend computes what blocks contribute to some rows.
@@ -121,7 +130,7 @@ func (w *Worker) tasks(a *wire.Attend) []task {
 		for _, x := range q.Ranges {
 			for t.block = x.First; t.block < x.First+x.Count; t.block++ {
 				keys := min(q.Keys-t.block*wire.BlockKeys, wire.BlockKeys)
-				t.k, t.v, t.held = w.store.Get(&a.Geometry, q.Sequence, t.block, keys)
+				t.k, t.v, t.held = w.store.Get(&a.Geometry, q.Sequence, q.Epoch, t.block, keys)
 				tasks = append(tasks, t)
 			}
 		}

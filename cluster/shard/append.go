@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/view"
@@ -20,24 +22,107 @@ import (
 // one is left for every block. [Client.Repair] makes new replicas.
 //
 // If no worker is left for a block, the error is a [*BlocksError]; if ctx ends, it wraps that
-// error. Then no sequence has grown. Other errors are a [*kernel.ArgumentError].
+// error. For sequences of the directory it may be a [*ConflictError] or a [*DirectoryError].
+// Then no sequence has grown for this client, whose next append replaces what workers have got
+// meanwhile; others may have seen keys that the directory was told of before it failed. Other
+// errors are a [*kernel.ArgumentError].
 func (c *Client) Append(ctx context.Context, sequences []*Sequence, k, v kernel.Tensor) error {
 	if f := c.checkAppend(sequences, (*view.Tensor)(&k), (*view.Tensor)(&v)); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	a := &spread{client: c, sequences: sequences, encode: func(dst []byte, p *part, lo, hi int) []byte {
-		return wire.AppendPair(dst, &k, &v, p.sequence, p.row+lo, p.row+hi)
-	}}
-	for i, s := range sequences {
-		if err := a.plan(i, s, (*view.Tensor)(&k).Length(i)); err != nil {
+	if err := each(sequences, func(s *Sequence) error { return s.prepare(ctx) }); err != nil {
+		return err
+	}
+	for {
+		a := &spread{client: c, sequences: sequences, encode: func(dst []byte, p *part, lo, hi int) []byte {
+			return wire.AppendPair(dst, &k, &v, p.sequence, p.row+lo, p.row+hi)
+		}}
+		for i, s := range sequences {
+			if err := a.plan(i, s, (*view.Tensor)(&k).Length(i)); err != nil {
+				return err
+			}
+		}
+		known := movesOf(sequences)
+		err := a.run(ctx)
+		if err == nil {
+			return a.commit(ctx)
+		}
+		if err := lookAgain(ctx, err, sequences, known); err != nil {
 			return err
 		}
 	}
-	if err := a.run(ctx); err != nil {
-		return err
+}
+
+// each calls f for all sequences of the directory, side by side, and returns the first error.
+func each(sequences []*Sequence, f func(s *Sequence) error) error {
+	var group errgroup.Group
+	for _, s := range sequences {
+		if s.shared != nil {
+			group.Go(func() error { return f(s) })
+		}
+	}
+	return group.Wait()
+}
+
+// movesOf returns how often blocks of sequences have moved, as far as this client knows.
+func movesOf(sequences []*Sequence) []int {
+	moves := make([]int, len(sequences))
+	for i, s := range sequences {
+		s.mu.Lock()
+		moves[i] = s.moves
+		s.mu.Unlock()
+	}
+	return moves
+}
+
+// commit notes the new rows, and tells the directory. If that fails, no sequence has them.
+func (a *spread) commit(ctx context.Context) error {
+	undo := make([]func(), 0, len(a.sequences))
+	for _, s := range a.sequences {
+		undo = append(undo, s.snapshot())
 	}
 	a.record()
-	return nil
+	err := each(a.sequences, func(s *Sequence) error {
+		s.mu.Lock()
+		due := s.length-s.shared.committed >= a.client.config.CommitKeys
+		s.mu.Unlock()
+		if !due {
+			return nil
+		}
+		return s.write(ctx)
+	})
+	if err != nil {
+		for _, f := range undo {
+			f()
+		}
+	}
+	return err
+}
+
+// snapshot returns a function that gives a sequence of the directory the keys that it has now.
+func (s *Sequence) snapshot() (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shared == nil {
+		return s.shortenTo(s.length)
+	}
+	length, blocks := s.length, slices.Clone(s.blocks)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.change()
+		s.length, s.blocks, s.shared.unsure = length, blocks, true
+		s.recount()
+	}
+}
+
+// shortenTo returns a function that drops the keys from n on.
+func (s *Sequence) shortenTo(n int) func() {
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.shorten(n)
+	}
 }
 
 // checkAppend reports the first argument of Append that does not fit.
@@ -111,6 +196,7 @@ func (a *spread) record() {
 	for _, p := range a.parts {
 		s := a.sequences[p.sequence]
 		s.mu.Lock()
+		s.change()
 		if p.fresh {
 			s.blocks = append(s.blocks, placed{})
 		} else {

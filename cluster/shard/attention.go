@@ -18,7 +18,8 @@ import (
 // of any length each, are one call.
 //
 // The error is a [*kernel.ArgumentError] or [*kernel.TierError]; a [*BlocksError] if blocks
-// cannot be had from any worker that holds them; or that of ctx. Then out and LSE are untouched.
+// cannot be had from any worker that holds them, with a [*ConflictError] if another client has
+// cut the sequence off meanwhile; or that of ctx. Then out and LSE are untouched.
 func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences []*Sequence, options Options) (Stats, error) {
 	started := time.Now()
 	a := &call{client: c, out: (*view.Tensor)(&out), q: (*view.Tensor)(&q), sequences: sequences, options: &options}
@@ -28,23 +29,39 @@ func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences 
 	if err := a.checkOptions(); err != nil {
 		return Stats{}, err
 	}
-	units, err := a.units()
-	if err != nil {
-		return Stats{}, err
-	}
-	for len(units) > 0 {
-		wave := a.wave(units)
-		if err := a.gather(ctx, units[:wave]); err != nil {
+	for {
+		known := movesOf(sequences)
+		err := a.run(ctx)
+		if err == nil {
+			break
+		}
+		if err := lookAgain(ctx, err, sequences, known); err != nil {
 			return a.stats, err
 		}
-		if err := a.merge(units[:wave]); err != nil {
-			return a.stats, err
-		}
-		units = units[wave:]
 	}
 	a.copyOut()
 	a.stats.Wall = time.Since(started)
 	return a.stats, nil
+}
+
+// run computes all results.
+func (a *call) run(ctx context.Context) error {
+	a.merged = a.merged[:0]
+	units, err := a.units()
+	if err != nil {
+		return err
+	}
+	for len(units) > 0 {
+		wave := a.wave(units)
+		if err := a.gather(ctx, units[:wave]); err != nil {
+			return err
+		}
+		if err := a.merge(units[:wave]); err != nil {
+			return err
+		}
+		units = units[wave:]
+	}
+	return nil
 }
 
 // call is one call of attention.

@@ -34,6 +34,10 @@ type Config struct {
 	// Timeout is how long a call waits for the last workers that could answer. 0 means 10 s.
 	Timeout time.Duration
 
+	// CommitKeys is how many keys are appended to a sequence of the directory before an Append
+	// tells the directory, see [Client.Create]. 0 means 1: every Append does.
+	CommitKeys int
+
 	// Memory is the most bytes of partials that a call keeps at a time. 0 means 256 MiB. A
 	// call that needs more goes through its queries in parts.
 	Memory int64
@@ -47,7 +51,8 @@ type Client struct {
 	geometry wire.Geometry
 	underWay int64               // bytes of messages and answers that may be under way
 	room     *semaphore.Weighted // for them
-	memory   sync.Pool           // of *kernel.Partials that calls have left
+	bucket   bucket
+	memory   sync.Pool // of *kernel.Partials that calls have left
 
 	mu      sync.Mutex
 	workers []string             // that answered last, sorted
@@ -92,17 +97,20 @@ func (c *Client) complete() error {
 	setDefault(&x.Replicas, 2)
 	setDefault(&x.Patience, 500*time.Millisecond)
 	setDefault(&x.Timeout, 10*time.Second)
+	setDefault(&x.CommitKeys, 1)
 	setDefault(&x.Memory, 256<<20)
 	c.geometry = wire.Geometry{Type: x.Type, Heads: x.Heads, KeySize: x.HeadSize, ValueSize: x.ValueSize, Group: x.Group}
 	switch problem := c.geometry.Check(); {
 	case problem != "":
 		return &kernel.ArgumentError{Arg: "Config", Got: problem, Want: "a form of keys and values that workers can hold"}
-	case x.Replicas < 0:
-		return argument("Replicas", x.Replicas, "0 or more")
+	case x.Replicas < 0 || x.Replicas > wire.MaxReplicas:
+		return argument("Replicas", x.Replicas, fmt.Sprintf("0 to %d", wire.MaxReplicas))
 	case x.Patience < 0:
 		return argument("Patience", x.Patience, "0 or more")
 	case x.Timeout < 0:
 		return argument("Timeout", x.Timeout, "0 or more")
+	case x.CommitKeys < 0:
+		return argument("CommitKeys", x.CommitKeys, "0 or more")
 	case x.Memory < 0:
 		return argument("Memory", x.Memory, "0 or more")
 	}

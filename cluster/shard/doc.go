@@ -11,6 +11,10 @@
 // there is none left, the call returns a [*BlocksError] that names the blocks, and the output
 // is untouched.
 //
+// [Client.Create] puts a sequence into a directory, from which any other client can [Client.Open]
+// it, read it and go on with it. [Client.Repair] and [Client.Rebalance] copy and move blocks when
+// workers have gone or come.
+//
 // The client is where all partials arrive: 4·(2+ValueSize) bytes for every block, query and
 // head. DESIGN.md in the folder above says when that pays.
 package shard

@@ -50,6 +50,37 @@ func ranges(numbers []int) string {
 	return strings.Join(text, " ")
 }
 
+// A ConflictError reports a sequence that another client has changed since this one has read
+// it. [Sequence.Reload] reads it again.
+type ConflictError struct{ Sequence string }
+
+// Error names the sequence.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("shard: another client has changed sequence %s since this one has read it", e.Sequence)
+}
+
+// A DirectoryError reports that the directory could not be read or written, or that it has
+// other things than were expected: [ErrExists], [ErrNotFound], a [*hub.VersionError], a
+// [*kernel.ArgumentError], or what NATS says, as of a full disk.
+type DirectoryError struct {
+	Sequence string // name in the directory, or "" for all
+	Err      error
+}
+
+// Error names the sequence and the cause.
+func (e *DirectoryError) Error() string {
+	return fmt.Sprintf("shard: directory, sequence %q: %v", e.Sequence, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DirectoryError) Unwrap() error { return e.Err }
+
+// What a [DirectoryError] may be about.
+var (
+	ErrExists   = errors.New("there is a sequence of this name")
+	ErrNotFound = errors.New("there is no sequence of this name")
+)
+
 // A WorkerError reports what a worker answered instead of a result, or that it did not
 // answer.
 type WorkerError struct {

@@ -69,7 +69,7 @@ func (p *packer) begin() {
 func (p *packer) queries(u *unit) wire.Queries {
 	q := kernel.Tensor(*p.q)
 	return wire.Queries{
-		Sequence: u.name, Keys: u.keys, Start: u.start, Count: u.hi - u.lo,
+		Sequence: u.name, Epoch: u.epoch, Keys: u.keys, Start: u.start, Count: u.hi - u.lo,
 		Rows: wire.AppendRows(nil, &q, u.row, u.lo, u.hi),
 	}
 }

@@ -16,25 +16,76 @@ import (
 // Repair looks for workers, see [Client.Refresh], and copies blocks that fewer than
 // Config.Replicas of them hold to others. It returns the number of copies. Workers that are
 // gone, or have lost their blocks, no longer count as holders. Call it after a worker has
-// failed, or come; for a sequence it counts as appending.
+// failed, or come; for a sequence it counts as appending. [Client.Rebalance] also moves blocks.
+//
+// A sequence of the directory may have another writer. Repair then reads it again first, and
+// the writer goes on undisturbed.
 //
 // The error is a [*BlocksError] if there are blocks that no worker holds, or that of
-// [Client.Refresh]. What could be copied is copied.
+// [Client.Refresh], or one of the directory. What could be copied is copied.
 func (c *Client) Repair(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
 	if f := c.checkSequences(sequences); f != nil {
 		return 0, (*kernel.ArgumentError)(f)
 	}
-	if err := c.Refresh(ctx); err != nil {
+	r, err := c.repair(ctx, sequences)
+	if r == nil {
 		return 0, err
+	}
+	return r.copies, err
+}
+
+// repair repairs sequences. It returns nil and an error if there are no workers.
+func (c *Client) repair(ctx context.Context, sequences []*Sequence) (*repair, error) {
+	if err := c.Refresh(ctx); err != nil {
+		return nil, err
 	}
 	r := &repair{client: c, live: c.Workers()}
 	for _, s := range sequences {
-		r.sequence(ctx, s)
+		if err := r.shared(ctx, s); err != nil {
+			return r, err
+		}
 	}
 	if err := ctx.Err(); err != nil {
-		return r.copies, err
+		return r, err
 	}
-	return r.copies, r.lost.err(r.causes)
+	return r, r.lost.err(r.causes)
+}
+
+// shared repairs a sequence, and tells the directory if it is there. If another client changes
+// the sequence at the same time, it begins again.
+func (r *repair) shared(ctx context.Context, s *Sequence) error {
+	if s.shared == nil {
+		r.sequence(ctx, s)
+		return nil
+	}
+	for range tries {
+		if err := s.follow(ctx); err != nil {
+			return err
+		}
+		lost := r.lost.clone()
+		r.sequence(ctx, s)
+		err := s.Commit(ctx)
+		if !errors.As(err, new(*ConflictError)) {
+			return err
+		}
+		r.lost = lost
+	}
+	return &ConflictError{s.shared.name}
+}
+
+// follow makes ready for blocks to be moved: the writer of a sequence commits what it has, and
+// others read it again.
+func (s *Sequence) follow(ctx context.Context) error {
+	s.mu.Lock()
+	writer := s.shared.claimed
+	s.mu.Unlock()
+	if writer {
+		err := s.Commit(ctx)
+		if !errors.As(err, new(*ConflictError)) {
+			return err
+		}
+	}
+	return s.Reload(ctx)
 }
 
 // repair is a call of Repair.
@@ -55,7 +106,7 @@ const atOnce = 8
 // sequence repairs the blocks of a sequence.
 func (r *repair) sequence(ctx context.Context, s *Sequence) {
 	s.mu.Lock()
-	blocks, length, epoch := slices.Clone(s.blocks), s.length, s.epoch
+	blocks, length, epoch := slices.Clone(s.blocks), s.length, s.readEpoch()
 	r.load = maps.Clone(s.load)
 	s.mu.Unlock()
 	var group errgroup.Group
@@ -70,15 +121,17 @@ func (r *repair) sequence(ctx context.Context, s *Sequence) {
 	group.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocks, s.load = blocks, map[string]int{}
 	for w := range r.load {
 		s.load[w] = 0 // it may hold something
 	}
-	for _, b := range blocks {
-		for _, w := range b.workers {
-			s.load[w]++
+	for i, b := range blocks {
+		if !slices.Equal(s.blocks[i].workers, b.workers) {
+			s.change()
+			s.moves++
 		}
 	}
+	s.blocks = blocks
+	s.recount()
 }
 
 // blockRepair repairs a block.
@@ -175,7 +228,7 @@ func (b *blockRepair) fetchAny(ctx context.Context, holders []string, lo, hi int
 func (b *blockRepair) fetch(ctx context.Context, worker string, lo, hi int) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.client.config.Timeout)
 	defer cancel()
-	f := wire.Fetch{Geometry: b.client.geometry, Sequence: b.name, Block: b.block, Rows: b.rows, Lo: lo, Hi: hi}
+	f := wire.Fetch{Geometry: b.client.geometry, Sequence: b.name, Epoch: b.epoch, Block: b.block, Rows: b.rows, Lo: lo, Hi: hi}
 	data, err := b.client.request(ctx, worker, "fetch", f.Append(nil))
 	if err == nil && len(data) != (hi-lo)*b.client.geometry.RowBytes() {
 		err = malformed(worker, errors.New("rows of another size"))

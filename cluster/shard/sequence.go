@@ -24,6 +24,8 @@ type Sequence struct {
 	epoch  uint64 // number of changes
 	blocks []placed
 	load   map[string]int // blocks by worker
+	moves  int            // changes of the holders of blocks that were there
+	shared *shared        // nil if only this client knows the sequence
 }
 
 // placed says which workers hold a block: all rows of it that the sequence has.
@@ -35,8 +37,11 @@ func (c *Client) NewSequence() *Sequence {
 }
 
 // Name returns the name by which the workers know the sequence. It is made up, and no other
-// sequence has it.
+// sequence has it. That of one in the directory begins with its name there and a dot.
 func (s *Sequence) Name() string { return s.name }
+
+// Shared tells whether the sequence is in the directory, see [Client.Create].
+func (s *Sequence) Shared() bool { return s.shared != nil }
 
 // Len returns the number of keys: the position of the next one.
 func (s *Sequence) Len() int {
@@ -57,7 +62,8 @@ func (s *Sequence) Owners(n int) []string {
 }
 
 // Truncate drops the keys from position n on, such as the rejected tokens of a draft. The
-// error is a [*kernel.ArgumentError].
+// directory is told by the next Append or [Sequence.Commit]. The error is a
+// [*kernel.ArgumentError].
 func (s *Sequence) Truncate(n int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,6 +71,7 @@ func (s *Sequence) Truncate(n int) error {
 		return &kernel.ArgumentError{Arg: "n", Got: fmt.Sprint(n), Want: fmt.Sprintf("0 to %d", s.length)}
 	}
 	s.shorten(n)
+	s.epoch++ // other clients see that there was a change
 	return nil
 }
 
@@ -79,6 +86,7 @@ func (s *Sequence) touch(workers []string) {
 
 // shorten drops the keys from n on, and the records of blocks that have none left.
 func (s *Sequence) shorten(n int) {
+	s.change()
 	s.length = n
 	keep := (n + wire.BlockKeys - 1) / wire.BlockKeys
 	for _, b := range s.blocks[keep:] {
@@ -89,9 +97,17 @@ func (s *Sequence) shorten(n int) {
 	s.blocks = s.blocks[:keep]
 }
 
-// Free asks the workers to forget the sequence, which has no keys afterwards. Workers that
-// do not answer are no error: they forget it when they end.
+// Free asks the workers to forget the sequence, which has no keys afterwards, and removes it
+// from the directory if it is there. Workers that do not answer are no error: they forget it
+// when they end. An error of the directory is as that of [Client.Append]; then nothing is
+// forgotten.
 func (s *Sequence) Free(ctx context.Context) error {
+	if s.shared != nil {
+		if err := s.remove(ctx); err != nil {
+			return err
+		}
+		s.touch(s.client.Workers()) // an earlier writer may have left something with any of them
+	}
 	s.mu.Lock()
 	var workers []string
 	for w := range s.load {

@@ -12,6 +12,7 @@ import (
 type unit struct {
 	row      int // of the batch
 	name     string
+	epoch    uint64
 	lo, hi   int // queries lo to hi-1 of the row
 	start    int // position of query lo
 	keys     int // of the sequence
@@ -57,7 +58,7 @@ func (a *call) unitsOf(b int, s *Sequence, most, one int) []*unit {
 		start = a.options.QueryStart[b]
 	}
 	for lo := 0; lo < n; {
-		u := &unit{row: b, name: s.name, lo: lo, start: start + lo, keys: s.length}
+		u := &unit{row: b, name: s.name, epoch: s.readEpoch(), lo: lo, start: start + lo, keys: s.length}
 		u.hi = min(n, lo+a.atOnce(most, one, len(s.blocks)))
 		u.see(a.options.Mask, s.blocks)
 		units = append(units, u)

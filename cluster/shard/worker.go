@@ -74,7 +74,7 @@ func NewWorker(conn *hub.Conn, c WorkerConfig) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free} {
+	for name, answer := range map[string]handler{"put": w.put, "attend": w.attend, "fetch": w.fetch, "free": w.free, "drop": w.drop} {
 		err := w.service.AddEndpoint(name, w.handler(answer),
 			micro.WithEndpointSubject(w.subject(name)), micro.WithEndpointPendingLimits(maxWaiting, maxWaitingBytes))
 		if err != nil {
@@ -174,14 +174,21 @@ func (w *Worker) reply(r micro.Request, answer handler) {
 	if err == nil {
 		data, err = answer(r.Data())
 	}
-	stamp := micro.WithHeaders(micro.Headers{hub.VersionHeader: []string{hub.Own.String()}})
+	// Request.Respond and Error are for the goroutine of the subscription, which reads what
+	// they leave in the request.
+	reply := nats.NewMsg(r.Reply())
+	reply.Data = data
+	hub.Stamp(reply)
 	if err != nil {
 		w.config.Log.Warn("refused", "subject", r.Subject(), "error", err)
-		err = r.Error(code(err), err.Error(), nil, stamp)
-	} else {
-		err = r.Respond(data, stamp)
+		reply.Data = nil
+		reply.Header.Set(micro.ErrorCodeHeader, code(err))
+		reply.Header.Set(micro.ErrorHeader, err.Error())
 	}
-	if err != nil {
+	if reply.Subject == "" {
+		return // nobody wants an answer
+	}
+	if err := w.conn.PublishMsg(reply); err != nil {
 		w.config.Log.Warn("no answer sent", "subject", r.Subject(), "error", err)
 	}
 }

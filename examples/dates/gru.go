@@ -1,10 +1,9 @@
 package main
 
 import (
-	"github.com/attn-go/attn/examples/internal/activation"
+	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/linear"
-	"github.com/attn-go/attn/numeric"
 )
 
 // A gru is a gated recurrent unit, as in PyTorch:
@@ -37,19 +36,15 @@ type recurrence struct {
 	size  int
 	state []float32 // [rows, size]
 
-	h              []float32 // [rows, 3·size]
-	gates, scratch []float32 // [rows, 2·size]: r and z
-	candidates     []float32 // [rows, size]: n
+	h     []float32 // [rows, 3·size]: W_h·state + b_h
+	gates []float32 // [rows, 3·size]: r, z and n
 }
 
 // newRecurrence returns a recurrence whose states are zeros.
 func newRecurrence(g gru, rows int, s settings) *recurrence {
 	outputs, size := g.hidden.Shape()
 	floats := func(width int) []float32 { return make([]float32, rows*width) }
-	return &recurrence{
-		gru: g, settings: s, size: size, state: floats(size),
-		h: floats(outputs), gates: floats(2 * size), scratch: floats(2 * size), candidates: floats(size),
-	}
+	return &recurrence{gru: g, settings: s, size: size, state: floats(size), h: floats(outputs), gates: floats(outputs)}
 }
 
 // step replaces each state by the next one. i is W_i·x + b_i, [rows, 3·size]. If active
@@ -58,43 +53,20 @@ func (c *recurrence) step(i []float32, active func(row int) bool) error {
 	if err := c.apply(c.hidden, c.h, c.state); err != nil {
 		return err
 	}
-	n := c.size
-	c.eachRow(func(row int) {
-		gates, i, h := c.gates[row*2*n:][:2*n], i[row*3*n:], c.h[row*3*n:]
-		for j := range gates {
-			gates[j] = i[j] + h[j]
-		}
-	})
-	if err := activation.Sigmoid(c.gates, c.scratch); err != nil {
-		return err
+	if active == nil {
+		return activation.GRU(c.state, c.gates, i, c.h, c.size)
 	}
-	c.eachRow(func(row int) {
-		candidates, r, i, h := c.candidates[row*n:][:n], c.gates[row*2*n:], i[row*3*n+2*n:], c.h[row*3*n+2*n:]
-		for j := range candidates {
-			candidates[j] = i[j] + float32(r[j]*h[j])
+	n := 3 * c.size
+	for row := range len(c.state) / c.size {
+		if !active(row) {
+			continue
 		}
-	})
-	if err := numeric.TanhSlice(c.candidates, c.candidates); err != nil {
-		return err
+		if err := activation.GRU(c.row(row), c.gates[row*n:][:n], i[row*n:][:n], c.h[row*n:][:n], c.size); err != nil {
+			return err
+		}
 	}
-	c.eachRow(func(row int) {
-		if active != nil && !active(row) {
-			return
-		}
-		state, candidates, z := c.row(row), c.candidates[row*n:][:n], c.gates[row*2*n+n:]
-		for j, x := range candidates {
-			state[j] = x + float32((state[j]-x)*z[j])
-		}
-	})
 	return nil
 }
 
 // row returns the state of a row.
 func (c *recurrence) row(row int) []float32 { return c.state[row*c.size:][:c.size] }
-
-// eachRow calls f for each row.
-func (c *recurrence) eachRow(f func(row int)) {
-	for row := range len(c.state) / c.size {
-		f(row)
-	}
-}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/attn-go/attn/activation"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
 )
@@ -15,7 +16,7 @@ type gruTrace struct {
 	x      []float32 // [all, inputs]: the inputs
 	before []float32 // [all, size]: the states before each step
 	all    struct {  // what a step leaves in the recurrence, of all steps
-		h, gates, candidates []float32
+		h, gates []float32
 	}
 
 	back             *linear.Linear // the transposed weights of the states
@@ -34,10 +35,10 @@ func (t *training) newTrace(g gru, w *gruParameters, back *linear.Linear, rows [
 		most = max(most, n)
 	}
 	n := r.first[len(rows)] * w.size
-	r.scratch, r.states, r.dState, r.previous = t.memory.Floats(2*most*w.size), t.memory.Zeros(most*w.size), t.memory.Zeros(most*w.size), t.memory.Floats(most*w.size)
+	r.states, r.dState, r.previous = t.memory.Zeros(most*w.size), t.memory.Zeros(most*w.size), t.memory.Floats(most*w.size)
 	r.x, r.before = t.memory.Floats(r.first[len(rows)]*w.inputs), t.memory.Floats(n)
 	r.dInput, r.dHidden = t.memory.Floats(3*n), t.memory.Floats(3*n)
-	r.all.h, r.all.gates, r.all.candidates = t.memory.Floats(3*n), t.memory.Floats(2*n), t.memory.Floats(n)
+	r.all.h, r.all.gates = t.memory.Floats(3*n), t.memory.Floats(3*n)
 	return r
 }
 
@@ -54,35 +55,18 @@ func (r *gruTrace) of(all []float32, step int) []float32 {
 func (r *gruTrace) forwardStep(step int, i []float32) error {
 	r.state = r.states[:r.rows(step)*r.size]
 	copy(r.of(r.before, step), r.state)
-	r.h, r.gates, r.candidates = r.of(r.all.h, step), r.of(r.all.gates, step), r.of(r.all.candidates, step)
+	r.h, r.gates = r.of(r.all.h, step), r.of(r.all.gates, step)
 	return r.step(i, nil)
 }
 
-// backwardStep takes dState from after a step to before it, and keeps the gradients of i and h:
-//
-//	dn = d·(1 - z)          da_n = dn·(1 - n²)
-//	dz = d·(state - n)      da_z = dz·z·(1 - z)
-//	dr = da_n·h_n           da_r = dr·r·(1 - r)
-//	di = da_r, da_z, da_n   dh = da_r, da_z, da_n·r
-//	d(state) = d·z + dh·W_h
+// backwardStep takes dState from after a step to before it, and keeps the gradients of i and h.
 func (r *gruTrace) backwardStep(step int) error {
-	n := r.size
-	gates, candidates, before, h := r.of(r.all.gates, step), r.of(r.all.candidates, step), r.of(r.before, step), r.of(r.all.h, step)
-	dInput, dHidden := r.of(r.dInput, step), r.of(r.dHidden, step)
-	for row := range r.rows(step) {
-		d, di, dh := r.dState[row*n:][:n], dInput[row*3*n:][:3*n], dHidden[row*3*n:][:3*n]
-		g, c, s, hn := gates[row*2*n:][:2*n], candidates[row*n:][:n], before[row*n:][:n], h[row*3*n+2*n:][:n]
-		for j, d0 := range d {
-			reset, z, x := g[j], g[n+j], c[j]
-			dn := float32(float32(d0*(1-z)) * float32((1-x)*(1+x)))
-			dz := float32(float32(d0*(s[j]-x)) * float32((1-z)*z))
-			dr := float32(float32(dn*hn[j]) * float32((1-reset)*reset))
-			di[j], di[n+j], di[2*n+j] = dr, dz, dn
-			dh[j], dh[n+j], dh[2*n+j] = dr, dz, float32(dn*reset)
-			d[j] = d0 * z
-		}
+	n, dHidden := r.rows(step)*r.size, r.of(r.dHidden, step)
+	err := activation.GRUBackward(r.dState[:n], r.of(r.dInput, step), dHidden, r.of(r.all.gates, step), r.of(r.all.h, step), r.of(r.before, step), r.size)
+	if err != nil {
+		return err
 	}
-	previous := r.previous[:r.rows(step)*n]
+	previous := r.previous[:n]
 	if err := r.apply(r.back, previous, dHidden); err != nil {
 		return err
 	}

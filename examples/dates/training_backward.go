@@ -59,8 +59,8 @@ func (b *batch) differentiateEncoder(d *stateGradients) error {
 			at := b.position(half, step)
 			for i := range b.ends[at] {
 				row := r.dState[i*encoderSize:][:encoderSize]
-				for j, x := range b.stateAt(d.states, i, at, half) {
-					row[j] += x
+				if err := numeric.AddSlice(row, row, b.stateAt(d.states, i, at, half)); err != nil {
+					return err
 				}
 			}
 			if err := r.backwardStep(at); err != nil {
@@ -111,8 +111,8 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 		joined, x := r.of(dJoined, step), r.of(dx, step)
 		for i := range b.texts {
 			row := r.dState[i*stateSize:][:stateSize]
-			for j, x := range joined[i*2*stateSize:][:stateSize] {
-				row[j] += x
+			if err := numeric.AddSlice(row, row, joined[i*2*stateSize:][:stateSize]); err != nil {
+				return err
 			}
 		}
 		if err := r.backwardStep(step); err != nil {
@@ -123,9 +123,9 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 		}
 		dContext := r.of(dContexts, step)
 		for i := range b.texts {
-			context, direct := dContext[i*stateSize:][:stateSize], joined[i*2*stateSize+stateSize:]
-			for j, y := range x[i*width+embeddingSize:][:stateSize] {
-				context[j] = y + direct[j]
+			context, direct := dContext[i*stateSize:][:stateSize], joined[i*2*stateSize+stateSize:][:stateSize]
+			if err := numeric.AddSlice(context, x[i*width+embeddingSize:][:stateSize], direct); err != nil {
+				return err
 			}
 		}
 		query := r.of(dQueries, step)

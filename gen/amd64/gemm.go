@@ -45,6 +45,9 @@ const unroll = 2
 func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
 	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*g.Lanes(), e, g.Name()))
 	t := &gemmer{gen: g, vectors: s.Vectors, epilogue: e}
+	if s.Prefetch {
+		t.prefetched = s.Rows
+	}
 	t.emit(s.Rows)
 }
 
@@ -69,6 +72,8 @@ type gemmer struct {
 	// follow is the next line to prefetch after the part of the panel, and followed where the part
 	// after it ends.
 	follow, followed reg.GPVirtual
+	prefetched       int          // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
+	ahead            reg.Register // distance of the columns to prefetch, in bytes, if there are any
 
 	// first is the argument k, which becomes the steps of the first segment. With a single
 	// segment a tile needs first and more alone.
@@ -157,6 +162,7 @@ func (t *gemmer) one(rows int) {
 		acc[i] = t.Vecs(t.vectors)
 	}
 	p, b := t.copyOf(t.a), t.Slice("b")
+	t.lookAhead(rows, p)
 	if t.epilogue == spec.StoreMerge {
 		t.zeros(acc)
 		t.steps(acc, t.Num("k"), p, b, name)
@@ -165,6 +171,7 @@ func (t *gemmer) one(rows int) {
 		t.MOVQ(t.first, k)
 		t.Label(name + "segment")
 		t.zeros(acc)
+		t.prefetchRows(rows, p)
 		t.steps(acc, k, p, b, name)
 		t.CMPQ(t.more, operand.Imm(0))
 		t.JNE(operand.LabelRef(name + "more"))
@@ -181,15 +188,20 @@ func (t *gemmer) one(rows int) {
 	}
 	t.Comment("Go on to the next rows.")
 	t.SUBQ(operand.U32(rows), t.m)
-	for i := rows; i > 0; {
-		h := 8 // a += rows·rs, in powers of two
-		for h > i {
-			h /= 2
-		}
-		t.LEAQ(emit.Indexed(t.a, t.rs, uint8(h)), t.a)
-		i -= h
-	}
+	t.skip(t.a, rows)
 	t.JMP(operand.LabelRef("rows"))
+}
+
+// skip moves p over a number of rows of A, in powers of two.
+func (t *gemmer) skip(p reg.GPVirtual, rows int) {
+	for rows > 0 {
+		n := 8
+		for n > rows {
+			n /= 2
+		}
+		t.LEAQ(emit.Indexed(p, t.rs, uint8(n)), p)
+		rows -= n
+	}
 }
 
 // single emits the test whether there is more to do than to store a single segment.
@@ -325,6 +337,7 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name strin
 	for range unroll {
 		t.step(acc, p, b)
 	}
+	t.prefetchColumns(p)
 	t.SUBQ(operand.Imm(unroll), k)
 	t.JGE(operand.LabelRef(name + "steps"))
 	t.Label(name + "fewer")

@@ -16,6 +16,14 @@ var (
 		"computes dst = GELU(gate)·up, with tanh, for len(dst) elements. dst may be gate or up."}
 )
 
+// The element-wise part of a gated recurrent unit.
+var (
+	GRU = Function{ActivationTable, "GRU", "(state, gates, in, hidden []float32)",
+		"replaces a state of a gated recurrent unit by the next one, and writes the gates."}
+	GRUBackward = Function{ActivationTable, "GRUBackward", "(d, dIn, dHidden, gates, hidden, before []float32)",
+		"takes the gradient d of a state to the state before, and writes those of in and hidden."}
+)
+
 // An Activator emits the activations.
 type Activator interface {
 	SiLU()
@@ -24,6 +32,8 @@ type Activator interface {
 	SwiGLU()
 	GeGLU()
 	GeGLUTanh()
+	GRU()
+	GRUBackward()
 }
 
 func emitActivations(a Activator) {
@@ -33,6 +43,8 @@ func emitActivations(a Activator) {
 	a.SwiGLU()
 	a.GeGLU()
 	a.GeGLUTanh()
+	a.GRU()
+	a.GRUBackward()
 }
 
 // Numbers of SiLU and GELUTanh, as float32 bits: z/(1+2^t) with t = c·(high+low), where c is

@@ -9,6 +9,7 @@ type Emitter interface {
 	WeightPackHalves()
 	BlockEmitter
 	Additive()
+	AdditiveBackward()
 	Softcap()
 	MaskSpan()
 	ALiBi()
@@ -55,6 +56,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	e.WeightPackHalves()
 	emitBlocks(e)
 	e.Additive()
+	e.AdditiveBackward()
 	e.Softcap()
 	e.MaskSpan()
 	e.ALiBi()

@@ -23,6 +23,8 @@ var (
 		"is WeightPack for weights of 16 bits."}
 	Additive = Function{FunctionTable, "Additive", "(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)",
 		"computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16."}
+	AdditiveBackward = Function{FunctionTable, "AdditiveBackward", "(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32)",
+		"adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x."}
 	Softcap = Function{LaneTable, "Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",
 		"limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results."}
 	MaskSpan = Function{LaneTable, "MaskSpan", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",
@@ -67,7 +69,10 @@ const (
 )
 
 // A TileShape is a register tile of a product: rows of A times vectors of B.
-type TileShape struct{ Vectors, Rows int }
+type TileShape struct {
+	Vectors, Rows int
+	Prefetch      bool // of A, for query tiles that are alone with their keys
+}
 
 // Gemm is the product for query tiles of a number of vectors of an ISA.
 func Gemm(vectors, lanes int, e Epilogue, isa string) Function {

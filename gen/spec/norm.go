@@ -11,6 +11,8 @@ var (
 		"normalises n rows of src, len(weight) elements each, to mean 0 and variance 1, multiplies them by weight and adds bias. size is len(weight)."}
 	Add = Function{NormTable, "Add", "(dst, x, y []float32)",
 		"computes dst = x + y for len(dst) elements. dst may be x or y."}
+	AddRows = Function{NormTable, "AddRows", "(dst, src []float32, lds, n int)",
+		"adds n ≥ 1 rows of src, len(dst) elements each, to dst, one after the other."}
 )
 
 // A Normer emits the norms.
@@ -18,10 +20,12 @@ type Normer interface {
 	RMSNorm()
 	LayerNorm()
 	Add()
+	AddRows()
 }
 
 func emitNorms(n Normer) {
 	n.RMSNorm()
 	n.LayerNorm()
 	n.Add()
+	n.AddRows()
 }

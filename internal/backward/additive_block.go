@@ -16,8 +16,8 @@ const (
 	// pvLanes is how many keys a product with V of few queries takes at a time.
 	pvLanes = 48
 
-	// tanhFloats is how many tanh a call of the kernel computes: they stay in L1.
-	tanhFloats = 4 << 10
+	// tanhFloats is how many tanh a call of the kernel computes: less than 50 µs.
+	tanhFloats = 8 << 10
 )
 
 // An additiveScratch is the memory of one goroutine.
@@ -31,10 +31,10 @@ type additiveScratch struct {
 	visible mask.Span // from the first of them to the last
 
 	p, dp, panel        []float32 // weights of a block of queries; their gradients [keys][lanes]; dout, packed
-	t, x                []float32 // tanh of a block of keys, the gradients of their scores
+	x                   []float32 // gradients of the scores of a block of keys
 	sumsK, sumsV        []float32
 	sumsW, rowQ, rowW   []float32
-	part                []float32
+	partQ, partW        []float32 // of a block of keys
 	usage, seenUsage    parallel.Usage
 	memory              parallel.Memory
 	ldp                 int
@@ -53,8 +53,8 @@ func (s *additiveScratch) fit(a *Additive) {
 		n int
 	}{
 		{&s.p, block * s.ldp}, {&s.dp, keys * s.tile.Lanes}, {&s.panel, dv * s.tile.Lanes},
-		{&s.t, min(keys, engine.BlockKeys) * d}, {&s.x, engine.BlockKeys}, {&s.sumsK, keys * d}, {&s.sumsV, pvLanes * dv},
-		{&s.sumsW, d}, {&s.rowQ, d}, {&s.rowW, d}, {&s.part, d},
+		{&s.x, engine.BlockKeys}, {&s.sumsK, keys * d}, {&s.sumsV, pvLanes * dv},
+		{&s.sumsW, d}, {&s.rowQ, d}, {&s.rowW, d}, {&s.partQ, d}, {&s.partW, d},
 	}
 	n := 0
 	for _, p := range parts {
@@ -203,41 +203,22 @@ func (s *additiveScratch) queryRow(a *Additive, i int, p []float32, lane int) {
 	a.tier.Norms.Add(s.sumsW, s.sumsW, s.rowW)
 }
 
-// addKeys adds the first n of keys, which query i sees, to its sums and to those of the keys.
+// addKeys adds the first n of keys, which query i sees, to its sums and to those of the keys. Keys
+// that follow each other are computed in one call.
 func (s *additiveScratch) addKeys(a *Additive, i, n int) {
 	d, query := a.d(), a.Q.Row(s.batch, s.head, i)
-	t, norms := s.t[:n*d], &a.tier.Norms
-	for r, j := range s.keys[:n] {
-		norms.Add(t[r*d:][:d], query, a.K.Row(s.batch, s.kvHead, j))
-	}
-	for lo := 0; lo < len(t); lo += tanhFloats {
-		part := t[lo:min(lo+tanhFloats, len(t))]
-		a.tier.Functions.Tanh(part, part)
-	}
-	if a.DWeights != nil {
-		s.sum(a, s.rowW, n)
-	}
-	for r, j := range s.keys[:n] {
-		x, sums := s.x[r], s.sumsK[j*d:][:d]
-		for e, y := range t[r*d:][:d] {
-			u := float32((1 - y) * (1 + y))
-			t[r*d+e] = u
-			sums[e] += float32(x * u)
-		}
-	}
-	if a.DQ.IsSet() {
-		s.sum(a, s.rowQ, n)
-	}
-}
-
-// sum adds the sum of n rows of t, each times its x, to row.
-func (s *additiveScratch) sum(a *Additive, row []float32, n int) {
-	d := a.d()
+	clear(s.partQ)
+	clear(s.partW)
+	most := max(1, tanhFloats/max(d, 1))
 	for lo, m := 0, 0; lo < n; lo += m {
-		m = ukernel.RowsPerCall(n-lo, d)
-		a.tier.Skinny.PV(s.part, d, s.t[lo*d:], d, s.x[lo:], 1, 1, m, d, lo > 0, s.t[lo*d:], 0)
+		first := s.keys[lo]
+		for m = 1; m < most && lo+m < n && s.keys[lo+m] == first+m; m++ {
+		}
+		k := a.K.Rows(s.batch, s.kvHead, first, m)
+		a.tier.Functions.AdditiveBackward(s.sumsK[first*d:(first+m)*d], d, query, k, a.K.Stride(2), m, s.x[lo:lo+m], s.partQ, s.partW)
 	}
-	a.tier.Norms.Add(row, row, s.part)
+	a.tier.Norms.Add(s.rowQ, s.rowQ, s.partQ)
+	a.tier.Norms.Add(s.rowW, s.rowW, s.partW)
 }
 
 // finish adds the sums of a block of queries to the gradients of keys and weights.

@@ -14,6 +14,6 @@
 // pass if there are at most keptKeys of them, and computed again otherwise.
 //
 // A task has one segment of a KV head. It adds to dK and dV block by block. Before each block it
-// waits until the segment before it has added to that block. Tasks are numbered so that it seldom
-// has to wait.
+// waits until the segment before it has added to that block. Tasks are numbered so that with
+// several threads it seldom has to wait.
 package backward

@@ -94,6 +94,17 @@ func (j *Job) headGroups() int { return ints.CeilDiv(j.kvHeads(), j.headsPerTask
 // tasks returns the number of tasks of the products.
 func (j *Job) tasks() int { return ints.CeilDiv(j.segments, j.segmentsPerTask) * j.headGroups() }
 
+// place returns the first segment and the group of heads of task i of the products. One thread
+// takes all segments of a head before the next head, whose keys and gradients then stay in the
+// cache. Several threads go through the heads by turns, so that they need not wait for each other.
+func (j *Job) place(i int) (segment, group int) {
+	if j.threads > 1 {
+		return i / j.headGroups() * j.segmentsPerTask, i % j.headGroups()
+	}
+	parts := j.tasks() / j.headGroups()
+	return i % parts * j.segmentsPerTask, i / parts
+}
+
 // keyTasks returns the number of tasks of a KV head that go through its keys.
 func (j *Job) keyTasks() int { return ints.CeilDiv(j.Forward.K.Dim(2), keysPerTask) }
 

@@ -9,9 +9,9 @@ import (
 
 var log2E = math.Float32frombits(0x3FB8AA3B)
 
-// doTask is the second phase: neighbouring numbers are different heads.
+// doTask is the second phase.
 func (j *Job) doTask(s *scratch, i int) {
-	x, group := i/j.headGroups()*j.segmentsPerTask, i%j.headGroups()
+	x, group := j.place(i)
 	first := group * j.headsPerTask
 	for kv := first; kv < min(first+j.headsPerTask, j.kvHeads()); kv++ {
 		for seg := x; seg < min(x+j.segmentsPerTask, j.segments); seg++ {

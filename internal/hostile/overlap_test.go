@@ -230,6 +230,10 @@ var writers = []struct {
 	}},
 	{"activation.TanhBackward", func(p *place) error { return activation.TanhBackward(p.out(9), p.in(9), p.in(9)) }},
 	{"activation.SigmoidBackward", func(p *place) error { return activation.SigmoidBackward(p.out(9), p.in(9), p.in(9)) }},
+	{"activation.GRU", func(p *place) error { return activation.GRU(p.out(6), p.out(18), p.in(18), p.in(18), 3) }},
+	{"activation.GRUBackward", func(p *place) error {
+		return activation.GRUBackward(p.out(6), p.out(18), p.out(18), p.in(18), p.in(18), p.in(6), 3)
+	}},
 	{"loss.CrossEntropy", func(p *place) error {
 		_, err := loss.CrossEntropy(p.out(12), p.in(12), 4, []int32{1, 0, 3}, loss.Options{})
 		return err

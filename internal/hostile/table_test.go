@@ -339,6 +339,12 @@ var table = []entry{
 	{name: "activation.GeGLUTanhBackward", f: activation.GeGLUTanhBackward, args: fiveSlices},
 	{name: "activation.TanhBackward", f: activation.TanhBackward, args: threeSlices},
 	{name: "activation.SigmoidBackward", f: activation.SigmoidBackward, args: threeSlices},
+	{name: "activation.GRU", f: activation.GRU, args: func(w *world) []any {
+		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), 3}
+	}},
+	{name: "activation.GRUBackward", f: activation.GRUBackward, args: func(w *world) []any {
+		return []any{w.floats(6), w.floats(18), w.floats(18), w.floats(18), w.floats(18), w.floats(6), 3}
+	}},
 	{name: "loss.CrossEntropy", f: loss.CrossEntropy, args: func(w *world) []any {
 		return []any{w.floats(12), w.floats(12), 4, []int32{0, loss.Ignore, 3}, loss.Options{Exec: kernel.Exec{Threads: 2, ParallelFor: inOrder}}}
 	}},

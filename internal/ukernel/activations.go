@@ -11,6 +11,12 @@ type Activations struct {
 	// SwiGLU, GeGLU and GeGLUTanh compute dst[x] = f(gate[x])·up[x], x < len(dst), with
 	// the same functions in the same order. The product is rounded.
 	SwiGLU, GeGLU, GeGLUTanh func(dst, gate, up []float32)
+
+	// GRU is the element-wise part of a step of a gated recurrent unit, and GRUBackward its
+	// gradients. Package fallback has the formulas. gates, in, hidden, dIn and dHidden have
+	// 3·len(state) elements; state and d are read and written.
+	GRU         func(state, gates, in, hidden []float32)
+	GRUBackward func(d, dIn, dHidden, gates, hidden, before []float32)
 }
 
 // genericActivations define the results.
@@ -21,4 +27,7 @@ var genericActivations = Activations{
 	SwiGLU:    fallback.SwiGLU,
 	GeGLU:     fallback.GeGLU,
 	GeGLUTanh: fallback.GeGLUTanh,
+
+	GRU:         fallback.GRU,
+	GRUBackward: fallback.GRUBackward,
 }

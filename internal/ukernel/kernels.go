@@ -65,4 +65,13 @@ type Functions struct {
 	// from +0. len(weights) is a multiple of 16. next is a prefetch hint as in
 	// SkinnyKernels.
 	Additive func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)
+
+	// AdditiveBackward adds what n keys contribute to the gradients of the additive scores of a
+	// query, given those of the scores x, for e < len(q), any number, and j < n ascending:
+	//
+	//	t = tanh(q[e] + k[j·ldk+e]), u = (1 - t)·(1 + t)
+	//	dw[e]       = fma(x[j], t, dw[e])
+	//	dq[e]       = fma(x[j], u, dq[e])
+	//	dk[j·ldd+e] = dk[j·ldd+e] + x[j]·u
+	AdditiveBackward func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32)
 }

@@ -23,7 +23,11 @@ type Norms struct {
 
 	// Add is dst = x + y for len(dst) elements. dst may be x or y.
 	Add func(dst, x, y []float32)
+
+	// AddRows adds n ≥ 1 rows of src to dst: dst[e] = dst[e] + src[i·lds+e], i ascending, for
+	// len(dst) elements.
+	AddRows func(dst, src []float32, lds, n int)
 }
 
 // genericNorms define the results.
-var genericNorms = Norms{RMSNorm: fallback.RMSNorm, LayerNorm: fallback.LayerNorm, Add: fallback.Add}
+var genericNorms = Norms{RMSNorm: fallback.RMSNorm, LayerNorm: fallback.LayerNorm, Add: fallback.Add, AddRows: fallback.AddRows}

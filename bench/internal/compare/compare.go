@@ -140,6 +140,9 @@ func samples(files []*results.File) (values map[string][]float64, names []string
 		for _, d := range f.Decode {
 			add(fmt.Sprintf("decode %s %s %s threads=%d", d.Level, d.Type, d.Tier, d.Threads), d.Ns, d.Runs)
 		}
+		for _, d := range f.Groups {
+			add(fmt.Sprintf("decode %s %s group=%d %s threads=%d", d.Level, d.Type, d.Group, d.Tier, d.Threads), d.Ns, d.Runs)
+		}
 		for _, o := range f.Options {
 			add(fmt.Sprintf("option %s %s %s", o.Option, o.Shape, o.Tier), o.With, o.Runs)
 		}

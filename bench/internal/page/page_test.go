@@ -49,6 +49,7 @@ func example(seed float64) *results.File {
 		Norms:     []results.Norm{{Tokens: 1, Width: 2, Norm: "RMS", Tier: "avx2", Threads: 1, Timing: t(7), Element: 0.2, Copy: 0.1}},
 		Backward:  []results.Backward{{Shape: "prefill", Alias: "A", Input: "input", Tier: "avx2", Threads: 1, Timing: t(3e4), Flops: 2.5e6, GFLOPs: x(80), Peak: 100, Percent: x(80), Forward: x(1e4), ForwardPercent: x(90), SHA256: strings.Repeat("ab", 32)}},
 		Decode:    []results.Decode{{Level: "memory", KVHeads: 8, Keys: 4096, Size: 128, Group: 4, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 9, Read: 12, ReadPercent: 75, PeakPercent: 20, Tokens: 1000}},
+		Groups:    []results.Decode{{Level: "L3", KVHeads: 8, Keys: 1024, Size: 128, Group: 7, Type: "float32", Tier: "avx2", Threads: 1, Timing: t(1e6), GBs: 8, Read: 12, ReadPercent: 67, PeakPercent: 40, Tokens: 1000}},
 		Queries:   []results.Queries{{Keys: 100, Queries: 2, Rows: 8, Tier: "avx2", Ns: x(8), Percent: 70}},
 		Ragged:    []results.Ragged{{Level: "L3", Bytes: 1e6, Type: "float32", Tier: "avx2", One: x(9), Threads: 2, Speedup: 1.8, Reading: 1.9}},
 		Accuracy:  &results.Accuracy{PyTorch: "2", CPU: "x", Tier: "avx2", Rows: 128, Cases: []results.AccuracyCase{{Kind: "norm", Case: "RMSNorm 384", Error: results.Error{Max: 1e-6, RMS: 1e-7}, PyTorch: results.Error{Max: 2e-6, RMS: 3e-7}}}},

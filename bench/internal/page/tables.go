@@ -10,7 +10,7 @@ import (
 
 // furtherTables are what has no chart.
 func furtherTables(f *results.File, i int) []table {
-	all := []table{tiers(f), limits(f, i), checks(f, i), modules(f, i), additive(f, i), norms(f, i), queries(f, i), ragged(f, i), pages(f, i), growth(f, i)}
+	all := []table{tiers(f), limits(f, i), checks(f, i), modules(f, i), additive(f, i), norms(f, i), groups(f, i), queries(f, i), ragged(f, i), pages(f, i), growth(f, i)}
 	var filled []table
 	for _, t := range all {
 		if len(t.Rows) > 0 {
@@ -81,6 +81,16 @@ func norms(f *results.File, i int) table {
 		from := from(i, "norms", k)
 		t.Rows = append(t.Rows, []cell{text("%d × %d", n.Tokens, n.Width), text("%s", n.Norm), text("%s", n.Tier), from.int("threads", n.Threads), from.num("ns", n.Ns, tables.Duration(n.Ns)),
 			from.fixed("element_ns", n.Element, 3), from.fixed("copy_element_ns", n.Copy, 3)})
+	}
+	return t
+}
+
+func groups(f *results.File, i int) table {
+	t := table{Caption: "Groups of several sizes, float32 on one thread", Head: []string{"query heads for each KV head", "from", "tier", "time", "GB/s", "% of reading", "% of peak"}}
+	for k, d := range f.Groups {
+		from := from(i, "groups", k)
+		t.Rows = append(t.Rows, []cell{from.int("group", d.Group), text("%s", d.Level), text("%s", d.Tier), from.num("ns", d.Ns, tables.Duration(d.Ns)),
+			from.fixed("gbs", d.GBs, 1), from.fixed("read_percent", d.ReadPercent, 0), from.fixed("peak_percent", d.PeakPercent, 0)})
 	}
 	return t
 }

@@ -102,6 +102,9 @@ func DecodeLines(f *results.File) (lines []string) {
 	for _, d := range f.Decode {
 		lines = append(lines, line(d.Samples, d.Ns, []value{{d.GBs, "GB/s"}, {d.ReadPercent, "%read"}, {d.Tokens, "tokens/s"}}, "Decode/from=%s/type=%s/tier=%s/threads=%d", d.Level, d.Type, d.Tier, d.Threads))
 	}
+	for _, d := range f.Groups {
+		lines = append(lines, line(d.Samples, d.Ns, []value{{d.GBs, "GB/s"}, {d.PeakPercent, "%peak"}}, "Groups/group=%d/from=%s/type=%s/tier=%s/threads=%d", d.Group, d.Level, d.Type, d.Tier, d.Threads))
+	}
 	for _, q := range f.Queries {
 		lines = append(lines, line(1, q.Ns, nil, "Queries/queries=%d/tier=%s", q.Queries, q.Tier))
 	}

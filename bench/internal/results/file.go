@@ -43,6 +43,7 @@ type File struct {
 	Norms     []Norm     `json:"norms,omitempty"`
 	Backward  []Backward `json:"backward,omitempty"` // gradients of attention
 	Decode    []Decode   `json:"decode,omitempty"`
+	Groups    []Decode   `json:"groups,omitempty"` // other groups of query heads
 	Queries   []Queries  `json:"queries,omitempty"`
 	Ragged    []Ragged   `json:"ragged,omitempty"`
 	Accuracy  *Accuracy  `json:"accuracy,omitempty"`

@@ -19,6 +19,7 @@ func (f *File) AddRuns(runs []*File) {
 	addMedians(f, runs, func(f *File) *[]Norm { return &f.Norms }, func(r *Norm) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Backward { return &f.Backward }, func(r *Backward) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Decode { return &f.Decode }, func(r *Decode) (float64, *[]float64) { return r.Ns, &r.Runs })
+	addMedians(f, runs, func(f *File) *[]Decode { return &f.Groups }, func(r *Decode) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Queries { return &f.Queries }, func(r *Queries) (float64, *[]float64) { return r.Ns, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Ragged { return &f.Ragged }, func(r *Ragged) (float64, *[]float64) { return r.One, &r.Runs })
 	addMedians(f, runs, func(f *File) *[]Model { return &f.Models }, func(r *Model) (float64, *[]float64) { return r.Ns, &r.Runs })

@@ -16,15 +16,20 @@ import (
 // are less, they are read several times.
 const leastRead = 4 << 20
 
-// Decode measures decoding: for each type, cache level and number of threads, then with more
-// queries per head, then for batches of uneven lengths.
+// Decode measures decoding: for each type, cache level and number of threads, then with other
+// groups of query heads, with more queries per head, and for batches of uneven lengths.
 func Decode(ctx context.Context, c *Config, f *results.File) error {
 	tiers := c.decodeTiers()
 	for _, level := range chosen(c, cacheLevels()) {
 		for _, t := range elementTypes {
-			if err := c.decodeRows(ctx, tiers, level, t, f); err != nil {
+			if err := c.decodeRows(ctx, newDecoder(level, t, decodeGroup), tiers, c.Threads, &f.Decode); err != nil {
 				return err
 			}
+		}
+	}
+	if c.takes(false, groupsShape) {
+		if err := c.groups(ctx, tiers, f); err != nil {
+			return err
 		}
 	}
 	if c.takes(false, queriesShape) {
@@ -46,11 +51,12 @@ func (c *Config) decodeTiers() []string {
 	return c.Tiers
 }
 
-func (c *Config) decodeRows(ctx context.Context, tiers []string, level cacheLevel, t elementType, f *results.File) error {
+// decodeRows appends the rows of a decoder for all tiers and numbers of threads.
+func (c *Config) decodeRows(ctx context.Context, d *decoder, tiers []string, numbersOfThreads []int, rows *[]results.Decode) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	d := newDecoder(level, t)
+	level, t := d.level, d.element
 	elements := 2 * float64(level.heads*level.keys*decodeSize)
 	bytes := t.bytes * elements
 	memory := numbers.Huge(int(bytes) * level.sets(t) / 4)
@@ -58,8 +64,8 @@ func (c *Config) decodeRows(ctx context.Context, tiers []string, level cacheLeve
 	reader := machine.NewReader(nil)
 	probes := machine.NewProbes()
 	for _, tier := range tiers {
-		for _, threads := range c.Threads {
-			if err := c.begin(ctx, fmt.Sprintf("decode %s %s %s threads=%d", level.name, t.name, tier, threads)); err != nil {
+		for _, threads := range numbersOfThreads {
+			if err := c.begin(ctx, fmt.Sprintf("decode %s %s group=%d %s threads=%d", level.name, t.name, d.group, tier, threads)); err != nil {
 				return err
 			}
 			d.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
@@ -81,11 +87,29 @@ func (c *Config) decodeRows(ctx context.Context, tiers []string, level cacheLeve
 				}
 				times = append(times, 1e9*x)
 			}
-			r := results.Decode{Level: level.name, KVHeads: level.heads, Keys: level.keys, Size: decodeSize, Group: decodeGroup, Type: t.name,
-				Tier: tier, Threads: threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * decodeGroup * elements, Read: stats.Median(reads[1:])}
+			r := results.Decode{Level: level.name, KVHeads: level.heads, Keys: level.keys, Size: decodeSize, Group: d.group, Type: t.name,
+				Tier: tier, Threads: threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:])}
 			r.GBs, r.Tokens = bytes/r.Ns, 1e9/r.Ns
 			r.ReadPercent, r.PeakPercent = 100*r.GBs/r.Read, 100*r.Flops/r.Ns/stats.Median(peaks[1:])
-			f.Decode = append(f.Decode, r)
+			*rows = append(*rows, r)
+		}
+	}
+	return nil
+}
+
+// groupSizes are numbers of query heads for each KV head: without groups, of models such as
+// Llama 3 (4) and Qwen 2 (7), and those of models with few KV heads or one.
+var groupSizes = []int{1, 2, 4, 7, 8, 16, 32, 71}
+
+// groups measures decoding on one thread with groups of several sizes, from L3 and from memory.
+func (c *Config) groups(ctx context.Context, tiers []string, f *results.File) error {
+	for _, level := range cacheLevels()[1:] {
+		d := newDecoder(level, elementTypes[0], 1)
+		for _, d.group = range groupSizes {
+			d.setQueries(1)
+			if err := c.decodeRows(ctx, d, tiers, []int{1}, &f.Groups); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -98,7 +122,7 @@ var queryCounts = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}
 // queries measures the time for each token when several are decoded at once.
 func (c *Config) queries(ctx context.Context, tiers []string, f *results.File) error {
 	level := cacheLevels()[1]
-	single := newDecoder(level, elementTypes[0])
+	single := newDecoder(level, elementTypes[0], decodeGroup)
 	for _, tier := range tiers {
 		for _, n := range queryCounts {
 			if err := c.begin(ctx, fmt.Sprintf("%d queries %s", n, tier)); err != nil {
@@ -106,7 +130,7 @@ func (c *Config) queries(ctx context.Context, tiers []string, f *results.File) e
 			}
 			single.opts = kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}}
 			several := *single
-			several.setQueries(level, n)
+			several.setQueries(n)
 			one, x, err := single.compare(ctx, c, &several)
 			if err != nil {
 				return err

@@ -15,6 +15,10 @@ var decodeTime = 250 * time.Millisecond
 // A decoder makes calls with one query per head, or a few, each with the next set of keys
 // and values.
 type decoder struct {
+	level   cacheLevel
+	element elementType
+	group   int // query heads for each KV head
+
 	q, out kernel.Tensor
 	k, v   []kernel.Tensor
 	opts   kernel.Options
@@ -22,19 +26,20 @@ type decoder struct {
 }
 
 // newDecoder makes the keys and values of a level, and one query per head.
-func newDecoder(l cacheLevel, t elementType) *decoder {
+func newDecoder(l cacheLevel, t elementType, group int) *decoder {
 	x := numbers.Huge(l.heads * l.keys * decodeSize)
 	d := &decoder{
+		level: l, element: t, group: group,
 		k: t.make(x, l.sets(t), l.heads, l.keys),
 		v: t.make(x, l.sets(t), l.heads, l.keys),
 	}
-	d.setQueries(l, 1)
+	d.setQueries(1)
 	return d
 }
 
 // setQueries makes so many queries per head for the next calls.
-func (d *decoder) setQueries(l cacheLevel, queries int) {
-	heads := l.heads * decodeGroup
+func (d *decoder) setQueries(queries int) {
+	heads := d.level.heads * d.group
 	n := heads * queries * decodeSize
 	d.q = kernel.BHLD(numbers.Normals(n), 1, heads, queries, decodeSize)
 	d.out = kernel.BHLD(make([]float32, n), 1, heads, queries, decodeSize)

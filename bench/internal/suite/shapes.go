@@ -55,6 +55,7 @@ func layerShapeNames() []string {
 
 // The parts of the decoding suite behind those of single calls.
 const (
+	groupsShape  = "groups"
 	queriesShape = "queries"
 	raggedShape  = "ragged"
 )
@@ -63,7 +64,7 @@ func decodeShapeNames() (names []string) {
 	for _, l := range cacheLevels() {
 		names = append(names, l.name)
 	}
-	return append(names, queriesShape, raggedShape)
+	return append(names, groupsShape, queriesShape, raggedShape)
 }
 
 // takesOptions says whether options are measured with a shape.

@@ -41,6 +41,9 @@ func backwardSteps(c *Config) int {
 func decodeSteps(c *Config) int {
 	tiers := len(c.decodeTiers())
 	n := len(chosen(c, cacheLevels())) * len(elementTypes) * tiers * len(c.Threads)
+	if c.takes(false, groupsShape) {
+		n += (len(cacheLevels()) - 1) * len(groupSizes) * tiers
+	}
 	if c.takes(false, queriesShape) {
 		n += len(queryCounts) * tiers
 	}

@@ -169,10 +169,15 @@ func TestDecoder(t *testing.T) {
 	replace(t, &decodeTime, time.Millisecond)
 	level := cacheLevel{"x", 2, 256, 3}
 	for _, e := range elementTypes {
-		c, f := &Config{Threads: []int{1, 2}}, results.File{}
-		err := c.decodeRows(context.Background(), []string{machine.Generic}, level, e, &f)
-		if err != nil || len(f.Decode) != 2 || f.Decode[1].Type != e.name || f.Decode[1].Threads != 2 || f.Decode[1].ReadPercent <= 0 || f.Decode[1].PeakPercent <= 0 {
-			t.Errorf("%s: %+v, %v", e.name, f.Decode, err)
+		var c Config
+		var rows []results.Decode
+		err := c.decodeRows(context.Background(), newDecoder(level, e, 3), []string{machine.Generic}, []int{1, 2}, &rows)
+		if err != nil || len(rows) != 2 {
+			t.Fatalf("%s: %+v, %v", e.name, rows, err)
+		}
+		elements := float64(2 * 2 * 256 * decodeSize)
+		if r := rows[1]; r.Type != e.name || r.Threads != 2 || r.Group != 3 || r.Flops != 6*elements || r.Bytes != e.bytes*elements || r.ReadPercent <= 0 || r.PeakPercent <= 0 {
+			t.Errorf("%s: %+v", e.name, r)
 		}
 		if got, want := level.sets(e), int(12/e.bytes); got != want {
 			t.Errorf("%s: %d sets, want %d", e.name, got, want)
@@ -271,7 +276,7 @@ func TestShapes(t *testing.T) {
 // A suite that takes -benchfmt has a line for every row that was measured.
 func TestLines(t *testing.T) {
 	f := &results.File{Options: make([]results.Option, 2), Linear: make([]results.Linear, 2), MultiHead: make([]results.Module, 2), Additive: make([]results.Additive, 2), Norms: make([]results.Norm, 2),
-		Backward: make([]results.Backward, 2), Decode: make([]results.Decode, 2), Queries: make([]results.Queries, 2), Ragged: make([]results.Ragged, 2), Models: make([]results.Model, 2)}
+		Backward: make([]results.Backward, 2), Decode: make([]results.Decode, 2), Groups: make([]results.Decode, 2), Queries: make([]results.Queries, 2), Ragged: make([]results.Ragged, 2), Models: make([]results.Model, 2)}
 	f.Options[1].Option, f.Linear[1].Limit, f.Norms[1].Norm = "bool mask [B, 1, 1, Lk]", results.LimitRead, "RMS of a sum"
 	n := 0
 	for _, s := range All {
@@ -289,7 +294,7 @@ func TestLines(t *testing.T) {
 			}
 		}
 	}
-	if n != 20 {
-		t.Errorf("%d lines, want 20", n)
+	if n != 22 {
+		t.Errorf("%d lines, want 22", n)
 	}
 }

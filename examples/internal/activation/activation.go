@@ -9,19 +9,6 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// Sigmoid replaces each number x by 1/(1+e^-x). It overwrites scratch, which must be at
-// least as long as x.
-func Sigmoid(x, scratch []float32) error {
-	e, err := decay(x, scratch)
-	if err != nil {
-		return err
-	}
-	for i, x0 := range x {
-		x[i] = sigmoidTimes(1, x0, e[i])
-	}
-	return nil
-}
-
 // SiLU replaces each number of gate by gate·sigmoid(gate)·up. It overwrites scratch, which
 // must be at least as long as gate.
 func SiLU(gate, up, scratch []float32) error {
@@ -30,16 +17,17 @@ func SiLU(gate, up, scratch []float32) error {
 		return err
 	}
 	for i, x := range gate {
-		gate[i] = float32(sigmoidTimes(x, x, e[i]) * up[i])
+		gate[i] = float32(sigmoidTimes(x, e[i]) * up[i])
 	}
 	return nil
 }
 
-// sigmoidTimes returns y·sigmoid(x), given e = e^-|x|. It cannot overflow:
+// sigmoidTimes returns x·sigmoid(x), given e = e^-|x|. It cannot overflow:
 //
 //	sigmoid(x) = 1/(1+e^-x) = 1/(1+e)    for x >= 0
 //	sigmoid(x) = e^x/(1+e^x) = e/(1+e)   for x < 0
-func sigmoidTimes(y, x, e float32) float32 {
+func sigmoidTimes(x, e float32) float32 {
+	y := x
 	if x < 0 {
 		y = float32(y * e)
 	}

@@ -25,22 +25,6 @@ func near(x, got float32, want float64) bool {
 	return math.Abs(float64(got)-want) <= units*(0x1p-23*math.Abs(want)+0x1p-125)
 }
 
-func TestSigmoid(t *testing.T) {
-	x := points()
-	got := append([]float32{float32(math.NaN())}, x...)
-	if err := Sigmoid(got, make([]float32, len(got))); err != nil {
-		t.Fatal(err)
-	}
-	if got[0] == got[0] {
-		t.Errorf("sigmoid of NaN is %v", got[0])
-	}
-	for i, x := range x {
-		if want := sigmoid(float64(x)); !near(x, got[i+1], want) {
-			t.Errorf("sigmoid(%v) = %v, want %v", x, got[i+1], want)
-		}
-	}
-}
-
 func TestSiLU(t *testing.T) {
 	x := points()
 	x = x[:len(x)-1]

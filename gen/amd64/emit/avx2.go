@@ -17,7 +17,7 @@ func (AVX2) EVEX() bool   { return false }
 // Tiles have 12 accumulators each: 8 would hide the FMA's latency of 4 on two units. The
 // other registers are for the vectors of B and one broadcast of A.
 func (AVX2) Tiles() []spec.TileShape {
-	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 6}, {Vectors: 3, Rows: 4}}
+	return []spec.TileShape{{Vectors: 1, Rows: 12}, {Vectors: 2, Rows: 6, Prefetch: true}, {Vectors: 3, Rows: 4}}
 }
 
 // WeightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole.

@@ -10,7 +10,34 @@ import (
 type block struct {
 	epoch uint64
 	rows  int
+	cuts  []cut   // with ascending epochs and rows
 	parts [4]part // in the order of messages: keys, values, scales of keys, scales of values
+}
+
+// cut says that a writer replaced the rows from row on.
+type cut struct {
+	epoch uint64
+	row   int
+}
+
+// cut notes that rows are replaced. A cut that reaches as far and is later makes an earlier
+// one superfluous, so there are at most 256.
+func (b *block) cut(epoch uint64, row int) {
+	n := len(b.cuts)
+	for n > 0 && b.cuts[n-1].row >= row {
+		n--
+	}
+	b.cuts = append(b.cuts[:n], cut{epoch, row})
+}
+
+// replaced tells whether some of the first rows were replaced after an epoch.
+func (b *block) replaced(epoch uint64, rows int) bool {
+	for _, c := range b.cuts {
+		if c.epoch > epoch && c.row < rows {
+			return true
+		}
+	}
+	return false
 }
 
 // part is one of the arrays of a block, [Heads, 256, width].
@@ -53,6 +80,7 @@ func (b *block) put(g *wire.Geometry, k *wire.Keys) wire.Status {
 			b.parts[i].elements = b.parts[i].elements.Clone()
 		}
 		b.rows, old = k.Offset, 0
+		b.cut(k.Epoch, k.Offset)
 	}
 	b.epoch = k.Epoch
 	b.eachRun(g, k, old, k.Count, func(p *part, at, n int, src []byte) bool {

@@ -15,6 +15,7 @@ type Store struct {
 	limit     int64
 	used      int64
 	sequences map[string]*sequence
+	dropped   map[uint64]bool // messages by which blocks were dropped
 }
 
 // sequence is what a store holds of a sequence.
@@ -24,7 +25,9 @@ type sequence struct {
 }
 
 // New returns an empty store for so many bytes of blocks.
-func New(limit int64) *Store { return &Store{limit: limit, sequences: map[string]*sequence{}} }
+func New(limit int64) *Store {
+	return &Store{limit: limit, sequences: map[string]*sequence{}, dropped: map[uint64]bool{}}
+}
 
 // blockOverhead is what a block takes beside its rows, roughly.
 const blockOverhead = 512
@@ -63,10 +66,10 @@ func (s *Store) Put(g *wire.Geometry, k *wire.Keys) wire.Status {
 	return b.put(g, k)
 }
 
-// Get returns the first rows of a block: keys and values of [1, Heads, rows, D]. They stay
-// as they are whatever happens to the store. It returns false if the store does not hold as
-// many, or holds others.
-func (s *Store) Get(g *wire.Geometry, name string, number, rows int) (k, v kernel.Tensor, ok bool) {
+// Get returns the first rows of a block as they are in an epoch: keys and values of [1, Heads,
+// rows, D]. They stay as they are whatever happens to the store. It returns false if the store
+// does not hold as many, or holds others, or if some were replaced after that epoch.
+func (s *Store) Get(g *wire.Geometry, name string, epoch uint64, number, rows int) (k, v kernel.Tensor, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seq := s.sequences[name]
@@ -74,7 +77,7 @@ func (s *Store) Get(g *wire.Geometry, name string, number, rows int) (k, v kerne
 		return k, v, false
 	}
 	b := seq.blocks[number]
-	if b == nil || b.rows < rows {
+	if b == nil || b.rows < rows || b.replaced(epoch, rows) {
 		return k, v, false
 	}
 	k, v = b.tensors(g, rows)
@@ -88,6 +91,32 @@ func (s *Store) Free(name string) {
 	if seq := s.sequences[name]; seq != nil {
 		s.used -= int64(len(seq.blocks)) * cost(&seq.geometry)
 		delete(s.sequences, name)
+	}
+}
+
+// maxDropped is how many messages a store remembers.
+const maxDropped = 1 << 12
+
+// Drop forgets blocks. A message that came before changes nothing.
+func (s *Store) Drop(d *wire.Drop) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seq := s.sequences[d.Sequence]
+	if seq == nil || s.dropped[d.ID] {
+		return
+	}
+	if len(s.dropped) >= maxDropped {
+		clear(s.dropped)
+	}
+	s.dropped[d.ID] = true
+	for _, n := range d.Blocks {
+		if seq.blocks[n] != nil {
+			delete(seq.blocks, n)
+			s.used -= cost(&seq.geometry)
+		}
+	}
+	if len(seq.blocks) == 0 {
+		delete(s.sequences, d.Sequence)
 	}
 }
 

@@ -27,7 +27,7 @@ func keys(g *wire.Geometry, epoch uint64, offset, count int, version byte) *wire
 // rows returns the first n rows that the store holds.
 func rows(t *testing.T, s *Store, n int) []byte {
 	t.Helper()
-	k, v, ok := s.Get(&int8s, "s", 3, n)
+	k, v, ok := s.Get(&int8s, "s", 9, 3, n)
 	if !ok {
 		t.Fatalf("there are no %d rows", n)
 	}
@@ -62,8 +62,8 @@ func TestPut(t *testing.T) {
 		if got := s.Put(&int8s, keys(&int8s, step.epoch, step.offset, step.count, step.version)); got != step.want {
 			t.Fatalf("step %d: %v, want %v", i, got, step.want)
 		}
-		_, _, more := s.Get(&int8s, "s", 3, step.held+1)
-		_, _, held := s.Get(&int8s, "s", 3, step.held)
+		_, _, more := s.Get(&int8s, "s", 9, 3, step.held+1)
+		_, _, held := s.Get(&int8s, "s", 9, 3, step.held)
 		if more || held != (step.held > 0) {
 			t.Fatalf("step %d: not %d rows", i, step.held)
 		}
@@ -77,7 +77,7 @@ func TestPut(t *testing.T) {
 func TestReadersKeepRows(t *testing.T) {
 	s := New(1 << 20)
 	s.Put(&int8s, keys(&int8s, 1, 0, 8, 0))
-	k, v, _ := s.Get(&int8s, "s", 3, 8)
+	k, v, _ := s.Get(&int8s, "s", 9, 3, 8)
 	s.Put(&int8s, keys(&int8s, 2, 0, 8, 5))
 	s.Free("s")
 	if got := wire.AppendPair(nil, &k, &v, 0, 0, 8); !bytes.Equal(got, keys(&int8s, 0, 0, 8, 0).Rows) {
@@ -101,12 +101,51 @@ func TestLimits(t *testing.T) {
 	if got := s.Put(&other, &wire.Keys{Sequence: "s", Count: 1, Rows: make([]byte, 8)}); got != wire.Misfit {
 		t.Error(got)
 	}
-	if _, _, ok := s.Get(&other, "s", 0, 1); ok {
+	if _, _, ok := s.Get(&other, "s", 9, 0, 1); ok {
 		t.Error("rows of another geometry")
 	}
 	s.Free("s")
 	s.Free("s")
 	if u := s.Usage(); u.Used != 0 || u.Sequences != 0 {
+		t.Errorf("%+v", u)
+	}
+}
+
+// Who knows an earlier epoch gets rows that were not replaced since, and no others.
+func TestEpochs(t *testing.T) {
+	s := New(1 << 20)
+	s.Put(&int8s, keys(&int8s, 1, 0, 8, 0))
+	s.Put(&int8s, keys(&int8s, 2, 8, 4, 0))
+	s.Put(&int8s, keys(&int8s, 5, 6, 8, 9)) // rows 6 on are others now
+	s.Put(&int8s, keys(&int8s, 7, 10, 8, 3))
+	for _, c := range []struct {
+		epoch uint64
+		rows  int
+		want  bool
+	}{{1, 6, true}, {1, 7, false}, {4, 7, false}, {5, 10, true}, {5, 11, false}, {7, 18, true}, {9, 18, true}} {
+		if _, _, ok := s.Get(&int8s, "s", c.epoch, 3, c.rows); ok != c.want {
+			t.Errorf("%d rows of epoch %d: %v, want %v", c.rows, c.epoch, ok, c.want)
+		}
+	}
+	s.Put(&int8s, keys(&int8s, 8, 2, 1, 1))
+	if _, _, ok := s.Get(&int8s, "s", 7, 3, 3); ok || len(s.sequences["s"].blocks[3].cuts) != 1 {
+		t.Errorf("%v", s.sequences["s"].blocks[3].cuts)
+	}
+}
+
+// A block is dropped once, even if the message comes twice.
+func TestDrop(t *testing.T) {
+	s := New(1 << 20)
+	k := keys(&int8s, 1, 0, 8, 0)
+	s.Put(&int8s, k)
+	drop := &wire.Drop{ID: 4, Sequence: "s", Blocks: []int{2, 3}}
+	s.Drop(drop)
+	if u := s.Usage(); u.Used != 0 || u.Sequences != 0 {
+		t.Errorf("%+v", u)
+	}
+	s.Put(&int8s, k)
+	s.Drop(drop)
+	if u := s.Usage(); u.Blocks != 1 || u.Used != cost(&int8s) {
 		t.Errorf("%+v", u)
 	}
 }

@@ -32,9 +32,10 @@ type Call struct {
 // Queries are the queries of one sequence, and the blocks that the worker is asked for.
 type Queries struct {
 	Sequence string
-	Keys     int // of the sequence: those after them do not exist
-	Start    int // position of the first query
-	Count    int // of queries
+	Epoch    uint64 // that the sender knows: rows that a later one has replaced are not meant
+	Keys     int    // of the sequence: those after them do not exist
+	Start    int    // position of the first query
+	Count    int    // of queries
 
 	Ranges []Range
 	Rows   []byte // [Heads, Count, KeySize]
@@ -48,7 +49,7 @@ const AttendOverhead = 9 + 1 + 2 + 2*4 + 1 + 2*4 + 4 + 4
 
 // QueriesOverhead is the most bytes of [Queries] in a message, its ranges and rows aside.
 const (
-	QueriesOverhead = 1 + MaxName + 4*4
+	QueriesOverhead = 1 + MaxName + 8 + 4*4
 	RangeBytes      = 8
 )
 
@@ -58,7 +59,7 @@ func (a *Attend) Append(b []byte) []byte {
 	b = appendU32(b, len(a.Items))
 	for i := range a.Items {
 		q := &a.Items[i]
-		b = appendText(b, q.Sequence)
+		b = binary.LittleEndian.AppendUint64(appendText(b, q.Sequence), q.Epoch)
 		for _, x := range [...]int{q.Keys, q.Start, q.Count, len(q.Ranges)} {
 			b = appendU32(b, x)
 		}
@@ -97,7 +98,7 @@ func ParseAttend(data []byte) (*Attend, error) {
 	if r.err == nil && a.Call.Heads%a.Geometry.Heads != 0 {
 		r.fail("%d query heads, want a multiple of %d", a.Call.Heads, a.Geometry.Heads)
 	}
-	for range r.count("items", 2+4*4) {
+	for range r.count("items", 2+8+4*4) {
 		q := r.queries(a.Call.Heads * a.Geometry.KeySize * Size(a.Call.Type))
 		if r.err != nil {
 			break
@@ -134,7 +135,7 @@ func (r *reader) call() Call {
 
 // queries reads one item, whose queries take so many bytes each.
 func (r *reader) queries(bytes int) Queries {
-	q := Queries{Sequence: r.name(), Keys: r.i31("the number of keys"), Start: r.i32(), Count: r.i31("the number of queries")}
+	q := Queries{Sequence: r.name(), Epoch: r.u64(), Keys: r.i31("the number of keys"), Start: r.i32(), Count: r.i31("the number of queries")}
 	ranges := r.count("ranges", RangeBytes)
 	next := 0
 	for range ranges {

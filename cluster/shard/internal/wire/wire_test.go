@@ -41,9 +41,14 @@ func attendOf(g Geometry) *Attend {
 	}
 	row := c.Heads * g.KeySize * 2
 	return &Attend{g, c, []Queries{
-		{"a", 1000, -5, 1, []Range{{0, 2}, {3, 1}}, bytesFrom(row)},
-		{"b", 1, 0, 3, nil, bytesFrom(3 * row)},
+		{"a", 7, 1000, -5, 1, []Range{{0, 2}, {3, 1}}, bytesFrom(row)},
+		{"b", 1 << 63, 1, 0, 3, nil, bytesFrom(3 * row)},
 	}}
+}
+
+func entryOf(g Geometry) *Entry {
+	return &Entry{Wire: 3, Contract: 4, ID: "s.x", Geometry: g, Replicas: 2, Writer: "w", Epoch: 1 << 40, Length: 600,
+		Blocks: [][]string{{"a", "b"}, {"b"}, {"c", "a"}}}
 }
 
 // What is written is read.
@@ -65,9 +70,20 @@ func TestRoundTrip(t *testing.T) {
 	if got, err := ParseNames(AppendNames(nil, names)); err != nil || !slices.Equal(got, names) {
 		t.Error(got, err)
 	}
-	fetch := &Fetch{geometries[3], "x", 7, 200, 3, 200}
+	fetch := &Fetch{geometries[3], "x", 5, 7, 200, 3, 200}
 	if got, err := ParseFetch(fetch.Append(nil)); err != nil || !reflect.DeepEqual(got, fetch) {
 		t.Error(got, err)
+	}
+	drop := &Drop{9, "x", []int{0, MaxBlock}}
+	if got, err := ParseDrop(drop.Append(nil)); err != nil || !reflect.DeepEqual(got, drop) {
+		t.Error(got, err)
+	}
+	entry := entryOf(geometries[3])
+	if got, err := ParseEntry(entry.Append(nil)); err != nil || !reflect.DeepEqual(got, entry) {
+		t.Error(got, err)
+	}
+	if wire, contract := EntryVersion(entry.Append(nil)[:8]); wire != 3 || contract != 4 {
+		t.Error(wire, contract)
 	}
 	statuses := []Status{OK, Gap, Misfit}
 	if got, err := ParseStatuses(AppendStatuses(nil, statuses), 3); err != nil || !slices.Equal(got, statuses) {
@@ -117,10 +133,13 @@ func TestHostile(t *testing.T) {
 		"attend": func(b []byte) error { _, err := ParseAttend(b); return err },
 		"free":   func(b []byte) error { _, err := ParseNames(b); return err },
 		"fetch":  func(b []byte) error { _, err := ParseFetch(b); return err },
+		"drop":   func(b []byte) error { _, err := ParseDrop(b); return err },
+		"entry":  func(b []byte) error { _, err := ParseEntry(b); return err },
 	}
 	messages := map[string][]byte{"free": AppendNames(nil, []string{"x", "yz"})}
 	messages["put"], messages["attend"] = putOf(geometries[3]).Append(nil), attendOf(geometries[3]).Append(nil)
-	messages["fetch"] = (&Fetch{geometries[3], "x", 7, 200, 3, 200}).Append(nil)
+	messages["fetch"] = (&Fetch{geometries[3], "x", 5, 7, 200, 3, 200}).Append(nil)
+	messages["drop"], messages["entry"] = (&Drop{9, "x", []int{0, 5}}).Append(nil), entryOf(geometries[3]).Append(nil)
 	var e *FormatError
 	for name, b := range messages {
 		for n := range b {
@@ -133,9 +152,22 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	g := geometries[0]
-	for _, f := range []Fetch{{g, "x", 0, 257, 0, 1}, {g, "x", 0, 5, 0, 6}, {g, "x", 0, 5, 3, 3}, {g, "", 0, 5, 0, 1}, {g, "x", -1, 5, 0, 1}} {
+	for _, f := range []Fetch{{g, "x", 0, 0, 257, 0, 1}, {g, "x", 0, 0, 5, 0, 6}, {g, "x", 0, 0, 5, 3, 3}, {g, "", 0, 0, 5, 0, 1}, {g, "x", 0, -1, 5, 0, 1}} {
 		if _, err := ParseFetch(f.Append(nil)); !errors.As(err, &e) {
 			t.Errorf("fetch %+v: %v", f, err)
+		}
+	}
+	for what, change := range map[string]func(e *Entry){
+		"a block without number": func(e *Entry) { e.Length = 800 },
+		"a worker twice":         func(e *Entry) { e.Blocks[0] = []string{"a", "a"} },
+		"many keys":              func(e *Entry) { e.Length = math.MaxInt32 },
+		"type":                   func(e *Entry) { e.Geometry.Type = 9 },
+		"no name":                func(e *Entry) { e.ID = "" },
+	} {
+		entry := entryOf(g)
+		change(entry)
+		if _, err := ParseEntry(entry.Append(nil)); !errors.As(err, &e) {
+			t.Errorf("entry, %s: %v", what, err)
 		}
 	}
 	for what, change := range map[string]func(p *Put){
@@ -188,8 +220,10 @@ func FuzzParse(f *testing.F) {
 		f.Add(putOf(g).Append(nil))
 		f.Add(attendOf(g).Append(nil))
 	}
+	f.Add((&Drop{9, "x", []int{0, 5}}).Append(nil))
+	f.Add(entryOf(geometries[0]).Append(nil))
 	f.Add(AppendNames(nil, []string{"x", "yz"}))
-	f.Add((&Fetch{geometries[3], "x", 7, 200, 3, 200}).Append(nil))
+	f.Add((&Fetch{geometries[3], "x", 5, 7, 200, 3, 200}).Append(nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		check := func(what string, written []byte, err error) {
 			if err == nil && !bytes.Equal(written, data) {
@@ -206,6 +240,10 @@ func FuzzParse(f *testing.F) {
 		check("free", AppendNames(nil, names), err)
 		fetch, err := ParseFetch(data)
 		check("fetch", fetch.Append(nil), err)
+		drop, err := ParseDrop(data)
+		check("drop", drop.Append(nil), err)
+		entry, err := ParseEntry(data)
+		check("entry", entry.Append(nil), err)
 		a = attendOf(geometries[0])
 		ParseAnswer(data, a, func(int, []byte) {})
 		ParseStatuses(data, 3)

@@ -1,0 +1,95 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/attn-go/attn/internal/command"
+)
+
+// attendNamed runs attend on sequences of the directory, with results compared.
+func (p *processes) attendNamed(tokens int) string {
+	p.t.Helper()
+	out, report, err := runCommand(p.t.Context(), "attend", "-server", p.url, "-name", "text", "-keys", "1500", "-tokens", fmt.Sprint(tokens), "-patience", "200ms")
+	if err != nil || !strings.Contains(out, "they have the bits that one machine gives") {
+		p.t.Fatalf("%v\n%s%s", err, out, report)
+	}
+	return out
+}
+
+// A client that is killed in the middle of an append leaves a sequence that the next one goes
+// on with.
+func TestKillClient(t *testing.T) {
+	long(t)
+	p := startProcesses(t, "a", "b")
+	for i := range faultRuns() {
+		c := exec.Command(os.Args[0], "attend", "-server", p.url, "-name", "text", "-keys", "1500", "-tokens", "1500", "-check=false")
+		c.Env = append(os.Environ(), "CLUSTER_PROCESS=1", "GOMAXPROCS=1")
+		stdout, err := c.StdoutPipe()
+		if err == nil {
+			err = c.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for s := bufio.NewScanner(stdout); s.Scan() && !strings.Contains(s.Text(), "are on workers"); {
+		}
+		time.Sleep(time.Duration(50+37*i) * time.Millisecond)
+		c.Process.Kill()
+		c.Wait()
+		if c.ProcessState.Success() {
+			t.Error("the client came to its end before it was killed")
+		}
+		var keys int
+		out := p.attendNamed(2)
+		if _, err := fmt.Sscanf(out[strings.Index(out, "has "):], "has %d keys already", &keys); err != nil || keys <= 1500+2*i {
+			t.Errorf("%v\n%s", err, out)
+		}
+		t.Logf("%d keys were there", keys)
+	}
+}
+
+// After kill -9 of a worker another one takes its share of the blocks, so that a second one may
+// be killed, while a client decodes.
+func TestRebalance(t *testing.T) {
+	long(t)
+	p := startProcesses(t, "a", "b", "c")
+	p.attendNamed(1)
+	x := p.texts(2, 700)
+	p.workers["b"].kill()
+	p.work("d", p.url)
+	during(t, x, 20, func() {
+		out, report, err := runCommand(t.Context(), "sequences", "-server", p.url, "-rebalance")
+		if err != nil || !strings.Contains(out, "on 2 of 2 workers") || slices.Contains(strings.Fields(out), "b") || !slices.Contains(strings.Fields(out), "d") {
+			t.Errorf("%v\n%s%s", err, out, report)
+		}
+	})
+	p.workers["a"].kill()
+	out := p.attendNamed(3)
+	if !strings.HasPrefix(out, "Sequence text-0.") {
+		t.Error(out)
+	}
+	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url, "text-0"); err != nil || !strings.Contains(out, "text-0: 1504 keys") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, _, err := runCommand(t.Context(), "sequences", "-server", p.url, "-free", "text-0"); err != nil {
+		t.Error(err)
+	}
+	if out, _, err := runCommand(t.Context(), "sequences", "-server", p.url); err != nil || out != "" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"-free"}, {"-timeout", "0"}} {
+		if _, _, err := runCommand(t.Context(), append([]string{"sequences"}, args...)...); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	natslog "github.com/nats-io/nats-server/v2/logger"
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+// serverLog passes the server's log on, if anybody wants it, and notes that the disk is full.
+type serverLog struct {
+	full chan<- struct{}
+	next server.Logger // or nil
+}
+
+// newLog returns the log of a server.
+func (s *Server) newLog() server.Logger {
+	l := &serverLog{full: s.full}
+	if s.config.Verbose {
+		l.next = natslog.NewStdLogger(true, false, false, false, true)
+	}
+	return l
+}
+
+// look looks for the error of a full disk. The server passes some errors as text only.
+func (l *serverLog) look(format string, v []any) {
+	if !strings.Contains(fmt.Sprintf(format, v...), syscall.ENOSPC.Error()) {
+		return
+	}
+	select {
+	case l.full <- struct{}{}:
+	default:
+	}
+}
+
+func (l *serverLog) Noticef(format string, v ...any) { l.pass(server.Logger.Noticef, format, v) }
+func (l *serverLog) Fatalf(format string, v ...any)  { l.pass(server.Logger.Errorf, format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.pass(server.Logger.Debugf, format, v) }
+func (l *serverLog) Tracef(format string, v ...any)  { l.pass(server.Logger.Tracef, format, v) }
+
+func (l *serverLog) Warnf(format string, v ...any) {
+	l.look(format, v)
+	l.pass(server.Logger.Warnf, format, v)
+}
+
+func (l *serverLog) Errorf(format string, v ...any) {
+	l.look(format, v)
+	l.pass(server.Logger.Errorf, format, v)
+}
+
+func (l *serverLog) pass(to func(server.Logger, string, ...any), format string, v []any) {
+	if l.next != nil {
+		to(l.next, format, v...)
+	}
+}
+
+// roomPause is how often a server whose disk is full looks for room.
+const roomPause = 500 * time.Millisecond
+
+// watch starts the server anew whenever its disk was full and has room again, until it is
+// closed or ends by itself.
+func (s *Server) watch(options *server.Options) {
+	defer close(s.done)
+	for {
+		ended := make(chan struct{})
+		go func(running *server.Server) {
+			running.WaitForShutdown()
+			close(ended)
+		}(s.running())
+		select {
+		case <-ended:
+			return
+		case <-s.full:
+		}
+		for full := true; full; {
+			select {
+			case <-ended:
+				return
+			case <-time.After(roomPause):
+				full = !hasRoom(options.StoreDir, int(options.MaxPayload))
+			}
+		}
+		if s.restart(options) != nil {
+			return
+		}
+	}
+}
+
+// restart ends the server and starts another one on its port.
+func (s *Server) restart(options *server.Options) error {
+	old := s.running()
+	u, err := url.Parse(old.ClientURL())
+	if err != nil {
+		return err
+	}
+	o := options.Clone()
+	if o.Port, err = strconv.Atoi(u.Port()); err != nil {
+		return err
+	}
+	old.Shutdown()
+	old.WaitForShutdown()
+	select {
+	case <-s.full: // it said so again meanwhile
+	default:
+	}
+	return s.start(context.Background(), o)
+}
+
+// hasRoom tells whether a folder takes a file of so many bytes.
+func hasRoom(dir string, bytes int) bool {
+	f, err := os.CreateTemp(filepath.Clean(dir), "room")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(make([]byte, bytes))
+	return err == nil && f.Sync() == nil && f.Close() == nil
+}

@@ -1,0 +1,201 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
+	"github.com/attn-go/attn/kernel"
+)
+
+// The directory is a JetStream key-value bucket with an entry for each sequence. An entry is
+// written only in place of the one that its writer has seen (compare and set), so of two
+// clients that change a sequence at once one gets a ConflictError.
+
+// bucket is the directory, once it is open.
+type bucket struct {
+	mu sync.Mutex
+	kv jetstream.KeyValue
+}
+
+// open opens the directory of a cluster, or creates it.
+func (b *bucket) open(ctx context.Context, conn *hub.Conn) (jetstream.KeyValue, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kv != nil {
+		return b.kv, nil
+	}
+	js, err := jetstream.New(conn.Conn)
+	if err != nil {
+		return nil, err
+	}
+	name := conn.StreamName("sequences")
+	kv, err := js.KeyValue(ctx, name)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: name, Description: "sequences of keys and values, and which workers hold them"})
+		if errors.Is(err, jetstream.ErrBucketExists) { // another client was faster
+			kv, err = js.KeyValue(ctx, name)
+		}
+	}
+	b.kv = kv
+	return kv, err
+}
+
+// directory returns the directory, and a context that ends after the client's timeout.
+func (c *Client) directory(ctx context.Context, name string) (jetstream.KeyValue, context.Context, context.CancelFunc, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	kv, err := c.bucket.open(ctx, c.conn)
+	if err != nil {
+		cancel()
+		return nil, nil, nil, &DirectoryError{name, err}
+	}
+	return kv, ctx, cancel, nil
+}
+
+// Create makes a sequence without keys that other clients can open by its name: 1 to 40
+// letters, digits, - and _.
+//
+// The client that appends to it or truncates it is its writer until another one does so. A
+// writer that does not know the changes of another one gets a [*ConflictError], and the
+// sequence stays as it is. Others see what was appended when the Append returns, or later by
+// Config.CommitKeys. If a writer ends in the middle, the sequence has the keys that the
+// directory says, and any client can go on.
+//
+// Errors are a [*kernel.ArgumentError] or a [*DirectoryError], such as of [ErrExists].
+func (c *Client) Create(ctx context.Context, name string) (*Sequence, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	kv, ctx, cancel, err := c.directory(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer cancel()
+	s := &Sequence{client: c, name: name + "." + nuid.Next(), load: map[string]int{}}
+	claim := nuid.Next()
+	s.shared = &shared{name: name, writer: claim, claimed: true, claim: claim}
+	s.epoch = claimEpoch
+	s.shared.revision, err = kv.Create(ctx, name, s.entry().Append(nil))
+	if errors.Is(err, jetstream.ErrKeyExists) {
+		err = ErrExists
+	}
+	if err != nil {
+		return nil, &DirectoryError{name, err}
+	}
+	s.synced()
+	return s, nil
+}
+
+// checkName returns an error if a sequence cannot have a name in the directory.
+func checkName(name string) error {
+	if !hub.IsToken(name) || len(name) > 40 {
+		return &kernel.ArgumentError{Arg: "name", Got: fmt.Sprintf("%q", name), Want: "1 to 40 letters, digits, - and _"}
+	}
+	return nil
+}
+
+// Open returns a sequence of the directory as it is now: another client has created it, or
+// this one. Errors are a [*kernel.ArgumentError] or a [*DirectoryError], such as of
+// [ErrNotFound], or of a *kernel.ArgumentError if its keys and values are not of the client's
+// configuration.
+func (c *Client) Open(ctx context.Context, name string) (*Sequence, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	e, revision, err := c.read(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &Sequence{client: c, name: e.ID, load: map[string]int{}, shared: &shared{name: name, claim: nuid.Next()}}
+	s.adopt(e, revision)
+	return s, nil
+}
+
+// read reads the entry of a sequence.
+func (c *Client) read(ctx context.Context, name string) (*wire.Entry, uint64, error) {
+	kv, ctx, cancel, err := c.directory(ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer cancel()
+	e, revision, err := readEntry(ctx, kv, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if e.Geometry != c.geometry {
+		err := &kernel.ArgumentError{Arg: "Config", Got: fmt.Sprintf("%+v", c.geometry), Want: fmt.Sprintf("%+v, which the sequence has", e.Geometry)}
+		return nil, 0, &DirectoryError{name, err}
+	}
+	return e, revision, nil
+}
+
+// readEntry reads an entry of any geometry.
+func readEntry(ctx context.Context, kv jetstream.KeyValue, name string) (*wire.Entry, uint64, error) {
+	value, err := kv.Get(ctx, name)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, 0, &DirectoryError{name, err}
+	}
+	var v hub.Version
+	v.Wire, v.Contract = wire.EntryVersion(value.Value())
+	if err := v.Check("its writer"); err != nil {
+		return nil, 0, &DirectoryError{name, err}
+	}
+	e, err := wire.ParseEntry(value.Value())
+	if err != nil {
+		return nil, 0, &DirectoryError{name, err}
+	}
+	return e, value.Revision(), nil
+}
+
+// Info is what the directory says of a sequence.
+type Info struct {
+	Name    string
+	Keys    int
+	Config  Config   // with which a client can open it: the form of its keys, and its Replicas
+	Workers []string // that hold some of it, most first
+	Copies  int      // least number of workers that should hold a block; 0 if it has none
+	Err     error    // why the entry cannot be read, or nil
+}
+
+// listTime is how long reading the whole directory may take.
+const listTime = time.Minute
+
+// List returns what the directory of a cluster has, by name. The error is a
+// [*DirectoryError].
+func List(ctx context.Context, conn *hub.Conn) ([]Info, error) {
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
+	kv, err := new(bucket).open(ctx, conn)
+	if err != nil {
+		return nil, &DirectoryError{"", err}
+	}
+	names, err := kv.Keys(ctx)
+	if errors.Is(err, jetstream.ErrNoKeysFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &DirectoryError{"", err}
+	}
+	var all []Info
+	for _, name := range names {
+		e, _, err := readEntry(ctx, kv, name)
+		switch {
+		case errors.Is(err, ErrNotFound): // removed meanwhile
+		case err != nil:
+			all = append(all, Info{Name: name, Err: err})
+		default:
+			all = append(all, describe(name, e))
+		}
+	}
+	return sortedByName(all), ctx.Err()
+}

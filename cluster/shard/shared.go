@@ -1,0 +1,314 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/shard/internal/wire"
+)
+
+// shared is what a sequence of the directory has in addition. Sequence.mu guards it.
+//
+// Epochs make rows of different writers tell themselves apart on the workers. A writer claims
+// the sequence before it sends the first row: it writes an entry with an epoch above all that
+// another one has used or can use. Workers replace rows by those of a later epoch, and never
+// by those of an earlier one. So rows that a writer sends after it has lost its claim, or that
+// it sent and never committed, lie after the keys of the entry, and the next writer's replace
+// them.
+type shared struct {
+	name      string // in the directory
+	claim     string // by which this client claims the sequence
+	claimed   bool
+	writer    string   // that the entry has
+	revision  uint64   // of the entry that was read or written last
+	base      uint64   // its epoch
+	committed int      // its length
+	known     []placed // its blocks, or of a later entry as far as their holders are adopted
+	changed   bool     // since then
+	unsure    bool     // the last write may have been stored or not
+	stale     bool     // another client has changed the sequence
+}
+
+// claimEpoch is the distance between the epochs of two claims.
+const claimEpoch = 1 << 32
+
+// change notes that the sequence is not what the directory has.
+func (s *Sequence) change() {
+	if s.shared != nil {
+		s.shared.changed = true
+	}
+}
+
+// readEpoch returns the epoch up to which rows are those that this client knows.
+func (s *Sequence) readEpoch() uint64 {
+	if s.shared == nil || s.shared.claimed {
+		return s.epoch
+	}
+	return s.shared.base
+}
+
+// entry returns the sequence as the directory should have it.
+func (s *Sequence) entry() *wire.Entry {
+	e := &wire.Entry{Wire: hub.Own.Wire, Contract: hub.Own.Contract, ID: s.name, Geometry: s.client.geometry,
+		Replicas: s.client.config.Replicas, Writer: s.shared.writer, Epoch: s.readEpoch(), Length: s.length}
+	for _, b := range s.blocks {
+		e.Blocks = append(e.Blocks, b.workers)
+	}
+	return e
+}
+
+// synced notes that the entry is what this client has.
+func (s *Sequence) synced() {
+	x := s.shared
+	x.base, x.committed, x.known, x.changed, x.unsure, x.stale = s.readEpoch(), s.length, slices.Clone(s.blocks), false, false, false
+}
+
+// adopt makes the sequence what an entry says.
+func (s *Sequence) adopt(e *wire.Entry, revision uint64) {
+	x := s.shared
+	x.claimed = e.Writer == x.claim
+	x.writer, x.revision = e.Writer, revision
+	s.name, s.length, s.epoch = e.ID, e.Length, max(s.epoch, e.Epoch)
+	s.blocks = nil
+	for _, workers := range e.Blocks {
+		s.blocks = append(s.blocks, placed{workers})
+	}
+	s.recount()
+	s.synced()
+	x.base = e.Epoch
+}
+
+// adoptHolders takes the holders of blocks from a later entry, but not of those that this
+// client has moved itself.
+func (s *Sequence) adoptHolders(e *wire.Entry) {
+	known := s.shared.known
+	for i := range min(len(s.blocks), len(e.Blocks), len(known)) {
+		if slices.Equal(e.Blocks[i], known[i].workers) {
+			continue
+		}
+		if slices.Equal(s.blocks[i].workers, known[i].workers) {
+			s.blocks[i].workers = e.Blocks[i]
+			s.moves++
+		}
+		known[i].workers = e.Blocks[i]
+	}
+	s.recount()
+}
+
+// recount counts the blocks of each worker. Workers that have none stay, as they may hold
+// something.
+func (s *Sequence) recount() {
+	for w := range s.load {
+		s.load[w] = 0
+	}
+	for _, b := range s.blocks {
+		for _, w := range b.workers {
+			s.load[w]++
+		}
+	}
+}
+
+// Reload reads a sequence of the directory again. Its keys are then those that the directory
+// has: others may have appended some or cut some off, and keys that this client has appended
+// and not committed are dropped. A sequence that is not in the directory stays as it is. The
+// error is a [*DirectoryError]. Reload counts as appending.
+func (s *Sequence) Reload(ctx context.Context) error {
+	if s.shared == nil {
+		return nil
+	}
+	e, revision, err := s.client.read(ctx, s.shared.name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.adopt(e, revision)
+	s.moves++
+	return nil
+}
+
+// Commit tells the directory of keys that it does not know yet, see Config.CommitKeys. Errors
+// are as of [Client.Append]. It counts as appending.
+func (s *Sequence) Commit(ctx context.Context) error {
+	if err := s.prepareChange(ctx); err != nil || s.shared == nil {
+		return err
+	}
+	s.mu.Lock()
+	due := s.shared.changed || s.shared.unsure
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	return s.write(ctx)
+}
+
+// prepareChange is prepare if the client has cut off keys that the directory has.
+func (s *Sequence) prepareChange(ctx context.Context) error {
+	s.mu.Lock()
+	shorter := s.shared != nil && s.length < s.shared.committed
+	s.mu.Unlock()
+	if !shorter {
+		return nil
+	}
+	return s.prepare(ctx)
+}
+
+// prepare makes the client the writer of the sequence. Rows that the directory has must not be
+// replaced, so keys that were cut off are committed first.
+func (s *Sequence) prepare(ctx context.Context) error {
+	s.mu.Lock()
+	x := s.shared
+	if x == nil || x.claimed && !x.unsure && s.length >= x.committed {
+		s.mu.Unlock()
+		return nil
+	}
+	before, writer, claimed := s.epoch, x.writer, x.claimed
+	if !claimed {
+		s.epoch = (max(s.epoch, x.base)/claimEpoch + 1) * claimEpoch
+		x.writer, x.claimed = x.claim, true
+	}
+	s.mu.Unlock()
+	err := s.write(ctx)
+	if err != nil && !claimed {
+		s.mu.Lock()
+		s.epoch, x.writer, x.claimed = before, writer, false
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// tries is how often a write is tried again after other clients have moved blocks.
+const tries = 10
+
+// write writes the entry of the sequence in place of the one that this client knows. If
+// another client has only moved blocks since, it takes over where they are and tries again.
+func (s *Sequence) write(ctx context.Context) error {
+	x := s.shared
+	kv, ctx, cancel, err := s.client.directory(ctx, x.name)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	for range tries {
+		s.mu.Lock()
+		data, last := s.entry().Append(nil), x.revision
+		s.mu.Unlock()
+		revision, err := kv.Update(ctx, x.name, data, last)
+		if err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			x.revision = revision
+			s.synced()
+			return nil
+		}
+		if !otherRevision(err) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			x.unsure = true
+			return &DirectoryError{x.name, err}
+		}
+		e, revision, err := s.client.read(ctx, x.name)
+		if err != nil {
+			return err
+		}
+		if err := s.rebase(e, revision); err != nil {
+			return err
+		}
+	}
+	return &ConflictError{x.name}
+}
+
+// rebase prepares another try to write the entry, after that in the directory has changed.
+func (s *Sequence) rebase(e *wire.Entry, revision uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.shared
+	if e.ID != s.name || e.Epoch != x.base && e.Writer != x.claim {
+		x.claimed = false
+		return &ConflictError{x.name}
+	}
+	s.adoptHolders(e)
+	x.revision = revision
+	return nil
+}
+
+// otherRevision tells whether the directory refused an entry because it has another one than
+// the writer knew.
+func otherRevision(err error) bool { return errors.Is(err, jetstream.ErrKeyRevisionMismatch) }
+
+// look takes over where other clients have moved blocks. Workers know whether their rows are
+// those that this client knows, so holders of other rows do no harm.
+func (s *Sequence) look(ctx context.Context) error {
+	e, _, err := s.client.read(ctx, s.shared.name)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared.stale = e.ID != s.name || e.Epoch != s.shared.base && e.Writer != s.shared.claim
+	if e.ID == s.name {
+		s.adoptHolders(e)
+	}
+	return nil
+}
+
+// lookAgain has a call that lacks blocks look where others have moved them. It returns nil if
+// that is worth another try, and otherwise the error of the call, with a [*ConflictError] if
+// another client has changed one of the sequences.
+func lookAgain(ctx context.Context, err error, sequences []*Sequence, known []int) error {
+	if !errors.As(err, new(*BlocksError)) || ctx.Err() != nil {
+		return err
+	}
+	if e := each(sequences, func(s *Sequence) error { return s.look(ctx) }); e != nil {
+		return errors.Join(err, e)
+	}
+	if !slices.Equal(known, movesOf(sequences)) {
+		return nil
+	}
+	for _, s := range sequences {
+		if s.shared != nil && s.isStale() {
+			err = errors.Join(err, &ConflictError{s.shared.name})
+		}
+	}
+	return err
+}
+
+func (s *Sequence) isStale() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shared.stale
+}
+
+// remove removes the sequence from the directory.
+func (s *Sequence) remove(ctx context.Context) error {
+	x := s.shared
+	kv, ctx, cancel, err := s.client.directory(ctx, x.name)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	for range tries {
+		s.mu.Lock()
+		last := x.revision
+		s.mu.Unlock()
+		err := kv.Delete(ctx, x.name, jetstream.LastRevision(last))
+		switch {
+		case err == nil:
+			return nil
+		case !otherRevision(err):
+			return &DirectoryError{x.name, err}
+		}
+		e, revision, err := s.client.read(ctx, x.name)
+		if err != nil {
+			return err
+		}
+		if err := s.rebase(e, revision); err != nil {
+			return err
+		}
+	}
+	return &ConflictError{x.name}
+}

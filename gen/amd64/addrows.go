@@ -1,0 +1,72 @@
+package amd64
+
+import (
+	"fmt"
+	"github.com/attn-go/attn/gen/amd64/emit"
+
+	"github.com/attn-go/attn/gen/loop"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// AddRows keeps the sums of some columns in registers while it goes over the rows: of as many
+// vectors as hide the latency of an addition, then of one, and then of less than one under a mask.
+func (g *gen) AddRows() {
+	g.Kernel(spec.AddRows)
+	r := &rowAdder{g: g, dst: g.Slice("dst"), src: g.Slice("src"), lds: g.Stride("lds")}
+	left := g.SliceLen("dst")
+	r.nan = g.Vec()
+	g.VMOVUPS(g.Constant(spec.NaN), r.nan)
+	for _, vectors := range []int{8, 1} {
+		name := fmt.Sprint("columns", vectors)
+		lanes := operand.U32(vectors * g.Lanes())
+		g.SUBQ(lanes, left)
+		g.JL(operand.LabelRef(name + "end"))
+		g.Label(name)
+		r.columns(name, vectors, func(m operand.Mem, v reg.VecVirtual) { g.VMOVUPS(m, v) }, func(v reg.VecVirtual, m operand.Mem) { g.VMOVUPS(v, m) })
+		g.Advance(vectors*g.VecBytes(), r.dst, r.src)
+		g.SUBQ(lanes, left)
+		g.JGE(operand.LabelRef(name))
+		g.Label(name + "end")
+		g.ADDQ(lanes, left)
+	}
+	g.JZ(operand.LabelRef("end"))
+	masks := g.Masks(left)
+	mask := func() reg.VecVirtual {
+		v := g.Vec()
+		g.VMOVUPS(emit.At(masks, 0), v)
+		return v
+	}
+	r.columns("last", 1, func(m operand.Mem, v reg.VecVirtual) { g.LoadWhere(g.Context, m, mask(), v) },
+		func(v reg.VecVirtual, m operand.Mem) { g.StoreWhere(g.Context, v, mask(), m) })
+	g.Label("end")
+	g.Return()
+}
+
+type rowAdder struct {
+	g             *gen
+	dst, src, lds reg.GPVirtual
+	nan           reg.VecVirtual
+}
+
+// columns emits the sums of some vectors of columns.
+func (r *rowAdder) columns(name string, vectors int, load func(m operand.Mem, v reg.VecVirtual), store func(v reg.VecVirtual, m operand.Mem)) {
+	sums, p := r.g.Vecs(vectors), r.g.GP64()
+	for v, sum := range sums {
+		load(emit.At(r.dst, v*r.g.VecBytes()), sum)
+	}
+	r.g.MOVQ(r.src, p)
+	loop.AnyTimes(r.g, r.g.Num("n"), name+"row", name+"rows", true, func() {
+		for v, sum := range sums {
+			x := r.g.Vec()
+			load(emit.At(p, v*r.g.VecBytes()), x)
+			r.g.VADDPS(x, sum, sum)
+		}
+		r.g.ADDQ(r.lds, p)
+	})
+	for v, sum := range sums {
+		r.g.ReplaceNaN(r.g.Context, sum, r.nan)
+		store(sum, emit.At(r.dst, v*r.g.VecBytes()))
+	}
+}

@@ -1,0 +1,63 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A query tile that is alone with its keys waits for them unless they are in the cache: few
+// rows do not take long with a block of K and V, and the processor's own prefetcher follows
+// neither the loads of K, which visit the rows of a register tile in turn, nor those of V,
+// which go down its rows and take a few columns of each. So query tiles of some shapes prefetch.
+//
+// Scores: A is K. Before each segment come the columns of that segment in the rows of the
+// next register tile, into the first-level cache.
+//
+// Weighted sums: the steps go down the rows of V, and a register tile takes some columns of
+// them, 6 of the 16 in a line. Each iteration prefetches the next line of one row, into the
+// second-level cache: this register tile for the even rows, the next one for the odd ones, as
+// an iteration is two steps. So every line is asked for some thousand cycles before it is
+// needed, and memory works evenly. The first line of the rows is not prefetched. Addresses of
+// consecutive register tiles differ by 24 bytes, so bit 3 tells whose turn it is.
+//
+// On Zen 3, with 8 KV heads and 1024 keys of size 128 in L3, 16 rows gain a factor of 2.6 (31 to 84
+// GFLOP/s), 32 rows 1.8 and 64 rows 1.5. If keys and values are in L1 or L2 the time is the same.
+
+// lookAhead computes ahead for weighted sums: the next line, in this row or in the next one.
+func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
+	t.ahead = nil
+	if rows != t.prefetched || t.epilogue == spec.StoreMax {
+		return
+	}
+	ahead := t.copyOf(p)
+	t.SHRQ(operand.Imm(3), ahead)
+	t.ANDQ(operand.Imm(1), ahead)
+	t.IMULQ(t.cs, ahead)
+	t.ADDQ(operand.Imm(spec.LineBytes), ahead)
+	t.ahead = ahead
+}
+
+// prefetchColumns emits the prefetch of an iteration.
+func (t *gemmer) prefetchColumns(p reg.GPVirtual) {
+	if t.ahead != nil {
+		t.PREFETCHT1(emit.Indexed(p, t.ahead, 1))
+	}
+}
+
+// prefetchRows emits the prefetches before a segment of scores.
+func (t *gemmer) prefetchRows(rows int, p reg.GPVirtual) {
+	if rows != t.prefetched || t.epilogue != spec.StoreMax {
+		return
+	}
+	next := t.copyOf(p)
+	t.skip(next, rows)
+	for i := range rows {
+		for d := 0; d < 4*spec.ColumnSegment; d += spec.LineBytes {
+			m := t.address(next, i)
+			m.Disp = d
+			t.PREFETCHT0(m)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package ukernel
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/testutil"
+)
+
+// A gruCase is a call of GRU or GRUBackward.
+type gruCase struct {
+	backward bool
+	n        int
+	values   testutil.Kind
+}
+
+func (c gruCase) String() string { return fmt.Sprintf("n=%d of %v", c.n, c.values) }
+
+func gruCases(backward bool) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for v := range testutil.Kinds {
+			for _, n := range upTo(2*16+1, 47, 48, 49, 96) {
+				list = append(list, gruCase{backward, n, v})
+			}
+		}
+		return list
+	}
+}
+
+func (c gruCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	vector := func(name string, n int) []float32 {
+		x := a.Vector(name, n, 0)
+		c.values.Fill(r, x, 1, n, n)
+		return x
+	}
+	if c.backward {
+		d, gates, hidden, before := vector("d", c.n), vector("gates", 3*c.n), vector("hidden", 3*c.n), vector("before", c.n)
+		dIn, dHidden := a.Vector("dIn", 3*c.n, testutil.Canary), a.Vector("dHidden", 3*c.n, testutil.Canary)
+		return func(p *kernelSet) { p.Activations.GRUBackward(d, dIn, dHidden, gates, hidden, before) }
+	}
+	state, in, hidden, gates := vector("state", c.n), vector("in", 3*c.n), vector("hidden", 3*c.n), a.Vector("gates", 3*c.n, testutil.Canary)
+	return func(p *kernelSet) { p.Activations.GRU(state, gates, in, hidden) }
+}
+
+// An addRowsCase is a call of AddRows.
+type addRowsCase struct {
+	n, d, gap int
+	values    testutil.Kind
+}
+
+func (c addRowsCase) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d of %v", c.n, c.d, c.gap, c.values)
+}
+
+func addRowsCases(int) (list []kernelCase) {
+	for v := range testutil.Kinds {
+		for _, d := range upTo(2*16+1, 63, 64, 65, 127, 128, 129, 200) {
+			list = append(list, addRowsCase{1 + len(list)%5, d, len(list) % 3, v})
+		}
+	}
+	return list
+}
+
+func (c addRowsCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	ld := distance(c.d, c.gap)
+	dst, src := a.Vector("dst", c.d, 0), a.Matrix("src", c.n, c.d, ld, testutil.Canary)
+	c.values.Fill(r, dst, 1, c.d, c.d)
+	c.values.Fill(r, src, c.n, c.d, ld)
+	bits := testutil.Slice[int32](a, "bits of dst", c.d)
+	return func(p *kernelSet) {
+		p.Norms.AddRows(dst, src, ld, c.n)
+		copy(bits, testutil.Typed[int32](a.Slots[0].Data))
+	}
+}
+
+// distance returns that of rows of d elements with a gap, which rows of none have not.
+func distance(d, gap int) int {
+	if d == 0 {
+		return 0
+	}
+	return d + gap
+}
+
+// An additiveBackwardCase is a call of AdditiveBackward.
+type additiveBackwardCase struct {
+	n, d, gap int
+	values    testutil.Kind
+}
+
+func (c additiveBackwardCase) String() string {
+	return fmt.Sprintf("n=%d d=%d gap=%d of %v", c.n, c.d, c.gap, c.values)
+}
+
+func additiveBackwardCases(int) (list []kernelCase) {
+	for v := range testutil.Kinds {
+		for _, d := range upTo(2*16+1, 47, 48, 49, 100) {
+			list = append(list, additiveBackwardCase{len(list) % 7, d, len(list) % 3, v})
+		}
+	}
+	return list
+}
+
+func (c additiveBackwardCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	filled := func(name string, n, d, ld int) []float32 {
+		x := a.Matrix(name, n, d, ld, testutil.Canary)
+		c.values.Fill(r, x, n, d, ld)
+		return x
+	}
+	ldd, ldk := distance(c.d, c.gap), distance(c.d, 2*c.gap)
+	dk, k := filled("dk", c.n, c.d, ldd), filled("k", c.n, c.d, ldk)
+	q, x, dq, dw := filled("q", 1, c.d, c.d), filled("x", 1, c.n, c.n), filled("dq", 1, c.d, c.d), filled("dw", 1, c.d, c.d)
+	return func(p *kernelSet) { p.Functions.AdditiveBackward(dk, ldd, q, k, ldk, c.n, x, dq, dw) }
+}
+
+var trainingMutants = []mutant{
+	{"Activations.GRU", "the product with the reset gate is not rounded", func(p *kernelSet) {
+		p.Activations.GRU = func(state, gates, in, hidden []float32) {
+			n := len(state)
+			for i, s := range state {
+				r, z := fallback.Sigmoid(in[i]+hidden[i]), fallback.Sigmoid(in[n+i]+hidden[n+i])
+				c := fallback.Tanh(fallback.FMA(r, hidden[2*n+i], in[2*n+i]))
+				gates[i], gates[n+i], gates[2*n+i] = r, z, c
+				state[i] = c + float32((s-c)*z)
+			}
+		}
+	}},
+	{"Activations.GRU", "the sigmoid of negative numbers overflows", func(p *kernelSet) {
+		gru := p.Activations.GRU
+		p.Activations.GRU = func(state, gates, in, hidden []float32) {
+			gru(state, gates, in, hidden)
+			for i := range state {
+				if x := in[i] + hidden[i]; x < -1 {
+					gates[i] = 1 / (1 + fallback.Exp2(float32(-x*1.44269504)))
+				}
+			}
+		}
+	}},
+	{"Activations.GRUBackward", "d is not multiplied", func(p *kernelSet) {
+		gru := p.Activations.GRUBackward
+		p.Activations.GRUBackward = func(d, dIn, dHidden, gates, hidden, before []float32) {
+			was := append([]float32(nil), d...)
+			gru(d, dIn, dHidden, gates, hidden, before)
+			copy(d, was)
+		}
+	}},
+	{"Norms.AddRows", "the rows come first", func(p *kernelSet) {
+		p.Norms.AddRows = func(dst, src []float32, lds, n int) {
+			sum := make([]float32, len(dst))
+			for i := range n {
+				fallback.Add(sum, sum, src[i*lds:])
+			}
+			fallback.Add(dst, dst, sum)
+		}
+	}},
+	{"Norms.AddRows", "NaNs keep their bits", func(p *kernelSet) {
+		p.Norms.AddRows = func(dst, src []float32, lds, n int) {
+			for i := range n {
+				for e := range dst {
+					dst[e] += src[i*lds+e]
+				}
+			}
+		}
+	}},
+	{"Functions.AdditiveBackward", "the product is not rounded", func(p *kernelSet) {
+		p.Functions.AdditiveBackward = func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
+			for j := range n {
+				for e := range q {
+					t := fallback.Tanh(q[e] + k[j*ldk+e])
+					u := float32((1 - t) * (1 + t))
+					dw[e], dq[e] = fallback.FMA(x[j], t, dw[e]), fallback.FMA(x[j], u, dq[e])
+					dk[j*ldd+e] = fallback.FMA(x[j], u, dk[j*ldd+e])
+				}
+			}
+		}
+	}},
+	{"Functions.AdditiveBackward", "the sums start anew", func(p *kernelSet) {
+		backward := p.Functions.AdditiveBackward
+		p.Functions.AdditiveBackward = func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
+			clear(dw)
+			backward(dk, ldd, q, k, ldk, n, x, dq, dw)
+		}
+	}},
+}
