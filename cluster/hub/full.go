@@ -121,6 +121,7 @@ func hasRoom(dir string, bytes int) bool {
 		return false
 	}
 	defer os.Remove(f.Name())
+	defer f.Close()
 	_, err = f.Write(make([]byte, bytes))
-	return err == nil && f.Sync() == nil && f.Close() == nil
+	return err == nil && f.Sync() == nil
 }
