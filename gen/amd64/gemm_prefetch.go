@@ -23,7 +23,7 @@ import (
 // consecutive register tiles differ by 24 bytes, so bit 3 tells whose turn it is.
 //
 // On Zen 3, with 8 KV heads and 1024 keys of size 128 in L3, 16 rows gain a factor of 2.6 (31 to 84
-// GFLOP/s), 32 rows 1.8 and 64 rows 1.5. If keys and values are in L1 or L2 the time is the same.
+// GFLOP/s, least times), 32 rows 1.8 and 64 rows 1.5. If keys and values are in L1 or L2 the time is the same.
 
 // lookAhead computes ahead for weighted sums: the next line, in this row or in the next one.
 func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
