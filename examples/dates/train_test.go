@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/examples/internal/train"
+	"github.com/attn-go/attn/examples/internal/train/traintest"
 	"github.com/attn-go/attn/internal/contracttest"
 )
 
@@ -83,9 +83,7 @@ func TestTrainingIsInference(t *testing.T) {
 	}
 }
 
-// TestGradients compares the norm of the gradient of every tensor with the difference of the
-// losses on both sides along it. Losses are float32, so the sides lie as far apart as their
-// rounding demands.
+// TestGradients compares the gradient of every tensor with differences of losses.
 func TestGradients(t *testing.T) {
 	r := trained(t, shortRun, settings{}, 3)
 	all := samples(rand.New(rand.NewPCG(8, 9)), 16)
@@ -99,32 +97,7 @@ func TestGradients(t *testing.T) {
 	loss()
 	gradients := newParameters(1+len(r.input), len(r.output))
 	copy(gradients.all, r.gradients.all)
-	of := gradients.parts(1+len(r.input), len(r.output))
-	for i, w := range r.weights.parts(1+len(r.input), len(r.output)) {
-		// Along the gradient itself: there the loss changes most.
-		g, norm := *of[i].Numbers, 0.0
-		for _, x := range g {
-			norm += float64(x) * float64(x)
-		}
-		norm = math.Sqrt(norm)
-		if norm == 0 {
-			t.Errorf("%s: the gradient is 0", w.Name)
-			continue
-		}
-		h := 0.02 / max(norm, 0.2)
-		before := slices.Clone(*w.Numbers)
-		at := func(h float64) float64 {
-			for k, x := range g {
-				(*w.Numbers)[k] = before[k] + float32(h*float64(x)/norm)
-			}
-			return loss()
-		}
-		got := (at(h) - at(-h)) / (2 * h)
-		copy(*w.Numbers, before)
-		if math.Abs(got-norm) > 0.02*norm+2e-5 {
-			t.Errorf("%s: the loss changes by %v along the gradient, want its norm, %v", w.Name, got, norm)
-		}
-	}
+	traintest.CheckGradients(t, r.weights.parts(1+len(r.input), len(r.output)), gradients.parts(1+len(r.input), len(r.output)), loss, traintest.Sides{Step: 0.02, Least: 0.2, Absolute: 2e-5})
 }
 
 // TestResume: an interrupted run continues to the weights of one that was not, and a

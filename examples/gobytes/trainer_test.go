@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/attn-go/attn/examples/internal/train/traintest"
 	"github.com/attn-go/attn/internal/contracttest"
 )
 
@@ -75,8 +76,7 @@ func TestTrainingIsInference(t *testing.T) {
 	sameBits(t, "logits", p.logits, forward(t, batch(t, m, len(texts), Settings{}), texts...))
 }
 
-// TestGradients compares the norm of the gradient of every tensor with the difference of the losses on
-// both sides along it. Losses are float32, so the sides lie as far apart as their rounding demands.
+// TestGradients compares the gradient of every tensor with differences of losses.
 func TestGradients(t *testing.T) {
 	r := trained(t, shortRun, Settings{}, 3)
 	inputs, targets := r.pieces()
@@ -90,30 +90,7 @@ func TestGradients(t *testing.T) {
 	loss()
 	gradients := newParameters(&tiny)
 	copy(gradients.all, r.gradients.all)
-	of := gradients.parts(&tiny)
-	for i, w := range r.weights.parts(&tiny) {
-		g, norm := *of[i].Numbers, 0.0
-		for _, x := range g {
-			norm += float64(x) * float64(x)
-		}
-		if norm = math.Sqrt(norm); norm == 0 {
-			t.Errorf("%s: the gradient is 0", w.Name)
-			continue
-		}
-		h := 0.004 / max(norm, 0.5)
-		before := slices.Clone(*w.Numbers)
-		at := func(h float64) float64 {
-			for k, x := range g {
-				(*w.Numbers)[k] = before[k] + float32(h*float64(x)/norm)
-			}
-			return loss()
-		}
-		got := (at(h) - at(-h)) / (2 * h)
-		copy(*w.Numbers, before)
-		if math.Abs(got-norm) > 0.02*norm+5e-5 {
-			t.Errorf("%s: the loss changes by %v along the gradient, want its norm, %v", w.Name, got, norm)
-		}
-	}
+	traintest.CheckGradients(t, r.weights.parts(&tiny), gradients.parts(&tiny), loss, traintest.Sides{Step: 0.004, Least: 0.5, Absolute: 5e-5})
 }
 
 // TestLearns: training makes the text probable.
