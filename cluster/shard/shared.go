@@ -184,34 +184,45 @@ func (s *Sequence) prepare(ctx context.Context) error {
 // tries is how often a write is tried again after other clients have moved blocks.
 const tries = 10
 
-// write writes the entry of the sequence in place of the one that this client knows. If
-// another client has only moved blocks since, it takes over where they are and tries again.
+// write writes the entry of the sequence in place of the one that this client knows.
 func (s *Sequence) write(ctx context.Context) error {
-	x := s.shared
-	kv, ctx, cancel, err := s.client.directory(ctx, x.name)
+	return s.replace(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
+		x := s.shared
+		s.mu.Lock()
+		data, last := s.entry().Append(nil), x.revision
+		s.mu.Unlock()
+		revision, err := kv.Update(ctx, x.name, data, last)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch {
+		case err == nil:
+			x.revision = revision
+			s.synced()
+		case !otherRevision(err):
+			x.unsure = true
+		}
+		return err
+	})
+}
+
+// replace has change replace the entry that this client knows. If another client has only moved
+// blocks since, it takes over where they are and tries again.
+func (s *Sequence) replace(ctx context.Context, change func(ctx context.Context, kv jetstream.KeyValue) error) error {
+	name := s.shared.name
+	kv, ctx, cancel, err := s.client.directory(ctx, name)
 	if err != nil {
 		return err
 	}
 	defer cancel()
 	for range tries {
-		s.mu.Lock()
-		data, last := s.entry().Append(nil), x.revision
-		s.mu.Unlock()
-		revision, err := kv.Update(ctx, x.name, data, last)
-		if err == nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			x.revision = revision
-			s.synced()
+		err := change(ctx, kv)
+		switch {
+		case err == nil:
 			return nil
+		case !otherRevision(err):
+			return &DirectoryError{name, err}
 		}
-		if !otherRevision(err) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			x.unsure = true
-			return &DirectoryError{x.name, err}
-		}
-		e, revision, err := s.client.read(ctx, x.name)
+		e, revision, err := s.client.read(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -219,7 +230,7 @@ func (s *Sequence) write(ctx context.Context) error {
 			return err
 		}
 	}
-	return &ConflictError{x.name}
+	return &ConflictError{name}
 }
 
 // rebase prepares another try to write the entry, after that in the directory has changed.
@@ -227,13 +238,18 @@ func (s *Sequence) rebase(e *wire.Entry, revision uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := s.shared
-	if e.ID != s.name || e.Epoch != x.base && e.Writer != x.claim {
+	if s.isChangedBy(e) {
 		x.claimed = false
 		return &ConflictError{x.name}
 	}
 	s.adoptHolders(e)
 	x.revision = revision
 	return nil
+}
+
+// isChangedBy tells whether an entry has other keys than this client knows, of another writer.
+func (s *Sequence) isChangedBy(e *wire.Entry) bool {
+	return e.ID != s.name || e.Epoch != s.shared.base && e.Writer != s.shared.claim
 }
 
 // otherRevision tells whether the directory refused an entry because it has another one than
@@ -249,7 +265,7 @@ func (s *Sequence) look(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shared.stale = e.ID != s.name || e.Epoch != s.shared.base && e.Writer != s.shared.claim
+	s.shared.stale = s.isChangedBy(e)
 	if e.ID == s.name {
 		s.adoptHolders(e)
 	}
@@ -285,30 +301,10 @@ func (s *Sequence) isStale() bool {
 
 // remove removes the sequence from the directory.
 func (s *Sequence) remove(ctx context.Context) error {
-	x := s.shared
-	kv, ctx, cancel, err := s.client.directory(ctx, x.name)
-	if err != nil {
-		return err
-	}
-	defer cancel()
-	for range tries {
+	return s.replace(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
 		s.mu.Lock()
-		last := x.revision
+		last := s.shared.revision
 		s.mu.Unlock()
-		err := kv.Delete(ctx, x.name, jetstream.LastRevision(last))
-		switch {
-		case err == nil:
-			return nil
-		case !otherRevision(err):
-			return &DirectoryError{x.name, err}
-		}
-		e, revision, err := s.client.read(ctx, x.name)
-		if err != nil {
-			return err
-		}
-		if err := s.rebase(e, revision); err != nil {
-			return err
-		}
-	}
-	return &ConflictError{x.name}
+		return kv.Delete(ctx, s.shared.name, jetstream.LastRevision(last))
+	})
 }
