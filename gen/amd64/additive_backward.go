@@ -20,7 +20,7 @@ func (g *gen) AdditiveBackward() {
 	g.SUBQ(operand.U32(g.Lanes()), left)
 	g.JL(operand.LabelRef("last"))
 	g.Label("vector")
-	a.units("key", func(m operand.Mem, v reg.VecVirtual) { g.VMOVUPS(m, v) }, func(v reg.VecVirtual, m operand.Mem) { g.VMOVUPS(v, m) })
+	a.units("key", g.wholeVectors())
 	g.ADDQ(operand.U32(g.VecBytes()), a.offset)
 	g.SUBQ(operand.U32(g.Lanes()), left)
 	g.JGE(operand.LabelRef("vector"))
@@ -28,18 +28,12 @@ func (g *gen) AdditiveBackward() {
 	g.Label("last")
 	g.ADDQ(operand.U32(g.Lanes()), left)
 	g.JZ(operand.LabelRef("end"))
-	masks := g.Masks(left)
-	mask := func() reg.VecVirtual {
-		v := g.Vec()
-		g.VMOVUPS(emit.At(masks, 0), v)
-		return v
-	}
-	a.units("lastkey", func(m operand.Mem, v reg.VecVirtual) { g.LoadWhere(g.Context, m, mask(), v) },
-		func(v reg.VecVirtual, m operand.Mem) { g.StoreWhere(g.Context, v, mask(), m) })
+	a.units("lastkey", g.firstElements(left))
 	g.Label("end")
 	g.Return()
 }
 
+// A slopeAdder emits AdditiveBackward.
 type slopeAdder struct {
 	g        *gen
 	offset   reg.GPVirtual // of the units, in bytes
@@ -55,16 +49,16 @@ func (a *slopeAdder) from(slice string) reg.GPVirtual {
 }
 
 // units emits the loop over the keys for one vector of units.
-func (a *slopeAdder) units(name string, load func(m operand.Mem, v reg.VecVirtual), store func(v reg.VecVirtual, m operand.Mem)) {
+func (a *slopeAdder) units(name string, move mover) {
 	q, dq, dw, one := a.g.Vec(), a.g.Vec(), a.g.Vec(), a.g.Vec()
-	load(emit.At(a.from("q"), 0), q)
-	load(emit.At(a.from("dq"), 0), dq)
-	load(emit.At(a.from("dw"), 0), dw)
+	move.load(emit.At(a.from("q"), 0), q)
+	move.load(emit.At(a.from("dq"), 0), dq)
+	move.load(emit.At(a.from("dw"), 0), dw)
 	a.g.VMOVUPS(a.g.Constant(spec.One), one)
 	k, dk, x := a.from("k"), a.from("dk"), a.g.Slice("x")
 	loop.AnyTimes(a.g, a.g.Num("n"), name, name+"s", true, func() {
 		t, u, w := a.g.Vec(), a.g.Vec(), a.g.Vec()
-		load(emit.At(k, 0), t)
+		move.load(emit.At(k, 0), t)
 		a.g.VADDPS(q, t, t)
 		t = a.g.tanh(a.tanh, t)
 		a.g.VBROADCASTSS(emit.At(x, 0), w)
@@ -74,13 +68,13 @@ func (a *slopeAdder) units(name string, load func(m operand.Mem, v reg.VecVirtua
 		a.g.VMULPS(t, u, u)
 		a.g.VFMADD231PS(u, w, dq)
 		a.g.VMULPS(u, w, w)
-		load(emit.At(dk, 0), t)
+		move.load(emit.At(dk, 0), t)
 		a.g.VADDPS(w, t, t)
-		store(t, emit.At(dk, 0))
+		move.store(t, emit.At(dk, 0))
 		a.g.ADDQ(a.ldk, k)
 		a.g.ADDQ(a.ldd, dk)
 		a.g.ADDQ(operand.Imm(4), x)
 	})
-	store(dq, emit.At(a.from("dq"), 0))
-	store(dw, emit.At(a.from("dw"), 0))
+	move.store(dq, emit.At(a.from("dq"), 0))
+	move.store(dw, emit.At(a.from("dw"), 0))
 }

@@ -2,8 +2,8 @@ package amd64
 
 import (
 	"fmt"
-	"github.com/attn-go/attn/gen/amd64/emit"
 
+	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -24,7 +24,7 @@ func (g *gen) AddRows() {
 		g.SUBQ(lanes, left)
 		g.JL(operand.LabelRef(name + "end"))
 		g.Label(name)
-		r.columns(name, vectors, func(m operand.Mem, v reg.VecVirtual) { g.VMOVUPS(m, v) }, func(v reg.VecVirtual, m operand.Mem) { g.VMOVUPS(v, m) })
+		r.columns(name, vectors, g.wholeVectors())
 		g.Advance(vectors*g.VecBytes(), r.dst, r.src)
 		g.SUBQ(lanes, left)
 		g.JGE(operand.LabelRef(name))
@@ -32,18 +32,12 @@ func (g *gen) AddRows() {
 		g.ADDQ(lanes, left)
 	}
 	g.JZ(operand.LabelRef("end"))
-	masks := g.Masks(left)
-	mask := func() reg.VecVirtual {
-		v := g.Vec()
-		g.VMOVUPS(emit.At(masks, 0), v)
-		return v
-	}
-	r.columns("last", 1, func(m operand.Mem, v reg.VecVirtual) { g.LoadWhere(g.Context, m, mask(), v) },
-		func(v reg.VecVirtual, m operand.Mem) { g.StoreWhere(g.Context, v, mask(), m) })
+	r.columns("last", 1, g.firstElements(left))
 	g.Label("end")
 	g.Return()
 }
 
+// A rowAdder emits AddRows.
 type rowAdder struct {
 	g             *gen
 	dst, src, lds reg.GPVirtual
@@ -51,22 +45,22 @@ type rowAdder struct {
 }
 
 // columns emits the sums of some vectors of columns.
-func (r *rowAdder) columns(name string, vectors int, load func(m operand.Mem, v reg.VecVirtual), store func(v reg.VecVirtual, m operand.Mem)) {
+func (r *rowAdder) columns(name string, vectors int, move mover) {
 	sums, p := r.g.Vecs(vectors), r.g.GP64()
 	for v, sum := range sums {
-		load(emit.At(r.dst, v*r.g.VecBytes()), sum)
+		move.load(emit.At(r.dst, v*r.g.VecBytes()), sum)
 	}
 	r.g.MOVQ(r.src, p)
 	loop.AnyTimes(r.g, r.g.Num("n"), name+"row", name+"rows", true, func() {
 		for v, sum := range sums {
 			x := r.g.Vec()
-			load(emit.At(p, v*r.g.VecBytes()), x)
+			move.load(emit.At(p, v*r.g.VecBytes()), x)
 			r.g.VADDPS(x, sum, sum)
 		}
 		r.g.ADDQ(r.lds, p)
 	})
 	for v, sum := range sums {
 		r.g.ReplaceNaN(r.g.Context, sum, r.nan)
-		store(sum, emit.At(r.dst, v*r.g.VecBytes()))
+		move.store(sum, emit.At(r.dst, v*r.g.VecBytes()))
 	}
 }

@@ -12,10 +12,9 @@ import (
 
 // A recurrent emits one of the kernels, a vector of units after the other.
 type recurrent struct {
-	g     *gen
-	n     reg.GPVirtual
-	load  func(m operand.Mem, v reg.VecVirtual)
-	store func(v reg.VecVirtual, m operand.Mem)
+	g *gen
+	n reg.GPVirtual
+	mover
 }
 
 // part is the memory of part i of a slice, from a pointer into the first part on.
@@ -37,8 +36,7 @@ func (r *recurrent) loaded(m operand.Mem) reg.VecVirtual {
 // pointers go on by a vector after each. It returns from the function.
 func (r *recurrent) eachUnit(pointers []reg.GPVirtual, body func()) {
 	left := r.g.GP64()
-	r.load = func(m operand.Mem, v reg.VecVirtual) { r.g.VMOVUPS(m, v) }
-	r.store = func(v reg.VecVirtual, m operand.Mem) { r.g.VMOVUPS(v, m) }
+	r.mover = r.g.wholeVectors()
 	r.g.MOVQ(r.n, left)
 	r.g.SUBQ(operand.U32(r.g.Lanes()), left)
 	r.g.JL(operand.LabelRef("last"))
@@ -52,14 +50,7 @@ func (r *recurrent) eachUnit(pointers []reg.GPVirtual, body func()) {
 	r.g.Label("last")
 	r.g.ADDQ(operand.U32(r.g.Lanes()), left)
 	r.g.JZ(operand.LabelRef("end"))
-	masks := r.g.Masks(left)
-	mask := func() reg.VecVirtual {
-		v := r.g.Vec()
-		r.g.VMOVUPS(emit.At(masks, 0), v)
-		return v
-	}
-	r.load = func(m operand.Mem, v reg.VecVirtual) { r.g.LoadWhere(r.g.Context, m, mask(), v) }
-	r.store = func(v reg.VecVirtual, m operand.Mem) { r.g.StoreWhere(r.g.Context, v, mask(), m) }
+	r.mover = r.g.firstElements(left)
 	body()
 	r.g.Label("end")
 	r.g.Return()
