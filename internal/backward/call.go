@@ -37,7 +37,7 @@ type Job struct {
 	dBias      view.Tensor // with strides of 0 where it broadcasts
 	goroutines parallel.Group[scratch, shape]
 	phase      func(s *scratch, i int)
-	phases     [3]func(s *scratch, i int) // made once: one per call would be an allocation per call
+	phases     [2]func(s *scratch, i int) // made once: one per call would be an allocation per call
 
 	// norms has what a row's gradients are computed with. Those of KV head i begin at
 	// i·maxRows.
@@ -66,7 +66,7 @@ var (
 
 func newJob() *Job {
 	j := new(Job)
-	j.phases = [...]func(s *scratch, i int){j.clearKeys, j.doTask, j.finishKeys}
+	j.phases = [...]func(s *scratch, i int){j.doTask, j.finishKeys}
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.phase(s, i) })
 	j.turns.init()
 	j.goroutines.OnStop = j.turns.stop
@@ -96,8 +96,11 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	}
 	j.makePlan(threads)
 	j.begin(parallelFor)
-	keys := j.kvHeads() * j.keyTasks()
-	for x, tasks := range [len(j.phases)]int{keys, j.tasks(), keys} {
+	finishing := j.kvHeads() * j.keyTasks()
+	if j.turns.isAlone {
+		finishing = 0 // the last segment of each head does it, while its keys are in the cache
+	}
+	for x, tasks := range [len(j.phases)]int{j.tasks(), finishing} {
 		j.phase = j.phases[x]
 		reserve := parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}
 		j.goroutines.Run(tasks, min(j.threads, max(1, tasks)), reserve, parallelFor)

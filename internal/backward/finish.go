@@ -8,9 +8,8 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// clearKeys is the first phase: dK and dV of some keys are zeros.
-func (j *Job) clearKeys(_ *scratch, i int) {
-	kv, first, last := j.keysOf(i)
+// clearKeys sets dK and dV of the keys of KV head kv from first to below last to zeros.
+func (j *Job) clearKeys(kv, first, last int) {
 	b, h := j.batchAndHead(kv)
 	for _, x := range [...]*view.Tensor{&j.DK, &j.DV} {
 		for key := first; x.IsSet() && key < last; key++ {
@@ -19,7 +18,14 @@ func (j *Job) clearKeys(_ *scratch, i int) {
 	}
 }
 
-// finishKeys is the third phase: dK and dV of some keys are scaled.
+// finishHead does what finishKeys does for all keys of KV head kv.
+func (j *Job) finishHead(s *scratch, kv int) {
+	for i := range j.keyTasks() {
+		j.finishKeys(s, kv*j.keyTasks()+i)
+	}
+}
+
+// finishKeys is the second phase: dK and dV of some keys are scaled.
 func (j *Job) finishKeys(s *scratch, i int) {
 	kv, first, last := j.keysOf(i)
 	for lo := first; lo < last; lo += RowSegment {
@@ -33,8 +39,8 @@ func (j *Job) finishKeys(s *scratch, i int) {
 	}
 }
 
-// keysOf returns the keys of task i of the first and the third phase: those of KV head kv from
-// first to below last.
+// keysOf returns the keys of task i of the second phase: those of KV head kv from first to below
+// last.
 func (j *Job) keysOf(i int) (kv, first, last int) {
 	kv, first = i/j.keyTasks(), i%j.keyTasks()*keysPerTask
 	b, _ := j.batchAndHead(kv)

@@ -25,7 +25,7 @@ const (
 	// which takes 2 of 7 products more.
 	keptKeys = 8192
 
-	// keysPerTask is the number of keys in a task of the phases before and after the products.
+	// keysPerTask is the number of keys in a task of the phase after the products.
 	keysPerTask = 4 * RowSegment
 
 	// All products together take productsD times the columns of Q, and productsDv times those
@@ -36,7 +36,7 @@ const (
 func (j *Job) makePlan(threads int) {
 	f := &j.Forward
 	j.plan = plan{maxRows: j.scores.Group() * f.Q.Dim(2)}
-	j.segments = ints.CeilDiv(j.maxRows, RowSegment)
+	j.segments = max(1, ints.CeilDiv(j.maxRows, RowSegment)) // without rows, dK and dV are zeros
 	for _, start := range f.QueryStart {
 		if start*j.scores.Group()%RowSegment != 0 && j.maxRows > 0 {
 			j.segments++ // the first one is shorter

@@ -19,13 +19,16 @@ type scratch struct {
 	capped  []float32 // scores after the softcap
 
 	dOutT    []float32 // panel dOᵀ of a segment: [Dv][lanes]
-	qRows    []float32 // rows of Q of a segment: [lanes][ldq]
-	dOutRows []float32 // rows of dO: [lanes][ldv]
+	qRows    []float32 // copies of the rows of Q: [lanes][ldq]
+	dOutRows []float32 // copies of the rows of dO: [lanes][ldv]
+	q, dOut  matrix    // rows of Q and dO, copied or not
 	dq       []float32 // dQ of a segment: [lanes][ldq]
 
 	kRows []float32 // rows of K of a block, if they cannot be used in place: [KeyBlock][ldq]
 	part  []float32 // what a block gives to dK or dV: [KeyBlock][ldq or ldv]
 	zeros []float32 // max(D, Dv)
+
+	set int // rows of dK and dV that the first segment of a KV head has set
 
 	shape  shape
 	usages [10]parallel.Usage

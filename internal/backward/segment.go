@@ -9,7 +9,7 @@ import (
 
 var log2E = math.Float32frombits(0x3FB8AA3B)
 
-// doTask is the second phase.
+// doTask is the first phase.
 func (j *Job) doTask(s *scratch, i int) {
 	x, group := j.place(i)
 	first := group * j.headsPerTask
@@ -22,11 +22,13 @@ func (j *Job) doTask(s *scratch, i int) {
 	}
 }
 
-// doSegment computes dQ of segment x of KV head kv, and adds what it gives to dK and dV. It
-// reports whether the call goes on.
+// doSegment computes dQ of segment x of KV head kv, and adds what it gives to dK and dV. The first
+// segment sets them. It reports whether the call goes on.
 func (j *Job) doSegment(s *scratch, kv, x int) bool {
+	s.set = 0
 	if s.beginSegment(j, kv, x) {
 		s.load(j)
+		s.loadRows(j)
 		kept := s.sumUp(j)
 		s.normalise(j, kv)
 		clear(s.dq[:s.Rows()*rowLength(j.d())])
@@ -43,7 +45,23 @@ func (j *Job) doSegment(s *scratch, kv, x int) bool {
 			j.finishQueries(s, kv)
 		}
 	}
+	s.q, s.dOut = matrix{}, matrix{} // the caller's memory
+	if x == 0 {
+		b, _ := j.batchAndHead(kv)
+		s.clearTo(j, kv, j.Forward.K.Length(b))
+	}
+	if x == j.segments-1 && j.turns.isAlone {
+		j.finishHead(s, kv)
+	}
 	return j.turns.pass(kv, x, allBlocks)
+}
+
+// clearTo clears dK and dV of the keys of KV head kv below end that are not set.
+func (s *scratch) clearTo(j *Job, kv, end int) {
+	if s.set < end {
+		j.clearKeys(kv, s.set, end)
+		s.set = end
+	}
 }
 
 // beginSegment makes segment x of KV head kv the current tile and reports whether it has
@@ -67,30 +85,58 @@ func (s *scratch) blocks() (lo, hi int) {
 	return v.Lo &^ (KeyBlock - 1), v.Hi
 }
 
-// load fills in what all blocks need of the segment: dOᵀ, the rows of Q and dO, and LSE in the
-// unit of exp2.
+// load fills in what scores and weights need of the segment: dOᵀ, and LSE in the unit of exp2.
 func (s *scratch) load(j *Job) {
 	s.Pack(s.dOutT, &j.DOut)
-	if j.DV.IsSet() {
-		s.copyRows(s.dOutRows, &j.DOut)
-	}
-	if j.DK.IsSet() {
-		s.copyRows(s.qRows, &j.Forward.Q)
-	}
 	lse := &j.Forward.LSE
 	for lane := range s.Kernels().Lanes {
 		s.lse[lane] = float32(lse.F32()[s.Index(lse, min(lane, s.Rows()-1))] * log2E)
 	}
 }
 
-// copyRows copies the segment's rows of x, one after the other.
-func (s *scratch) copyRows(dst []float32, x *view.Tensor) {
-	d := x.Dim(3)
-	data, off := s.Floats(x)
-	for lane, at := range off[:s.Rows()] {
-		copy(dst[lane*rowLength(d):][:d], data[at:])
+// loadRows finds the rows of Q and dO.
+func (s *scratch) loadRows(j *Job) {
+	if j.DV.IsSet() {
+		s.dOut = s.rowsOf(&j.DOut, s.dOutRows)
+	}
+	if j.DK.IsSet() {
+		s.q = s.rowsOf(&j.Forward.Q, s.qRows)
 	}
 }
+
+// A matrix has rows of whole pieces of columns, ld apart.
+type matrix struct {
+	data []float32
+	ld   int
+}
+
+// rowsOf returns the segment's rows of x: where they lie, if a product can read them there, or
+// copied to room.
+func (s *scratch) rowsOf(x *view.Tensor, room []float32) matrix {
+	d, n := x.Dim(3), s.Rows()
+	data, off := s.Floats(x)
+	if ld := x.Stride(2); x.DType() == view.Float32 && d%piece == 0 && isSpread(ld) && isEven(off[:n], ld) {
+		return matrix{data[off[0]:], ld}
+	}
+	for lane, at := range off[:n] {
+		copy(room[lane*rowLength(d):][:d], data[at:])
+	}
+	return matrix{room, rowLength(d)}
+}
+
+// isEven reports whether rows lie ld apart.
+func isEven(off []int, ld int) bool {
+	for i, at := range off[1:] {
+		if at-off[i] != ld {
+			return false
+		}
+	}
+	return true
+}
+
+// isSpread reports whether pieces of rows that lie ld apart are whole lines of a cache, of which
+// RowSegment fill at most half of any set, if there are 64 sets of 8 lines.
+func isSpread(ld int) bool { return ld%piece == 0 && ld%(8*piece) != 0 }
 
 // sumUp is the first pass: the sums of weights, and of their products with their gradients. It
 // reports whether both are kept for the second pass.
@@ -188,11 +234,19 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 	if !j.turns.await(kv, x, block) {
 		return false
 	}
+	if x == 0 {
+		s.clearTo(j, kv, key)
+	}
 	if j.DV.IsSet() {
-		s.addProduct(j, &j.DV, key, n, p, s.dOutRows)
+		s.addProduct(j, &j.DV, key, n, p, s.dOut, x > 0)
 	}
 	if j.DK.IsSet() {
-		s.addProduct(j, &j.DK, key, n, ds, s.qRows)
+		s.addProduct(j, &j.DK, key, n, ds, s.q, x > 0)
+	}
+	if x == 0 {
+		b, _ := j.batchAndHead(kv)
+		s.set = key + n
+		s.clearTo(j, kv, min(s.Key(lo+KeyBlock), j.Forward.K.Length(b)))
 	}
 	return j.turns.pass(kv, x, block+1)
 }
@@ -233,16 +287,22 @@ func (s *scratch) keyRows(j *Job, lo, n int) (data []float32, ld int) {
 }
 
 // addProduct adds the product of weights [n][lanes] with the segment's rows to n rows of out, dK
-// or dV, from row key on.
-func (s *scratch) addProduct(j *Job, out *view.Tensor, key, n int, weights, rows []float32) {
+// or dV, from row key on. Without add it sets them to the product, which differs from adding it to
+// zeros in the sign of a zero alone, and that does not reach the result.
+func (s *scratch) addProduct(j *Job, out *view.Tensor, key, n int, weights []float32, rows matrix, add bool) {
 	batch, head := s.KVHead()
 	d, lanes := out.Dim(3), s.Kernels().Lanes
 	ld, dst, stride := rowLength(d), out.F32()[out.Index(batch, head, key):], out.Stride(2)
 	if d%piece == 0 {
-		j.tier.Product(dst, stride, weights, lanes, 1, rows, ld, n, d, s.Rows(), RowSegment, true)
+		j.tier.Product(dst, stride, weights, lanes, 1, rows.data, rows.ld, n, d, s.Rows(), RowSegment, add)
 		return
 	}
-	j.tier.Product(s.part, ld, weights, lanes, 1, rows, ld, n, pieces(d), s.Rows(), RowSegment, false)
+	if !add {
+		for r := range n {
+			clear(dst[r*stride:][:d])
+		}
+	}
+	j.tier.Product(s.part, ld, weights, lanes, 1, rows.data, rows.ld, n, pieces(d), s.Rows(), RowSegment, false)
 	for r, m := 0, 0; r < n; r += m {
 		m = min(n-r, len(ones))
 		for e, c := 0, 0; e < d; e += c {
