@@ -91,15 +91,27 @@ func (s *scratch) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32
 // x from index at on. It returns the set of those that hold a NaN. It overwrites src.
 func (s *scratch) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) (nan uint64) {
 	skinny, d := &j.tier.Skinny, x.Dim(3)
+	divisor, isQuotient := divisorFor(scale)
 	for i := range n {
-		s.factors[i], s.off[i] = scale, at+i*x.Stride(2)
+		s.factors[i], s.divisors[i], s.off[i] = scale, divisor, at+i*x.Stride(2)
 	}
 	for e, m := 0, 0; e < d; e += m {
 		m = ukernel.ColumnsPerCall(d-e, n)
-		skinny.Merge(src[e:], ld, s.zeros, 0, n, m, s.factors[:n], zeros[:n])
-		nan |= skinny.Unpack(x.F32()[e:], s.off[:n], src[e:], ld, n, m, ones[:n])
+		if !isQuotient {
+			skinny.Merge(src[e:], ld, s.zeros, 0, n, m, s.factors[:n], zeros[:n])
+		}
+		nan |= skinny.Unpack(x.F32()[e:], s.off[:n], src[e:], ld, n, m, s.divisors[:n])
 	}
 	return nan & (1<<n - 1)
+}
+
+// divisorFor returns a number of which scale is the rounded reciprocal, as for powers of two and
+// most others, or 1 if that is none: Unpack multiplies by the reciprocal of what it is given.
+func divisorFor(scale float32) (divisor float32, ok bool) {
+	if x := 1 / scale; x != 0 && 1/x == scale {
+		return x, true
+	}
+	return 1, false
 }
 
 var zeros [ukernel.MaxLanes]float32

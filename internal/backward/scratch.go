@@ -28,14 +28,15 @@ type scratch struct {
 	part  []float32 // what a block gives to dK or dV: [KeyBlock][ldq or ldv]
 	zeros []float32 // max(D, Dv)
 
-	set int // rows of dK and dV that the first segment of a KV head has set
+	set   int  // rows of dK and dV that the first segment of a KV head has set
+	hasDQ bool // dq holds the sum of some blocks
 
 	shape  shape
 	usages [10]parallel.Usage
 
 	// One element per lane, or per row of a move.
-	lse, sum, dot, chainSum, chainDot, inv, mean, factors [ukernel.MaxLanes]float32
-	off                                                   [ukernel.MaxLanes]int
+	lse, sum, dot, chainSum, chainDot, inv, mean, tops, factors, divisors [ukernel.MaxLanes]float32
+	off                                                                   [ukernel.MaxLanes]int
 }
 
 // fit makes the scratch large enough for the tasks of j.

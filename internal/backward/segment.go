@@ -31,7 +31,7 @@ func (j *Job) doSegment(s *scratch, kv, x int) bool {
 		s.loadRows(j)
 		kept := s.sumUp(j)
 		s.normalise(j, kv)
-		clear(s.dq[:s.Rows()*rowLength(j.d())])
+		s.hasDQ = false
 		at := 0
 		for lo, hi := s.blocks(); lo < hi; lo += KeyBlock {
 			if !s.addBlock(j, kv, x, lo, at, kept) {
@@ -42,6 +42,9 @@ func (j *Job) doSegment(s *scratch, kv, x int) bool {
 			}
 		}
 		if j.DQ.IsSet() {
+			if !s.hasDQ {
+				clear(s.dq[:s.Rows()*rowLength(j.d())])
+			}
 			j.finishQueries(s, kv)
 		}
 	}
@@ -88,9 +91,9 @@ func (s *scratch) blocks() (lo, hi int) {
 // load fills in what scores and weights need of the segment: dOᵀ, and LSE in the unit of exp2.
 func (s *scratch) load(j *Job) {
 	s.Pack(s.dOutT, &j.DOut)
-	lse := &j.Forward.LSE
-	for lane := range s.Kernels().Lanes {
-		s.lse[lane] = float32(lse.F32()[s.Index(lse, min(lane, s.Rows()-1))] * log2E)
+	lse, off := s.Floats(&j.Forward.LSE)
+	for lane, at := range off {
+		s.lse[lane] = float32(lse[at] * log2E)
 	}
 }
 
@@ -171,7 +174,10 @@ func (s *scratch) computeWeights(j *Job, at int) {
 	}
 	s.Score(p, capped)
 	v, ldv := s.Values(s.Key(keys.Lo), n)
-	j.tier.Product(dp, lanes, v, ldv, 1, s.dOutT, lanes, n, lanes, j.dv(), ukernel.ColumnSegment, false)
+	for r, m := 0, 0; r < n; r += m { // GemmMax prefetches, and nobody needs the maxima
+		m = ukernel.RowsPerCall(n-r, lanes*j.dv())
+		s.Kernels().GemmMax(dp[r*lanes:], lanes, v[min(r*ldv, len(v)):], ldv, 1, s.dOutT, lanes, m, j.dv(), ukernel.ColumnSegment, s.tops[:lanes])
+	}
 	if j.Forward.Dropout.Rate != 0 {
 		s.Drop(dp)
 	}
@@ -180,31 +186,27 @@ func (s *scratch) computeWeights(j *Job, at int) {
 		m = min(n-x, SumKeys-(keys.Lo+x)%SumKeys)
 		lo, hi := x*lanes, (x+m)*lanes
 		s.Kernels().BackwardWeights(p[lo:hi], dp[lo:hi], lanes, m, s.lse[:lanes], s.chainSum[:lanes], s.chainDot[:lanes])
-		for lane := range sum {
-			sum[lane] += s.chainSum[lane]
-			dot[lane] += s.chainDot[lane]
-		}
+		j.tier.Norms.Add(sum, sum, s.chainSum[:lanes])
+		j.tier.Norms.Add(dot, dot, s.chainDot[:lanes])
 	}
 }
 
 // normalise sets inv and mean, and keeps them for the job.
 func (s *scratch) normalise(j *Job, kv int) {
-	norms := j.norms[kv*j.maxRows+s.Row():]
-	sinks := j.Forward.Sinks
-	s.EachLane(func(lane, head, _ int) {
-		sum := s.sum[lane]
-		if sinks != nil {
-			sum += sinkWeight(sinks[head], s.lse[lane])
-		}
+	if sinks := j.Forward.Sinks; sinks != nil {
+		s.EachLane(func(lane, head, _ int) { s.sum[lane] += sinkWeight(sinks[head], s.lse[lane]) })
+	}
+	norms := j.norms[kv*j.maxRows+s.Row():][:s.Rows()]
+	for lane, sum := range s.sum[:s.Kernels().Lanes] {
 		inv := float32(0)
 		if sum != 0 {
 			inv = 1 / sum
 		}
 		s.inv[lane], s.mean[lane] = inv, s.dot[lane]*inv
-		if lane < s.Rows() {
-			norms[lane] = norm{s.inv[lane], s.mean[lane]}
+		if lane < len(norms) {
+			norms[lane] = norm{inv, s.mean[lane]}
 		}
-	})
+	}
 }
 
 // addBlock is the second pass of one block: it adds to all gradients. at is where weights and
@@ -229,7 +231,8 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 	s.differentiate(j, at, n)
 	if j.DQ.IsSet() {
 		k, ldk := s.keyRows(j, key, n)
-		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, true)
+		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, s.hasDQ)
+		s.hasDQ = true
 	}
 	if !j.turns.await(kv, x, block) {
 		return false
