@@ -188,6 +188,30 @@ func TestBackwardManyKeys(t *testing.T) {
 	})
 }
 
+// TestBackwardUnseenKeys: the first rows, which set the gradients of keys, see half of the first 128
+// and many after them. The rows of the next segment see the other half alone, and wait for them.
+func TestBackwardUnseenKeys(t *testing.T) {
+	contracttest.ForceThreads(t)
+	contracttest.AllowThreads(t)
+	const keys, block = 1280, 64
+	keep := make([]bool, 2*keys/block)
+	for x := range keys / block {
+		keep[x], keep[keys/block+x] = x != 1, x == 1
+	}
+	c := contracttest.Case{B: 1, H: 1, HKV: 1, Lq: 2 * block, Lk: keys, D: 32, Dv: 16, Seed: 21, Mask: contracttest.BlockSparse(keep, block, block)}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
+	want := w.want()
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		for _, threads := range []int{1, 2, 2, 2} {
+			o, g := w.o, w.gradients()
+			o.Tier, o.Threads = tier, threads
+			w.run(t, g, o)
+			sameGradients(t, fmt.Sprintf("threads=%d", threads), g, want)
+		}
+	})
+}
+
 // TestBackwardWanted asks for some of the gradients: they have the bits that they have beside
 // the others.
 func TestBackwardWanted(t *testing.T) {

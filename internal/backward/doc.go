@@ -10,10 +10,10 @@
 //	dV += P·dO, dK += dS·Q, dQ += dSᵀ·K
 //
 // The mean is also the sum of O∘dO, but the rounding of O would double the error of dQ. Dividing by
-// the sum removes the error of LSE. P and dP are kept for the second
-// pass if there are at most keptKeys of them, and computed again otherwise.
+// the sum removes the error of LSE. P and dP are kept for the second pass if there are at most
+// keptKeys of them, and computed again otherwise.
 //
-// A task has one segment of a KV head. It adds to dK and dV block by block. Before each block it
-// waits until the segment before it has added to that block. Tasks are numbered so that with
-// several threads it seldom has to wait.
+// A task has one segment of a KV head. It adds to dK and dV block by block, and the first segment
+// sets them. Before each block it waits until the segment before it has added to that block. Tasks
+// are numbered so that with several threads it seldom has to wait.
 package backward

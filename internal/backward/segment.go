@@ -23,35 +23,15 @@ func (j *Job) doTask(s *scratch, i int) {
 }
 
 // doSegment computes dQ of segment x of KV head kv, and adds what it gives to dK and dV. The first
-// segment sets them. It reports whether the call goes on.
+// segment sets them, and the last one finishes them if there is one thread. It reports whether the
+// call goes on.
 func (j *Job) doSegment(s *scratch, kv, x int) bool {
 	s.set = 0
-	if s.beginSegment(j, kv, x) {
-		s.load(j)
-		s.loadRows(j)
-		kept := s.sumUp(j)
-		s.normalise(j, kv)
-		s.hasDQ = false
-		at := 0
-		for lo, hi := s.blocks(); lo < hi; lo += KeyBlock {
-			if !s.addBlock(j, kv, x, lo, at, kept) {
-				return false
-			}
-			if kept {
-				at += s.Current().Len() * s.Kernels().Lanes
-			}
-		}
-		if j.DQ.IsSet() {
-			if !s.hasDQ {
-				clear(s.dq[:s.Rows()*rowLength(j.d())])
-			}
-			j.finishQueries(s, kv)
-		}
+	if s.beginSegment(j, kv, x) && !j.doRows(s, kv, x) {
+		return false
 	}
-	s.q, s.dOut = matrix{}, matrix{} // the caller's memory
 	if x == 0 {
-		b, _ := j.batchAndHead(kv)
-		s.clearTo(j, kv, j.Forward.K.Length(b))
+		s.clearTo(j, kv, math.MaxInt)
 	}
 	if x == j.segments-1 && j.turns.isAlone {
 		j.finishHead(s, kv)
@@ -59,9 +39,36 @@ func (j *Job) doSegment(s *scratch, kv, x int) bool {
 	return j.turns.pass(kv, x, allBlocks)
 }
 
+// doRows is doSegment for a segment that has rows, the current tile.
+func (j *Job) doRows(s *scratch, kv, x int) bool {
+	s.load(j)
+	s.loadRows(j)
+	kept := s.sumUp(j)
+	s.normalise(j, kv)
+	s.hasDQ = false
+	at := 0
+	for lo, hi := s.blocks(); lo < hi; lo += KeyBlock {
+		if !s.addBlock(j, kv, x, lo, at, kept) {
+			return false
+		}
+		if kept {
+			at += s.Current().Len() * s.Kernels().Lanes
+		}
+	}
+	s.q, s.dOut = matrix{}, matrix{} // the caller's memory
+	if j.DQ.IsSet() {
+		if !s.hasDQ {
+			clear(s.dq[:s.Rows()*rowLength(j.d())])
+		}
+		j.finishQueries(s, kv)
+	}
+	return true
+}
+
 // clearTo clears dK and dV of the keys of KV head kv below end that are not set.
 func (s *scratch) clearTo(j *Job, kv, end int) {
-	if s.set < end {
+	b, _ := j.batchAndHead(kv)
+	if end = min(end, j.Forward.K.Length(b)); s.set < end {
 		j.clearKeys(kv, s.set, end)
 		s.set = end
 	}
@@ -237,19 +244,16 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 	if !j.turns.await(kv, x, block) {
 		return false
 	}
-	if x == 0 {
+	if x == 0 { // those after it may add to all keys of the block
 		s.clearTo(j, kv, key)
+		s.set = key + n
+		s.clearTo(j, kv, s.Key(lo+KeyBlock))
 	}
 	if j.DV.IsSet() {
 		s.addProduct(j, &j.DV, key, n, p, s.dOut, x > 0)
 	}
 	if j.DK.IsSet() {
 		s.addProduct(j, &j.DK, key, n, ds, s.q, x > 0)
-	}
-	if x == 0 {
-		b, _ := j.batchAndHead(kv)
-		s.set = key + n
-		s.clearTo(j, kv, min(s.Key(lo+KeyBlock), j.Forward.K.Length(b)))
 	}
 	return j.turns.pass(kv, x, block+1)
 }
