@@ -136,7 +136,7 @@ func (t *training) newBatch(all []sample) (*batch, error) {
 // encode is the forward pass of the encoder: model.encode, with traces.
 func (b *batch) encode() error {
 	e, t := b.source, b.training
-	e.states = t.memory.Zeros(b.texts * e.longest * stateSize)
+	e.states = t.memory.Floats(b.texts * e.longest * stateSize) // padding is any numbers: the attention does not see it
 	b.forward = t.newTrace(b.model.forward, t.back.forward, b.ends)
 	b.backward = t.newTrace(b.model.backward, t.back.backward, b.ends)
 	for half, r := range []*gruTrace{b.forward, b.backward} {
@@ -153,7 +153,7 @@ func (b *batch) encode() error {
 		return err
 	}
 	keys := t.memory.Floats(len(b.read) * hiddenSize)
-	b.packed, e.keys = t.memory.Floats(len(b.read)*stateSize), t.memory.Zeros(b.texts*e.longest*hiddenSize)
+	b.packed, e.keys = t.memory.Floats(len(b.read)*stateSize), t.memory.Floats(b.texts*e.longest*hiddenSize)
 	b.pack(b.packed, e.states)
 	if err := t.apply(b.model.keys, keys, b.packed); err != nil {
 		return err

@@ -18,7 +18,7 @@ type stateGradients struct {
 // gradients of the logits.
 func (b *batch) differentiate() error {
 	t, e := b.training, b.source
-	d := &stateGradients{states: t.memory.Zeros(len(e.states)), keys: t.memory.Zeros(len(e.keys))}
+	d := &stateGradients{states: t.memory.Floats(len(e.states)), keys: t.memory.Floats(len(e.keys))}
 	if err := b.differentiateDecoder(d); err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 	if err != nil {
 		return err
 	}
-	dInput, dQueries := t.memory.Floats(n*3*stateSize), t.memory.Zeros(len(b.queries))
+	dInput, dQueries := t.memory.Floats(n*3*stateSize), t.memory.Floats(len(b.queries))
 	part := t.memory.Floats(b.texts * stateSize)
 	for step := dateSteps - 1; step >= 0; step-- {
 		if err := numeric.AddSlice(r.dState, r.dState, r.of(states, step)); err != nil {
@@ -199,18 +199,19 @@ func (t *training) differentiateEmbeddings(sums, embeddings, dEmbeddings []float
 }
 
 // differentiateAttention writes the gradient of the queries of a step, and adds to those of the
-// keys and of the scoring weights.
+// keys and of the scoring weights, which the last step writes.
 func (b *batch) differentiateAttention(d *stateGradients, step int, query, dContext []float32) error {
+	clear(query)
 	e, r, texts := b.source, b.decoder, b.texts
 	rows := func(x []float32, n, size int) kernel.Tensor { return kernel.BHLD(x, texts, 1, n, size) }
 	return kernel.AdditiveBackward(
 		kernel.AdditiveGradients{Q: rows(query, 1, hiddenSize), K: rows(d.keys, e.longest, hiddenSize), Weights: b.gradients.scoring},
 		rows(dContext, 1, stateSize), rows(r.of(b.queries, step), 1, hiddenSize), rows(e.keys, e.longest, hiddenSize), rows(e.states, e.longest, stateSize),
 		rows(r.of(b.alignments, step), 1, e.longest), b.weights.scoring,
-		kernel.AdditiveBackwardOptions{Exec: b.products().Exec, Accumulate: true})
+		kernel.AdditiveBackwardOptions{Exec: b.products().Exec, Accumulate: step < dateSteps-1})
 }
 
-// differentiateValues adds to the gradients of the states, which are the values of the attention of
+// differentiateValues writes the gradients of the states, which are the values of the attention of
 // all steps.
 func (b *batch) differentiateValues(d *stateGradients, dContexts []float32) error {
 	e, texts := b.source, b.texts
@@ -222,5 +223,5 @@ func (b *batch) differentiateValues(d *stateGradients, dContexts []float32) erro
 		kernel.AdditiveGradients{V: values(d.states, stateSize)},
 		steps(dContexts, stateSize), steps(b.queries, hiddenSize), values(e.keys, hiddenSize), values(e.states, stateSize),
 		steps(b.alignments, e.longest), b.weights.scoring,
-		kernel.AdditiveBackwardOptions{Exec: b.products().Exec, Accumulate: true})
+		kernel.AdditiveBackwardOptions{Exec: b.products().Exec})
 }
