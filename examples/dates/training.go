@@ -136,7 +136,8 @@ func (t *training) newBatch(all []sample) (*batch, error) {
 // encode is the forward pass of the encoder: model.encode, with traces.
 func (b *batch) encode() error {
 	e, t := b.source, b.training
-	e.states = t.memory.Floats(b.texts * e.longest * stateSize) // padding is any numbers: the attention does not see it
+	// The padding of states and keys is any numbers, which the attention does not see.
+	e.states = t.memory.Floats(b.texts * e.longest * stateSize)
 	b.forward = t.newTrace(b.model.forward, t.back.forward, b.ends)
 	b.backward = t.newTrace(b.model.backward, t.back.backward, b.ends)
 	for half, r := range []*gruTrace{b.forward, b.backward} {
@@ -154,16 +155,16 @@ func (b *batch) encode() error {
 	}
 	keys := t.memory.Floats(len(b.read) * hiddenSize)
 	b.packed, e.keys = t.memory.Floats(len(b.read)*stateSize), t.memory.Floats(b.texts*e.longest*hiddenSize)
-	b.pack(b.packed, e.states)
+	b.join(b.packed, e.states)
 	if err := t.apply(b.model.keys, keys, b.packed); err != nil {
 		return err
 	}
-	b.unpack(e.keys, keys)
+	b.spread(e.keys, keys)
 	return nil
 }
 
-// pack copies rows of [texts, longest, ...] without padding, to [all, ...] in the order of texts.
-func (b *batch) pack(packed, padded []float32) {
+// join copies rows of [texts, longest, ...] without padding, to [all, ...] in the order of texts.
+func (b *batch) join(packed, padded []float32) {
 	size := len(packed) / len(b.read)
 	for i, n := range b.source.lengths {
 		copy(packed[:n*size], padded[i*b.source.longest*size:])
@@ -171,8 +172,8 @@ func (b *batch) pack(packed, padded []float32) {
 	}
 }
 
-// unpack is the reverse of pack.
-func (b *batch) unpack(padded, packed []float32) {
+// spread is the reverse of join.
+func (b *batch) spread(padded, packed []float32) {
 	size := len(packed) / len(b.read)
 	for i, n := range b.source.lengths {
 		copy(padded[i*b.source.longest*size:], packed[:n*size])

@@ -50,8 +50,8 @@ func (b *batch) differentiate() error {
 func (b *batch) differentiateKeys(d *stateGradients) ([]float32, error) {
 	t, rows := b.training, len(b.read)
 	states, keys := t.memory.Floats(rows*stateSize), t.memory.Floats(rows*hiddenSize)
-	b.pack(states, d.states) // the part of the attention
-	b.pack(keys, d.keys)
+	b.join(states, d.states) // the part of the attention
+	b.join(keys, d.keys)
 	o := t.products()
 	o.Accumulate = true
 	return states, linear.Backward(linear.Gradients{
