@@ -58,7 +58,7 @@ var known = []testedPackage{
 			"CausalIsLengths|BandedMask|NonFinite|LookAhead|ScorePanics|ScoreGoexit|DropoutMean|BadSpin|ScratchMemory|ReleaseMemory|Bubbles|ExampleExec$|" +
 			"TestBackward(Shapes|ManyKeys|Wanted|Batch|Panic|Differences)",
 		sweeps: "TestGuard|TestAdditive$|TestAdditiveBackward$|TestBackward$|TestBackwardRefs|TestContract$|TestDecode|TestAlone|" +
-			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestStreamedKeys|TestTunings|Fuzz",
+			"TestOptions$|TestRagged$|TestHiddenNeverMatters|TestMaskPositions|TestNaNInPadding|TestScoreIsAsGoodAsOptions|TestPlainCalls|TestStreamedKeys|TestTunings|Fuzz",
 	},
 	{
 		path:   "kvcache",
@@ -70,7 +70,7 @@ var known = []testedPackage{
 		path:   "linear",
 		must:   []string{"TestApply", "TestProduct", "TestBackward", "TestBackwardGolden", "TestGuard", "TestWidening", "TestQuantizedRows", "TestRows", "TestPacked", "TestActivation", "TestProject", "TestThreadsShareTheWork"},
 		skip:   "Alloc|Concurrent|Large|ParallelFor",
-		sweeps: "Guard|TestBackward$|TestRowsAreIndependent|TestThreadsShareTheWork|TestTunings|TestWidening|Fuzz",
+		sweeps: "Guard|TestBackward$|TestQuantizedRows|TestRowsAreIndependent|TestThreadsShareTheWork|TestTunings|TestWidening|Fuzz",
 	},
 	{
 		path: "norm",
