@@ -50,7 +50,7 @@ const (
 
 	// Kernels that need the part of a panel in L1 take orderedRows, and one panel after the other
 	// if these rows have at most orderedBytes: their sums of a panel then stay in L2 for all
-	// steps, which is worth more than fetching a panel less often. With square weights of 384 to
+	// steps, which is worth more than fetching a panel less often. With weights of 384 to
 	// 2048 inputs and up to 3072 outputs, calls of 512 rows take 2 to 5% less time on Zen 3.
 	orderedRows  = 128
 	orderedBytes = 1 << 20
