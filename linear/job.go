@@ -62,6 +62,12 @@ const (
 	// leave L2.
 	maxPanels = 4
 
+	// A product packs a panel for each block of rows, and transposes rows for each group of panels.
+	// With larger tasks it packs and transposes less. On Zen 3 the gradient of 512×512 inputs gains
+	// 6%, that of the weights 7%, and that of 1024×1024 weights 9%.
+	productRows   = 512
+	productPanels = 12
+
 	// tasksPerThread is how many tasks a thread should find at least, so that no thread
 	// waits long for the last ones.
 	tasksPerThread = 4
@@ -122,11 +128,12 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
 		j.steps = skinnySteps
 	}
-	mostRows, mostBytes := maxRows, blockBytes
+	mostRows, mostPanels := j.limits()
+	mostBytes := blockBytes
 	if direct && needsL1 {
 		mostRows, mostBytes = orderedRows, orderedBytes
 	}
-	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, maxPanels)
+	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, mostPanels)
 	threads, most, vary := j.usefulThreads(option)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
@@ -138,6 +145,14 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
 	}
+}
+
+// limits returns the most rows of x and the most panels of a task.
+func (j *job) limits() (rows, panels int) {
+	if j.isProduct() {
+		return productRows, productPanels
+	}
+	return maxRows, maxPanels
 }
 
 // widens reports whether the weights are widened to float32 once for m rows of x, and not in
@@ -191,7 +206,8 @@ func (j *job) findShape() (s shape) {
 	}
 	m := ints.CeilDiv(j.out.rows, j.rowBlocks)
 	if j.varies { // with another number of threads there may be fewer blocks
-		m = min(j.out.rows, maxRows)
+		most, _ := j.limits()
+		m = min(j.out.rows, most)
 	}
 	if l.n%ukernel.PanelStep != 0 {
 		s.edge = ukernel.PanelLanes * m
