@@ -48,6 +48,13 @@ const (
 	// fewer, a panel is fetched more often.
 	maxRows = 320
 
+	// Kernels that need the part of a panel in L1 take orderedRows, and one panel after the other
+	// if these rows have at most orderedBytes: their sums of a panel then stay in L2 for all
+	// steps, which is worth more than fetching a panel less often. With weights of 384 to
+	// 2048 inputs and up to 3072 outputs, calls of 512 rows take 2 to 5% less time on Zen 3.
+	orderedRows  = 128
+	orderedBytes = 1 << 20
+
 	// minRows is the fewest rows of a block if there are more blocks for more threads.
 	minRows = 48
 
@@ -117,10 +124,15 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = j.linear.widens(t, m)
 	direct := !j.widens && !j.isProduct()
-	if needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment; direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
+	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
+	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
 		j.steps = skinnySteps
 	}
 	mostRows, mostPanels := j.limits()
+	mostBytes := blockBytes
+	if direct && needsL1 {
+		mostRows, mostBytes = orderedRows, orderedBytes
+	}
 	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, mostPanels)
 	threads, most, vary := j.usefulThreads(option)
 	if threads > 1 {
@@ -128,7 +140,7 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 		j.panelGroups = min(panels, max(j.panelGroups, ints.CeilDiv(wanted, j.rowBlocks)))
 		j.rowBlocks = min(ints.CeilDiv(m, minRows), max(j.rowBlocks, ints.CeilDiv(wanted, j.panelGroups)))
 	}
-	j.inOrder = direct && (m <= skinnyRows || 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.k <= blockBytes)
+	j.inOrder = direct && (m <= skinnyRows || 4*ints.CeilDiv(m, j.rowBlocks)*j.linear.k <= mostBytes)
 	j.threads = min(threads, j.rowBlocks*j.panelGroups)
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most

@@ -70,6 +70,30 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Tiers whose kernels need the part of a panel in L1 get smaller blocks, which take one panel
+// after the other as long as they stay small. Widened weights are worth larger ones.
+func TestOrderedPlan(t *testing.T) {
+	const m, n = 1000, 500
+	for i := range ukernel.Tiers {
+		tier := &ukernel.Tiers[i]
+		plan := func(l Linear) (rowsOf int, inOrder bool) {
+			j := job{linear: &l, out: Matrix{rows: m, cols: n}}
+			j.plan(tier, 1)
+			return ints.CeilDiv(m, j.rowBlocks), j.inOrder
+		}
+		ordered := tier.WeightSteps == ukernel.InputSegment
+		if rows, inOrder := plan(Linear{n: n, k: 2048}); ordered != (rows <= orderedRows) || inOrder != ordered {
+			t.Errorf("%s: blocks of %d rows, in order: %v", tier.Name, rows, inOrder)
+		}
+		if rows, inOrder := plan(Linear{n: n, k: 4096}); ordered != (rows <= orderedRows) || inOrder {
+			t.Errorf("%s, many inputs: blocks of %d rows, in order: %v", tier.Name, rows, inOrder)
+		}
+		if rows, inOrder := plan(Linear{n: n, k: 256, format: Q8_0}); rows <= orderedRows || inOrder {
+			t.Errorf("%s, widened: blocks of %d rows, in order: %v", tier.Name, rows, inOrder)
+		}
+	}
+}
+
 // Few rows multiply with quantized weights as they lie. For more rows they are widened before.
 func TestQuantizedKernels(t *testing.T) {
 	const n, k = 48, 64
