@@ -18,8 +18,8 @@ func TestPlainCalls(t *testing.T) {
 		{B: 1, H: 10, HKV: 2, Lq: 2, Lk: 9, D: 8, Dv: 40},
 		{B: 1, H: 3, HKV: 3, Lq: 16, Lk: 16, D: 64, Dv: 64},
 		{B: 2, H: 5, HKV: 1, Lq: 7, Lk: 33, D: 12, Dv: 20}, // tiles begin within a group
-		{B: 2, H: 6, HKV: 3, Lq: 2, Lk: 8, D: 64, Dv: 72}, // tiles of rows of several heads, here whole ones
-		{B: 3, H: 9, HKV: 9, Lq: 3, Lk: 5, D: 16, Dv: 20}, // and here parts of them
+		{B: 2, H: 6, HKV: 3, Lq: 2, Lk: 8, D: 64, Dv: 72},  // tiles of rows of several heads, here whole ones
+		{B: 3, H: 9, HKV: 9, Lq: 3, Lk: 5, D: 16, Dv: 20},  // and here parts of them
 		{B: 2, H: 5, HKV: 5, Lq: 1, Lk: 15, D: 8, Dv: 3},
 		{B: 1, H: 2, HKV: 2, Lq: 37, Lk: 256, D: 16, Dv: 8},
 	} {
