@@ -54,6 +54,11 @@ func (s *scratch) computeBlock(tiles []tile, lo int) {
 			tiles[x].softmax()
 		}
 		for x := range tiles[:n] {
+			if t := &tiles[x]; t.holdsWeights() {
+				t.storeOnlyWeights()
+			}
+		}
+		for x := range tiles[:n] {
 			tiles[x].accumulatePV()
 		}
 		tiles = tiles[n:]

@@ -3,7 +3,25 @@ package engine
 import "github.com/attn-go/attn/internal/mask"
 
 // Weights and scores are further outputs. Both compute the scores once more, now
-// that the maximum and the sum of all blocks are known.
+// that the maximum and the sum of all blocks are known. Weights of a tile with a single block are
+// written when that is computed.
+
+// holdsWeights tells whether the current block, after its softmax, has the weights of all keys that
+// the tile's rows see.
+func (t *tile) holdsWeights() bool {
+	j := t.job
+	return j.Weights.IsSet() && !t.weighed && !t.started && j.Sinks == nil && !j.Partial.isSet() && t.block.keys.Len() > 0 && t.block.keys == t.visible
+}
+
+// storeOnlyWeights writes the weights of the current block, which are all.
+func (t *tile) storeOnlyWeights() {
+	for lane := range t.n {
+		clear(t.rowOf(&t.job.Weights, lane))
+	}
+	t.storeWeights()
+	t.markNaNs()
+	t.weighed = true
+}
 
 // writeWeights writes the weights of the tile's rows.
 func (t *tile) writeWeights() {
@@ -16,9 +34,14 @@ func (t *tile) writeWeights() {
 			t.writeBlockWeights(lo)
 		}
 	}
+	t.markNaNs()
+}
+
+// markNaNs makes the weights of rows whose sum is NaN all NaN.
+func (t *tile) markNaNs() {
 	for lane := range t.n {
 		if s := t.sum[lane]; s != s {
-			fill(t.rowOf(weights, lane), canonicalNaN)
+			fill(t.rowOf(&t.job.Weights, lane), canonicalNaN)
 		}
 	}
 }
@@ -27,11 +50,16 @@ func (t *tile) writeBlockWeights(lo int) {
 	if !t.scoreAgain(lo) {
 		return
 	}
-	lanes, keys := t.kern.Lanes, t.block.keys
-	t.exponentiate(keys.Len(), t.max, t.blockSum)
+	t.exponentiate(t.block.keys.Len(), t.max, t.blockSum)
 	if t.job.Dropout.Rate != 0 {
 		t.drop(t.block.scores)
 	}
+	t.storeWeights()
+}
+
+// storeWeights writes the weights of the current block.
+func (t *tile) storeWeights() {
+	lanes, keys := t.kern.Lanes, t.block.keys
 	off := t.offsetsAt(&t.job.Weights, keys.Lo-t.phase)
 	t.kern.Unpack(t.job.Weights.F32(), off, t.block.scores, lanes, t.n, keys.Len(), t.sum)
 }
