@@ -18372,6 +18372,711 @@ finite:
 	JL   lane
 	JMP  done
 
+// func HeadScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+// Requires: AVX, FMA3
+TEXT ·HeadScoresAVX2(SB), NOSPLIT, $0-144
+	PCALIGN $0x40
+	MOVQ    off_base+48(FP), AX
+	MOVQ    ldk+72(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    max_len+128(FP), DX
+	SHLQ    $0x02, DX
+	XORQ    BX, BX
+
+lanes:
+	MOVQ    m+104(FP), SI
+	MOVQ    SI, max_cap+136(FP)
+	MOVQ    k_base+24(FP), SI
+	MOVQ    SI, s_cap+16(FP)
+	MOVQ    s_base+0(FP), SI
+	LEAQ    (SI)(BX*4), SI
+	VMOVUPS constff800000AVX2<>+0(SB), Y0
+	SUBQ    $0x02, max_cap+136(FP)
+	JL      fewer
+
+	// 2 keys of every lane.
+keys2:
+	VXORPS  Y1, Y1, Y1
+	MOVQ    s_cap+16(FP), R9
+	ADDQ    CX, s_cap+16(FP)
+	VXORPS  Y2, Y2, Y2
+	MOVQ    s_cap+16(FP), R10
+	ADDQ    CX, s_cap+16(FP)
+	MOVQ    q_base+80(FP), DI
+	LEAQ    (DI)(BX*4), DI
+	MOVQ    d+112(FP), R8
+	PCALIGN $0x40
+
+keys2columns:
+	MOVQ           (AX), R11
+	MOVQ           32(AX), R12
+	VBROADCASTF128 (R9)(R11*4), Y3
+	VINSERTF128    $0x01, (R9)(R12*4), Y3, Y3
+	VBROADCASTF128 16(R9)(R11*4), Y7
+	VINSERTF128    $0x01, 16(R9)(R12*4), Y7, Y7
+	MOVQ           8(AX), R11
+	MOVQ           40(AX), R12
+	VBROADCASTF128 (R9)(R11*4), Y4
+	VINSERTF128    $0x01, (R9)(R12*4), Y4, Y4
+	VBROADCASTF128 16(R9)(R11*4), Y8
+	VINSERTF128    $0x01, 16(R9)(R12*4), Y8, Y8
+	MOVQ           16(AX), R11
+	MOVQ           48(AX), R12
+	VBROADCASTF128 (R9)(R11*4), Y5
+	VINSERTF128    $0x01, (R9)(R12*4), Y5, Y5
+	VBROADCASTF128 16(R9)(R11*4), Y9
+	VINSERTF128    $0x01, 16(R9)(R12*4), Y9, Y9
+	MOVQ           24(AX), R11
+	MOVQ           56(AX), R12
+	VBROADCASTF128 (R9)(R11*4), Y6
+	VINSERTF128    $0x01, (R9)(R12*4), Y6, Y6
+	VBROADCASTF128 16(R9)(R11*4), Y10
+	VINSERTF128    $0x01, 16(R9)(R12*4), Y10, Y10
+	MOVQ           DI, R11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Y4, Y3, Y11
+	VUNPCKHPS   Y4, Y3, Y3
+	VUNPCKLPS   Y6, Y5, Y4
+	VUNPCKHPS   Y6, Y5, Y5
+	VUNPCKLPD   Y4, Y11, Y6
+	VUNPCKHPD   Y4, Y11, Y4
+	VUNPCKLPD   Y5, Y3, Y11
+	VUNPCKHPD   Y5, Y3, Y3
+	VFMADD231PS (R11), Y6, Y1
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y4, Y1
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y11, Y1
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y3, Y1
+	ADDQ        DX, R11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS      Y8, Y7, Y3
+	VUNPCKHPS      Y8, Y7, Y4
+	VUNPCKLPS      Y10, Y9, Y5
+	VUNPCKHPS      Y10, Y9, Y6
+	VUNPCKLPD      Y5, Y3, Y7
+	VUNPCKHPD      Y5, Y3, Y3
+	VUNPCKLPD      Y6, Y4, Y5
+	VUNPCKHPD      Y6, Y4, Y4
+	VFMADD231PS    (R11), Y7, Y1
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y3, Y1
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y5, Y1
+	ADDQ           DX, R11
+	VFMADD231PS    (R11), Y4, Y1
+	ADDQ           $0x20, R9
+	MOVQ           (AX), R11
+	MOVQ           32(AX), R12
+	VBROADCASTF128 (R10)(R11*4), Y3
+	VINSERTF128    $0x01, (R10)(R12*4), Y3, Y3
+	VBROADCASTF128 16(R10)(R11*4), Y7
+	VINSERTF128    $0x01, 16(R10)(R12*4), Y7, Y7
+	MOVQ           8(AX), R11
+	MOVQ           40(AX), R12
+	VBROADCASTF128 (R10)(R11*4), Y4
+	VINSERTF128    $0x01, (R10)(R12*4), Y4, Y4
+	VBROADCASTF128 16(R10)(R11*4), Y8
+	VINSERTF128    $0x01, 16(R10)(R12*4), Y8, Y8
+	MOVQ           16(AX), R11
+	MOVQ           48(AX), R12
+	VBROADCASTF128 (R10)(R11*4), Y5
+	VINSERTF128    $0x01, (R10)(R12*4), Y5, Y5
+	VBROADCASTF128 16(R10)(R11*4), Y9
+	VINSERTF128    $0x01, 16(R10)(R12*4), Y9, Y9
+	MOVQ           24(AX), R11
+	MOVQ           56(AX), R12
+	VBROADCASTF128 (R10)(R11*4), Y6
+	VINSERTF128    $0x01, (R10)(R12*4), Y6, Y6
+	VBROADCASTF128 16(R10)(R11*4), Y10
+	VINSERTF128    $0x01, 16(R10)(R12*4), Y10, Y10
+	MOVQ           DI, R11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Y4, Y3, Y11
+	VUNPCKHPS   Y4, Y3, Y3
+	VUNPCKLPS   Y6, Y5, Y4
+	VUNPCKHPS   Y6, Y5, Y5
+	VUNPCKLPD   Y4, Y11, Y6
+	VUNPCKHPD   Y4, Y11, Y4
+	VUNPCKLPD   Y5, Y3, Y11
+	VUNPCKHPD   Y5, Y3, Y3
+	VFMADD231PS (R11), Y6, Y2
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y4, Y2
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y11, Y2
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y3, Y2
+	ADDQ        DX, R11
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Y8, Y7, Y3
+	VUNPCKHPS   Y8, Y7, Y4
+	VUNPCKLPS   Y10, Y9, Y5
+	VUNPCKHPS   Y10, Y9, Y6
+	VUNPCKLPD   Y5, Y3, Y7
+	VUNPCKHPD   Y5, Y3, Y3
+	VUNPCKLPD   Y6, Y4, Y5
+	VUNPCKHPD   Y6, Y4, Y4
+	VFMADD231PS (R11), Y7, Y2
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y3, Y2
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y5, Y2
+	ADDQ        DX, R11
+	VFMADD231PS (R11), Y4, Y2
+	ADDQ        $0x20, R10
+	LEAQ        (DI)(DX*8), DI
+	SUBQ        $0x08, R8
+	JNZ         keys2columns
+	VMOVUPS     Y1, (SI)
+	ADDQ        DX, SI
+	VMAXPS      Y0, Y1, Y0
+	VMOVUPS     Y2, (SI)
+	ADDQ        DX, SI
+	VMAXPS      Y0, Y2, Y0
+	SUBQ        $0x02, max_cap+136(FP)
+	JGE         keys2
+
+fewer:
+	ADDQ $0x02, max_cap+136(FP)
+	JZ   next
+
+	// 1 keys of every lane.
+	VXORPS  Y1, Y1, Y1
+	MOVQ    s_cap+16(FP), R9
+	ADDQ    CX, s_cap+16(FP)
+	MOVQ    q_base+80(FP), DI
+	LEAQ    (DI)(BX*4), DI
+	MOVQ    d+112(FP), R8
+	PCALIGN $0x40
+
+keys1columns:
+	MOVQ           (AX), R10
+	MOVQ           32(AX), R11
+	VBROADCASTF128 (R9)(R10*4), Y2
+	VINSERTF128    $0x01, (R9)(R11*4), Y2, Y2
+	VBROADCASTF128 16(R9)(R10*4), Y6
+	VINSERTF128    $0x01, 16(R9)(R11*4), Y6, Y6
+	MOVQ           8(AX), R10
+	MOVQ           40(AX), R11
+	VBROADCASTF128 (R9)(R10*4), Y3
+	VINSERTF128    $0x01, (R9)(R11*4), Y3, Y3
+	VBROADCASTF128 16(R9)(R10*4), Y7
+	VINSERTF128    $0x01, 16(R9)(R11*4), Y7, Y7
+	MOVQ           16(AX), R10
+	MOVQ           48(AX), R11
+	VBROADCASTF128 (R9)(R10*4), Y4
+	VINSERTF128    $0x01, (R9)(R11*4), Y4, Y4
+	VBROADCASTF128 16(R9)(R10*4), Y8
+	VINSERTF128    $0x01, 16(R9)(R11*4), Y8, Y8
+	MOVQ           24(AX), R10
+	MOVQ           56(AX), R11
+	VBROADCASTF128 (R9)(R10*4), Y5
+	VINSERTF128    $0x01, (R9)(R11*4), Y5, Y5
+	VBROADCASTF128 16(R9)(R10*4), Y9
+	VINSERTF128    $0x01, 16(R9)(R11*4), Y9, Y9
+	MOVQ           DI, R10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Y3, Y2, Y10
+	VUNPCKHPS   Y3, Y2, Y2
+	VUNPCKLPS   Y5, Y4, Y3
+	VUNPCKHPS   Y5, Y4, Y4
+	VUNPCKLPD   Y3, Y10, Y5
+	VUNPCKHPD   Y3, Y10, Y3
+	VUNPCKLPD   Y4, Y2, Y10
+	VUNPCKHPD   Y4, Y2, Y2
+	VFMADD231PS (R10), Y5, Y1
+	ADDQ        DX, R10
+	VFMADD231PS (R10), Y3, Y1
+	ADDQ        DX, R10
+	VFMADD231PS (R10), Y10, Y1
+	ADDQ        DX, R10
+	VFMADD231PS (R10), Y2, Y1
+	ADDQ        DX, R10
+
+	// Transpose the 4×4 matrix in each quarter.
+	VUNPCKLPS   Y7, Y6, Y2
+	VUNPCKHPS   Y7, Y6, Y3
+	VUNPCKLPS   Y9, Y8, Y4
+	VUNPCKHPS   Y9, Y8, Y5
+	VUNPCKLPD   Y4, Y2, Y6
+	VUNPCKHPD   Y4, Y2, Y2
+	VUNPCKLPD   Y5, Y3, Y4
+	VUNPCKHPD   Y5, Y3, Y3
+	VFMADD231PS (R10), Y6, Y1
+	ADDQ        DX, R10
+	VFMADD231PS (R10), Y2, Y1
+	ADDQ        DX, R10
+	VFMADD231PS (R10), Y4, Y1
+	ADDQ        DX, R10
+	VFMADD231PS (R10), Y3, Y1
+	ADDQ        $0x20, R9
+	LEAQ        (DI)(DX*8), DI
+	SUBQ        $0x08, R8
+	JNZ         keys1columns
+	VMOVUPS     Y1, (SI)
+	ADDQ        DX, SI
+	VMAXPS      Y0, Y1, Y0
+
+next:
+	MOVQ    max_base+120(FP), SI
+	VMOVUPS Y0, (SI)(BX*4)
+	ADDQ    $0x00000008, BX
+	ADDQ    $0x00000040, AX
+	CMPQ    BX, max_len+128(FP)
+	JL      lanes
+	VZEROUPPER
+	RET
+
+// func HeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+// Requires: AVX, CMOV, FMA3
+TEXT ·HeadValuesAVX2(SB), NOSPLIT, $256-192
+	PCALIGN $0x40
+	MOVQ    ldv+96(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    ldp+128(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    sum_base+160(FP), DX
+	MOVQ    n+136(FP), BX
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS const3f800000AVX2<>+0(SB), Y1
+	XORQ    SI, SI
+
+	// 1/sum, 0 for a sum of 0.
+inverses:
+	VMOVUPS (DX)(SI*4), Y2
+	VDIVPS  Y2, Y1, Y3
+	VCMPPS  $0x04, Y0, Y2, Y2
+	VANDPS  Y2, Y3, Y3
+	VMOVUPS Y3, (SP)(SI*4)
+	ADDQ    $0x00000008, SI
+	CMPQ    SI, BX
+	JL      inverses
+	XORQ    R8, R8
+	XORQ    DX, DX
+
+lanes:
+	MOVQ n+136(FP), BX
+	SUBQ DX, BX
+	CMPQ BX, $0x03
+	JL   single
+	MOVQ offv_base+72(FP), BX
+	LEAQ (BX)(DX*8), BX
+	MOVQ (BX), SI
+	CMPQ SI, 8(BX)
+	JNE  single
+	CMPQ SI, 16(BX)
+	JNE  single
+
+	// 3 lanes, 4 vectors of columns at a time.
+	MOVQ offv_base+72(FP), BX
+	MOVQ (BX)(DX*8), BX
+	MOVQ v_base+48(FP), SI
+	LEAQ (SI)(BX*4), BX
+	XORQ SI, SI
+	MOVQ dv+152(FP), DI
+	SUBQ $0x00000020, DI
+	JL   severalrest
+
+severalwide:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+severalstep:
+	VBROADCASTSS (R10), Y12
+	VBROADCASTSS 4(R10), Y13
+	VBROADCASTSS 8(R10), Y14
+	VMOVUPS      (R9), Y15
+	VFMADD231PS  Y15, Y12, Y0
+	VFMADD231PS  Y15, Y13, Y4
+	VFMADD231PS  Y15, Y14, Y8
+	VMOVUPS      32(R9), Y15
+	VFMADD231PS  Y15, Y12, Y1
+	VFMADD231PS  Y15, Y13, Y5
+	VFMADD231PS  Y15, Y14, Y9
+	VMOVUPS      64(R9), Y15
+	VFMADD231PS  Y15, Y12, Y2
+	VFMADD231PS  Y15, Y13, Y6
+	VFMADD231PS  Y15, Y14, Y10
+	VMOVUPS      96(R9), Y15
+	VFMADD231PS  Y15, Y12, Y3
+	VFMADD231PS  Y15, Y13, Y7
+	VFMADD231PS  Y15, Y14, Y11
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          severalstep
+	VXORPS       Y12, Y12, Y12
+	VBROADCASTSS (SP)(DX*4), Y13
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y14, Y14, Y14
+	VMULPS       Y13, Y0, Y0
+	VADDPS       Y12, Y0, Y0
+	VCMPPS       $0x03, Y0, Y0, Y15
+	VORPS        Y15, Y14, Y14
+	VMOVUPS      Y0, (R9)
+	VMULPS       Y13, Y1, Y1
+	VADDPS       Y12, Y1, Y1
+	VCMPPS       $0x03, Y1, Y1, Y0
+	VORPS        Y0, Y14, Y14
+	VMOVUPS      Y1, 32(R9)
+	VMULPS       Y13, Y2, Y2
+	VADDPS       Y12, Y2, Y2
+	VCMPPS       $0x03, Y2, Y2, Y0
+	VORPS        Y0, Y14, Y14
+	VMOVUPS      Y2, 64(R9)
+	VMULPS       Y13, Y3, Y3
+	VADDPS       Y12, Y3, Y3
+	VCMPPS       $0x03, Y3, Y3, Y0
+	VORPS        Y0, Y14, Y14
+	VMOVUPS      Y3, 96(R9)
+	VMOVMSKPS    Y14, R9
+	TESTQ        R9, R9
+	JZ           severalstep0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+severalstep0finite:
+	VBROADCASTSS 4(SP)(DX*4), Y0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         8(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y1, Y1, Y1
+	VMULPS       Y0, Y4, Y4
+	VADDPS       Y12, Y4, Y4
+	VCMPPS       $0x03, Y4, Y4, Y2
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y4, (R9)
+	VMULPS       Y0, Y5, Y5
+	VADDPS       Y12, Y5, Y5
+	VCMPPS       $0x03, Y5, Y5, Y2
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y5, 32(R9)
+	VMULPS       Y0, Y6, Y6
+	VADDPS       Y12, Y6, Y6
+	VCMPPS       $0x03, Y6, Y6, Y2
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y6, 64(R9)
+	VMULPS       Y0, Y7, Y7
+	VADDPS       Y12, Y7, Y7
+	VCMPPS       $0x03, Y7, Y7, Y0
+	VORPS        Y0, Y1, Y1
+	VMOVUPS      Y7, 96(R9)
+	VMOVMSKPS    Y1, R9
+	TESTQ        R9, R9
+	JZ           severalstep1finite
+	LEAQ         1(DX), R9
+	BTSQ         R9, R8
+
+severalstep1finite:
+	VBROADCASTSS 8(SP)(DX*4), Y0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         16(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y1, Y1, Y1
+	VMULPS       Y0, Y8, Y8
+	VADDPS       Y12, Y8, Y8
+	VCMPPS       $0x03, Y8, Y8, Y2
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y8, (R9)
+	VMULPS       Y0, Y9, Y9
+	VADDPS       Y12, Y9, Y9
+	VCMPPS       $0x03, Y9, Y9, Y2
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y9, 32(R9)
+	VMULPS       Y0, Y10, Y10
+	VADDPS       Y12, Y10, Y10
+	VCMPPS       $0x03, Y10, Y10, Y2
+	VORPS        Y2, Y1, Y1
+	VMOVUPS      Y10, 64(R9)
+	VMULPS       Y0, Y11, Y11
+	VADDPS       Y12, Y11, Y11
+	VCMPPS       $0x03, Y11, Y11, Y0
+	VORPS        Y0, Y1, Y1
+	VMOVUPS      Y11, 96(R9)
+	VMOVMSKPS    Y1, R9
+	TESTQ        R9, R9
+	JZ           severalstep2finite
+	LEAQ         2(DX), R9
+	BTSQ         R9, R8
+
+severalstep2finite:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000020, DI
+	JGE  severalwide
+
+severalrest:
+	ADDQ $0x00000020, DI
+	JZ   severaldone
+
+severalvector:
+	MOVQ    DI, R9
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    masksAVX2<>+0(SB), R10
+	MOVQ    $0x00000040, R11
+	SUBQ    R9, R11
+	LEAQ    (R10)(R11*4), R10
+	VMOVUPS (R10), Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+severallast:
+	VBROADCASTSS (R10), Y4
+	VBROADCASTSS 4(R10), Y5
+	VBROADCASTSS 8(R10), Y6
+	VMASKMOVPS   (R9), Y0, Y7
+	VFMADD231PS  Y7, Y4, Y1
+	VFMADD231PS  Y7, Y5, Y2
+	VFMADD231PS  Y7, Y6, Y3
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          severallast
+	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS (SP)(DX*4), Y5
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y6, Y6, Y6
+	VMULPS       Y5, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VANDPS       Y0, Y1, Y1
+	VCMPPS       $0x03, Y1, Y1, Y5
+	VORPS        Y5, Y6, Y6
+	VMASKMOVPS   Y1, Y0, (R9)
+	VMOVMSKPS    Y6, R9
+	TESTQ        R9, R9
+	JZ           severallast0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+severallast0finite:
+	VBROADCASTSS 4(SP)(DX*4), Y1
+	MOVQ         off_base+24(FP), R9
+	MOVQ         8(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y5, Y5, Y5
+	VMULPS       Y1, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VANDPS       Y0, Y2, Y2
+	VCMPPS       $0x03, Y2, Y2, Y1
+	VORPS        Y1, Y5, Y5
+	VMASKMOVPS   Y2, Y0, (R9)
+	VMOVMSKPS    Y5, R9
+	TESTQ        R9, R9
+	JZ           severallast1finite
+	LEAQ         1(DX), R9
+	BTSQ         R9, R8
+
+severallast1finite:
+	VBROADCASTSS 8(SP)(DX*4), Y1
+	MOVQ         off_base+24(FP), R9
+	MOVQ         16(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y2, Y2, Y2
+	VMULPS       Y1, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VANDPS       Y0, Y3, Y3
+	VCMPPS       $0x03, Y3, Y3, Y1
+	VORPS        Y1, Y2, Y2
+	VMASKMOVPS   Y3, Y0, (R9)
+	VMOVMSKPS    Y2, R9
+	TESTQ        R9, R9
+	JZ           severallast2finite
+	LEAQ         2(DX), R9
+	BTSQ         R9, R8
+
+severallast2finite:
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000008, DI
+	JG   severalvector
+
+severaldone:
+	ADDQ $0x03, DX
+	JMP  next
+
+single:
+	// 1 lanes, 4 vectors of columns at a time.
+	MOVQ offv_base+72(FP), BX
+	MOVQ (BX)(DX*8), BX
+	MOVQ v_base+48(FP), SI
+	LEAQ (SI)(BX*4), BX
+	XORQ SI, SI
+	MOVQ dv+152(FP), DI
+	SUBQ $0x00000020, DI
+	JL   onerest
+
+onewide:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+onestep:
+	VBROADCASTSS (R10), Y4
+	VMOVUPS      (R9), Y5
+	VFMADD231PS  Y5, Y4, Y0
+	VMOVUPS      32(R9), Y5
+	VFMADD231PS  Y5, Y4, Y1
+	VMOVUPS      64(R9), Y5
+	VFMADD231PS  Y5, Y4, Y2
+	VMOVUPS      96(R9), Y5
+	VFMADD231PS  Y5, Y4, Y3
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          onestep
+	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS (SP)(DX*4), Y5
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y6, Y6, Y6
+	VMULPS       Y5, Y0, Y0
+	VADDPS       Y4, Y0, Y0
+	VCMPPS       $0x03, Y0, Y0, Y7
+	VORPS        Y7, Y6, Y6
+	VMOVUPS      Y0, (R9)
+	VMULPS       Y5, Y1, Y1
+	VADDPS       Y4, Y1, Y1
+	VCMPPS       $0x03, Y1, Y1, Y0
+	VORPS        Y0, Y6, Y6
+	VMOVUPS      Y1, 32(R9)
+	VMULPS       Y5, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VCMPPS       $0x03, Y2, Y2, Y0
+	VORPS        Y0, Y6, Y6
+	VMOVUPS      Y2, 64(R9)
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x03, Y3, Y3, Y0
+	VORPS        Y0, Y6, Y6
+	VMOVUPS      Y3, 96(R9)
+	VMOVMSKPS    Y6, R9
+	TESTQ        R9, R9
+	JZ           onestep0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+onestep0finite:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000020, DI
+	JGE  onewide
+
+onerest:
+	ADDQ $0x00000020, DI
+	JZ   onedone
+
+onevector:
+	MOVQ    DI, R9
+	MOVQ    $0x00000008, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    masksAVX2<>+0(SB), R10
+	MOVQ    $0x00000040, R11
+	SUBQ    R9, R11
+	LEAQ    (R10)(R11*4), R10
+	VMOVUPS (R10), Y0
+	VXORPS  Y1, Y1, Y1
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+onelast:
+	VBROADCASTSS (R10), Y2
+	VMASKMOVPS   (R9), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          onelast
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS (SP)(DX*4), Y3
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VXORPS       Y4, Y4, Y4
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y2, Y1, Y1
+	VANDPS       Y0, Y1, Y1
+	VCMPPS       $0x03, Y1, Y1, Y2
+	VORPS        Y2, Y4, Y4
+	VMASKMOVPS   Y1, Y0, (R9)
+	VMOVMSKPS    Y4, R9
+	TESTQ        R9, R9
+	JZ           onelast0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+onelast0finite:
+	ADDQ $0x00000020, SI
+	SUBQ $0x00000008, DI
+	JG   onevector
+
+onedone:
+	ADDQ $0x01, DX
+
+next:
+	CMPQ DX, n+136(FP)
+	JL   lanes
+	MOVQ R8, ret+184(FP)
+	VZEROUPPER
+	RET
+
 // func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·SkinnyQK16x1L1AVX2(SB), NOSPLIT, $256-160

@@ -174,6 +174,16 @@ func PackNEON(dst []float32, ld int, src []float32, off []int, n int, d int, sca
 //go:noescape
 func UnpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
+// HeadScoresNEON computes m rows of scores, len(max) lanes wide: the products of the packed panel q and rows of k, which start at off for every lane. It sets max to the largest. d is a multiple of 8, at most 64.
+//
+//go:noescape
+func HeadScoresNEON(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+
+// HeadValuesNEON computes n rows of dst, which start at off: the products of the weights p with m rows of v, which start at offv for every lane, normalised, o·(1/sum) + 0. It returns the set of lanes that hold a NaN.
+//
+//go:noescape
+func HeadValuesNEON(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+
 // SkinnyQKNEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
 //
 //go:noescape

@@ -37454,6 +37454,290 @@ done:
 	MOVD R13, ret+120(FP)
 	RET
 
+// func HeadScoresNEON(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+TEXT ·HeadScoresNEON(SB), NOSPLIT, $0-144
+	MOVD s_base+0(FP), R0
+	MOVD k_base+24(FP), R1
+	MOVD off_base+48(FP), R2
+	MOVD ldk+72(FP), R3
+	LSL $2, R3, R3
+	MOVD q_base+80(FP), R4
+	MOVD max_base+120(FP), R5
+	MOVD max_len+128(FP), R6
+	LSL $2, R6, R7
+	MOVD $0xff800000, R17
+	VDUP R17, V0.S4
+
+	// The distance from the end of a key to the next one.
+	MOVD d+112(FP), R16
+	LSL $2, R16, R16
+	SUB R16, R3, R3
+
+lanes:
+	MOVD (R2), R12
+	ADD R12<<2, R1, R12
+	MOVD 8(R2), R13
+	ADD R13<<2, R1, R13
+	MOVD 16(R2), R14
+	ADD R14<<2, R1, R14
+	MOVD 24(R2), R15
+	ADD R15<<2, R1, R15
+	MOVD R0, R8
+	MOVD m+104(FP), R10
+	VORR V0.B16, V0.B16, V1.B16
+
+key:
+	MOVD R4, R9
+	MOVD d+112(FP), R11
+	VMOVI $0, V2.B16
+	PCALIGN $32
+
+columns:
+	FMOVQ.P 16(R12), F5
+	FMOVQ.P 16(R13), F6
+	FMOVQ.P 16(R14), F7
+	FMOVQ.P 16(R15), F8
+
+	// Transpose 4×4 matrices.
+	VTRN1 V6.S4, V5.S4, V9.S4
+	VTRN2 V6.S4, V5.S4, V10.S4
+	VTRN1 V8.S4, V7.S4, V11.S4
+	VTRN2 V8.S4, V7.S4, V12.S4
+	VTRN1 V11.D2, V9.D2, V5.D2
+	VTRN2 V11.D2, V9.D2, V7.D2
+	VTRN1 V12.D2, V10.D2, V6.D2
+	VTRN2 V12.D2, V10.D2, V8.D2
+	FMOVQ (R9), F3
+	ADD R7, R9, R9
+	VFMLA V3.S4, V5.S4, V2.S4
+	FMOVQ (R9), F3
+	ADD R7, R9, R9
+	VFMLA V3.S4, V6.S4, V2.S4
+	FMOVQ (R9), F3
+	ADD R7, R9, R9
+	VFMLA V3.S4, V7.S4, V2.S4
+	FMOVQ (R9), F3
+	ADD R7, R9, R9
+	VFMLA V3.S4, V8.S4, V2.S4
+	SUBS $4, R11, R11
+	BNE columns
+	FMOVQ F2, (R8)
+	ADD R7, R8, R8
+	WORD $0x6ea1e444 // fcmgt v4.4s, v2.4s, v1.4s
+	VBIT V4.B16, V2.B16, V1.B16
+	ADD R3, R12, R12
+	ADD R3, R13, R13
+	ADD R3, R14, R14
+	ADD R3, R15, R15
+	SUBS $1, R10, R10
+	BNE key
+	FMOVQ F1, (R5)
+	ADD $16, R0, R0
+	ADD $16, R4, R4
+	ADD $16, R5, R5
+	ADD $32, R2, R2
+	SUBS $4, R6, R6
+	BNE lanes
+	RET
+
+// func HeadValuesNEON(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+TEXT ·HeadValuesNEON(SB), NOSPLIT, $0-192
+	MOVD dst_base+0(FP), R0
+	MOVD off_base+24(FP), R1
+	MOVD v_base+48(FP), R2
+	MOVD offv_base+72(FP), R3
+	MOVD ldv+96(FP), R4
+	LSL $2, R4, R4
+	MOVD p_base+104(FP), R5
+	MOVD ldp+128(FP), R6
+	LSL $2, R6, R6
+	MOVD sum_base+160(FP), R13
+	MOVD n+136(FP), R14
+	MOVD $0x3f800000, R19
+	VDUP R19, V0.S4
+	MOVD $0x00000000, R19
+	VDUP R19, V1.S4
+	MOVD $0, R15
+	MOVD $1, R16
+
+lane:
+
+	// 1/sum, 0 for a sum of 0.
+	MOVWU (R13), R12
+	VDUP R12, V4.S4
+	WORD $0x4ea0d883 // fcmeq v3.4s, v4.4s, #0.0
+	WORD $0x6e24fc02 // fdiv v2.4s, v0.4s, v4.4s
+	WORD $0x4e631c42 // bic v2.16b, v2.16b, v3.16b
+	WORD $0x4e21e423 // fcmeq v3.4s, v1.4s, v1.4s
+	MOVD (R1), R7
+	ADD R7<<2, R0, R7
+	MOVD (R3), R8
+	ADD R8<<2, R2, R8
+	MOVD dv+152(FP), R17
+	SUBS $32, R17, R17
+	BLT wideend
+
+wide:
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	MOVD R8, R10
+	MOVD R5, R11
+	MOVD m+144(FP), R9
+	PCALIGN $32
+
+widekey:
+	FMOVS (R11), F14
+	FMOVQ (R10), F13
+	WORD $0x4f8e11a5 // fmla v5.4s, v13.4s, v14.s[0]
+	FMOVQ 16(R10), F13
+	WORD $0x4f8e11a6 // fmla v6.4s, v13.4s, v14.s[0]
+	FMOVQ 32(R10), F13
+	WORD $0x4f8e11a7 // fmla v7.4s, v13.4s, v14.s[0]
+	FMOVQ 48(R10), F13
+	WORD $0x4f8e11a8 // fmla v8.4s, v13.4s, v14.s[0]
+	FMOVQ 64(R10), F13
+	WORD $0x4f8e11a9 // fmla v9.4s, v13.4s, v14.s[0]
+	FMOVQ 80(R10), F13
+	WORD $0x4f8e11aa // fmla v10.4s, v13.4s, v14.s[0]
+	FMOVQ 96(R10), F13
+	WORD $0x4f8e11ab // fmla v11.4s, v13.4s, v14.s[0]
+	FMOVQ 112(R10), F13
+	WORD $0x4f8e11ac // fmla v12.4s, v13.4s, v14.s[0]
+	ADD R6, R11, R11
+	ADD R4, R10, R10
+	SUBS $1, R9, R9
+	BNE widekey
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ F5, (R7)
+	WORD $0x4e25e4ad // fcmeq v13.4s, v5.4s, v5.4s
+	VAND V13.B16, V3.B16, V3.B16
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x4e21d4c6 // fadd v6.4s, v6.4s, v1.4s
+	FMOVQ F6, 16(R7)
+	WORD $0x4e26e4cd // fcmeq v13.4s, v6.4s, v6.4s
+	VAND V13.B16, V3.B16, V3.B16
+	WORD $0x6e22dce7 // fmul v7.4s, v7.4s, v2.4s
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	FMOVQ F7, 32(R7)
+	WORD $0x4e27e4ed // fcmeq v13.4s, v7.4s, v7.4s
+	VAND V13.B16, V3.B16, V3.B16
+	WORD $0x6e22dd08 // fmul v8.4s, v8.4s, v2.4s
+	WORD $0x4e21d508 // fadd v8.4s, v8.4s, v1.4s
+	FMOVQ F8, 48(R7)
+	WORD $0x4e28e50d // fcmeq v13.4s, v8.4s, v8.4s
+	VAND V13.B16, V3.B16, V3.B16
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x4e21d529 // fadd v9.4s, v9.4s, v1.4s
+	FMOVQ F9, 64(R7)
+	WORD $0x4e29e52d // fcmeq v13.4s, v9.4s, v9.4s
+	VAND V13.B16, V3.B16, V3.B16
+	WORD $0x6e22dd4a // fmul v10.4s, v10.4s, v2.4s
+	WORD $0x4e21d54a // fadd v10.4s, v10.4s, v1.4s
+	FMOVQ F10, 80(R7)
+	WORD $0x4e2ae54d // fcmeq v13.4s, v10.4s, v10.4s
+	VAND V13.B16, V3.B16, V3.B16
+	WORD $0x6e22dd6b // fmul v11.4s, v11.4s, v2.4s
+	WORD $0x4e21d56b // fadd v11.4s, v11.4s, v1.4s
+	FMOVQ F11, 96(R7)
+	WORD $0x4e2be56d // fcmeq v13.4s, v11.4s, v11.4s
+	VAND V13.B16, V3.B16, V3.B16
+	WORD $0x6e22dd8c // fmul v12.4s, v12.4s, v2.4s
+	WORD $0x4e21d58c // fadd v12.4s, v12.4s, v1.4s
+	FMOVQ F12, 112(R7)
+	WORD $0x4e2ce58d // fcmeq v13.4s, v12.4s, v12.4s
+	VAND V13.B16, V3.B16, V3.B16
+	ADD $128, R8, R8
+	ADD $128, R7, R7
+	SUBS $32, R17, R17
+	BGE wide
+
+wideend:
+	ADD $32, R17, R17
+	SUBS $4, R17, R17
+	BLT vectorend
+
+vector:
+	VMOVI $0, V5.B16
+	MOVD R8, R10
+	MOVD R5, R11
+	MOVD m+144(FP), R9
+	PCALIGN $32
+
+vectorkey:
+	FMOVS (R11), F7
+	FMOVQ (R10), F6
+	WORD $0x4f8710c5 // fmla v5.4s, v6.4s, v7.s[0]
+	ADD R6, R11, R11
+	ADD R4, R10, R10
+	SUBS $1, R9, R9
+	BNE vectorkey
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVQ F5, (R7)
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VAND V6.B16, V3.B16, V3.B16
+	ADD $16, R8, R8
+	ADD $16, R7, R7
+	SUBS $4, R17, R17
+	BGE vector
+
+vectorend:
+	ADD $4, R17, R17
+	SUBS $1, R17, R17
+	BLT singleend
+
+single:
+	VMOVI $0, V5.B16
+	MOVD R8, R10
+	MOVD R5, R11
+	MOVD m+144(FP), R9
+	PCALIGN $32
+
+singlekey:
+	FMOVS (R11), F7
+	FMOVS (R10), F6
+	WORD $0x4f8710c5 // fmla v5.4s, v6.4s, v7.s[0]
+	ADD R6, R11, R11
+	ADD R4, R10, R10
+	SUBS $1, R9, R9
+	BNE singlekey
+	WORD $0x6e22dca5 // fmul v5.4s, v5.4s, v2.4s
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	FMOVS F5, (R7)
+	VDUP V5.S[0], V5.S4
+	WORD $0x4e25e4a6 // fcmeq v6.4s, v5.4s, v5.4s
+	VAND V6.B16, V3.B16, V3.B16
+	ADD $4, R8, R8
+	ADD $4, R7, R7
+	SUBS $1, R17, R17
+	BGE single
+
+singleend:
+	ADD $1, R17, R17
+	WORD $0x4e631c04 // bic v4.16b, v0.16b, v3.16b
+	VADDV V4.S4, V4
+	VMOV V4.S[0], R12
+	CBZ R12, finite
+	ORR R16, R15, R15
+
+finite:
+	ADD $4, R5, R5
+	ADD $4, R13, R13
+	ADD $8, R1, R1
+	ADD $8, R3, R3
+	LSL $1, R16, R16
+	SUBS $1, R14, R14
+	BNE lane
+	MOVD R15, ret+184(FP)
+	RET
+
 // func SkinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 TEXT ·SkinnyQKNEON(SB), NOSPLIT, $256-160
 	MOVD ldk+48(FP), R0

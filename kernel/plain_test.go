@@ -9,8 +9,8 @@ import (
 )
 
 // TestPlainCalls: calls of one block of keys without options have the bits of the contract, for
-// skinny and other tiles and their last, narrower ones, groups that a tile divides, all layouts of
-// heads, and heads that hold a NaN or Inf in a query, a key or a value.
+// skinny and other tiles and their last, narrower ones, tiles of rows of several heads, groups that a
+// tile divides, all layouts of heads, and heads that hold a NaN or Inf in a query, a key or a value.
 func TestPlainCalls(t *testing.T) {
 	for _, c := range []contracttest.Case{
 		{B: 2, H: 9, HKV: 9, Lq: 1, Lk: 1, D: 64, Dv: 64},
@@ -18,6 +18,9 @@ func TestPlainCalls(t *testing.T) {
 		{B: 1, H: 10, HKV: 2, Lq: 2, Lk: 9, D: 8, Dv: 40},
 		{B: 1, H: 3, HKV: 3, Lq: 16, Lk: 16, D: 64, Dv: 64},
 		{B: 2, H: 5, HKV: 1, Lq: 7, Lk: 33, D: 12, Dv: 20}, // tiles begin within a group
+		{B: 2, H: 6, HKV: 3, Lq: 2, Lk: 8, D: 64, Dv: 72},  // tiles of rows of several heads, here whole ones
+		{B: 3, H: 9, HKV: 9, Lq: 3, Lk: 5, D: 16, Dv: 20},  // and here parts of them
+		{B: 2, H: 5, HKV: 5, Lq: 1, Lk: 15, D: 8, Dv: 3},
 		{B: 1, H: 2, HKV: 2, Lq: 37, Lk: 256, D: 16, Dv: 8},
 	} {
 		for i, x := range []float32{1, testutil.NaN, testutil.Inf, -testutil.Inf} {

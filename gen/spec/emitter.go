@@ -21,6 +21,8 @@ type Emitter interface {
 	MergeStats()
 	Pack()
 	Unpack()
+	HeadScores()
+	HeadValues()
 	SkinnyEmitter
 	Converter
 	Normer
@@ -69,6 +71,8 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	e.MergeStats()
 	e.Pack()
 	e.Unpack()
+	e.HeadScores()
+	e.HeadValues()
 	for _, b := range []Element{Float32, F16, BF16, Int8} {
 		e.SkinnyQK(b)
 		e.SkinnyPV(b)

@@ -47,6 +47,10 @@ var (
 		"transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them."}
 	Unpack = Function{LaneTable, "Unpack", "(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64",
 		"normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN."}
+	HeadScores = Function{LaneTable, "HeadScores", "(s, k []float32, off []int, ldk int, q []float32, m, d int, max []float32)",
+		"computes m rows of scores, len(max) lanes wide: the products of the packed panel q and rows of k, which start at off for every lane. It sets max to the largest. d is a multiple of 8, at most 64."}
+	HeadValues = Function{LaneTable, "HeadValues", "(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp, n, m, dv int, sum []float32) uint64",
+		"computes n rows of dst, which start at off: the products of the weights p with m rows of v, which start at offv for every lane, normalised, o·(1/sum) + 0. It returns the set of lanes that hold a NaN."}
 	SkinnySoftmax = Function{SkinnyTable, "SkinnySoftmax", "(s []float32, ld, n int, max, sum []float32)",
 		"is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row."}
 	SkinnyMerge = Function{SkinnyTable, "SkinnyMerge", "(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32)",

@@ -40,6 +40,7 @@ type scratch struct {
 	dropPositions   [ukernel.MaxLanes]uint32
 
 	queryRows, outRows tileOffsets // of the tiles of a plain task
+	mixed              mixedTile
 
 	scoreTile ScoreTile                           // argument of Call.ScoreMod
 	scoreRows []ScoreRow                          // memory of its rows

@@ -91,6 +91,8 @@ var avx2Lanes = LaneKernels{
 	MergeStats:      asm.MergeStatsAVX2,
 	Pack:            asm.PackAVX2,
 	Unpack:          asm.UnpackAVX2,
+	HeadScores:      asm.HeadScoresAVX2,
+	HeadValues:      asm.HeadValuesAVX2,
 	BackwardWeights: asm.BackwardWeightsAVX2,
 	BackwardScores:  asm.BackwardScoresAVX2,
 	BackwardSoftcap: asm.BackwardSoftcapAVX2,

@@ -85,6 +85,8 @@ var neonLanes = LaneKernels{
 	MergeStats:      asm.MergeStatsNEON,
 	Pack:            asm.PackNEON,
 	Unpack:          asm.UnpackNEON,
+	HeadScores:      asm.HeadScoresNEON,
+	HeadValues:      asm.HeadValuesNEON,
 	BackwardWeights: asm.BackwardWeightsNEON,
 	BackwardScores:  asm.BackwardScoresNEON,
 	BackwardSoftcap: asm.BackwardSoftcapNEON,

@@ -74,6 +74,7 @@ const (
 const (
 	SkinnyKeys    = 16 // least keys of a QK kernel
 	SkinnyColumns = 8  // least columns of a QK kernel
+	HeadColumns   = 8  // divides the columns of HeadScores
 	SkinnyGroup   = 16 // divides the columns of the kernels for narrow types
 	SkinnyLanes   = 4  // lanes of SkinnyKernels.Softmax
 )

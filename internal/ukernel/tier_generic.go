@@ -29,6 +29,8 @@ var genericKernels = Kernels{
 			MergeStats: fallback.MergeStats,
 			Pack:       fallback.Pack,
 			Unpack:     fallback.Unpack,
+			HeadScores: fallback.HeadScores,
+			HeadValues: fallback.HeadValues,
 
 			BackwardWeights: fallback.BackwardWeights,
 			BackwardScores:  fallback.BackwardScores,

@@ -98,6 +98,25 @@ type LaneKernels struct {
 	// bits from n on mean nothing.
 	Unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
 
+	// HeadScores and HeadValues are for lanes that are rows of different KV heads, each with
+	// keys and values of its own. Every tier's narrowest tile has them, wider ones may. HeadScores
+	// computes the scores of few keys, where d is a multiple of HeadColumns and at most
+	// ColumnSegment:
+	//
+	//	s[j·w+lane] = fma chain over x = 0..d-1 ascending, from +0: acc = fma(k[off[lane]+j·ldk+x], q[x·w+lane], acc)
+	//	max[lane]   = the largest of them, from -Inf on, j ascending over 0..m-1, m ≥ 1
+	//
+	// off repeats its last entry in idle lanes.
+	HeadScores func(s, k []float32, off []int, ldk int, q []float32, m, d int, max []float32)
+
+	// HeadValues is the product of the weights with V and Unpack in one, for the first n lanes:
+	//
+	//	o                = fma chain over j = 0..m-1 ascending, from +0: acc = fma(p[j·ldp+lane], v[offv[lane]+j·ldv+e], acc)
+	//	dst[off[lane]+e] = o·inv + (+0), e < dv, inv = 1/sum[lane], or 0 for a sum of 0
+	//
+	// m ≥ 1, n ≥ 1. Bit lane of the result reports a NaN in the row. Only the first n lanes matter.
+	HeadValues func(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp, n, m, dv int, sum []float32) uint64
+
 	// The backward pass. BackwardWeights turns n rows of scores into weights that are not yet
 	// normalised, in place, and adds them up, and their products with their gradients dp:
 	//
