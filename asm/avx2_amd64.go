@@ -119,6 +119,11 @@ func AdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk in
 //go:noescape
 func AdditiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
+// AddWeightedAVX2 adds n rows of src, len(weights) elements each, to those of dst, each element times its weight.
+//
+//go:noescape
+func AddWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
 // SoftcapAVX2 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape

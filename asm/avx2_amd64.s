@@ -16021,6 +16021,137 @@ DATA masksAVX2<>+504(SB)/4, $0x00000000
 DATA masksAVX2<>+508(SB)/4, $0x00000000
 GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
 
+// func AddWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+// Requires: AVX
+TEXT ·AddWeightedAVX2(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+32(FP), CX
+	MOVQ    weights_base+72(FP), DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    lds+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    weights_len+80(FP), DI
+	VMOVUPS const7fc00000AVX2<>+0(SB), Y0
+	SUBQ    $0x00000018, DI
+	JL      columns3end
+
+columns3:
+	VMOVUPS (DX), Y1
+	VMOVUPS 32(DX), Y2
+	VMOVUPS 64(DX), Y3
+	MOVQ    CX, R8
+	MOVQ    AX, R9
+	MOVQ    n+64(FP), R10
+	TESTQ   R10, R10
+	JZ      columns3rows
+	PCALIGN $0x40
+
+columns3row:
+	VMOVUPS   (R8), Y4
+	VMOVUPS   (R9), Y5
+	VMULPS    Y1, Y4, Y4
+	VADDPS    Y4, Y5, Y5
+	VCMPPS    $0x03, Y5, Y5, Y4
+	VBLENDVPS Y4, Y0, Y5, Y5
+	VMOVUPS   Y5, (R9)
+	VMOVUPS   32(R8), Y4
+	VMOVUPS   32(R9), Y5
+	VMULPS    Y2, Y4, Y4
+	VADDPS    Y4, Y5, Y5
+	VCMPPS    $0x03, Y5, Y5, Y4
+	VBLENDVPS Y4, Y0, Y5, Y5
+	VMOVUPS   Y5, 32(R9)
+	VMOVUPS   64(R8), Y4
+	VMOVUPS   64(R9), Y5
+	VMULPS    Y3, Y4, Y4
+	VADDPS    Y4, Y5, Y5
+	VCMPPS    $0x03, Y5, Y5, Y4
+	VBLENDVPS Y4, Y0, Y5, Y5
+	VMOVUPS   Y5, 64(R9)
+	ADDQ      SI, R8
+	ADDQ      BX, R9
+	DECQ      R10
+	JNZ       columns3row
+
+columns3rows:
+	ADDQ $0x00000060, AX
+	ADDQ $0x00000060, CX
+	ADDQ $0x00000060, DX
+	SUBQ $0x00000018, DI
+	JGE  columns3
+
+columns3end:
+	ADDQ $0x00000018, DI
+	SUBQ $0x00000008, DI
+	JL   columns1end
+
+columns1:
+	VMOVUPS (DX), Y1
+	MOVQ    CX, R8
+	MOVQ    AX, R9
+	MOVQ    n+64(FP), R10
+	TESTQ   R10, R10
+	JZ      columns1rows
+	PCALIGN $0x40
+
+columns1row:
+	VMOVUPS   (R8), Y2
+	VMOVUPS   (R9), Y3
+	VMULPS    Y1, Y2, Y2
+	VADDPS    Y2, Y3, Y3
+	VCMPPS    $0x03, Y3, Y3, Y2
+	VBLENDVPS Y2, Y0, Y3, Y3
+	VMOVUPS   Y3, (R9)
+	ADDQ      SI, R8
+	ADDQ      BX, R9
+	DECQ      R10
+	JNZ       columns1row
+
+columns1rows:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, CX
+	ADDQ $0x00000020, DX
+	SUBQ $0x00000008, DI
+	JGE  columns1
+
+columns1end:
+	ADDQ       $0x00000008, DI
+	JZ         end
+	LEAQ       masksAVX2<>+0(SB), R8
+	MOVQ       $0x00000040, R9
+	SUBQ       DI, R9
+	LEAQ       (R8)(R9*4), R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (DX), Y1, Y1
+	MOVQ       AX, AX
+	MOVQ       n+64(FP), DX
+	TESTQ      DX, DX
+	JZ         lastrows
+	PCALIGN    $0x40
+
+lastrow:
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS (CX), Y2, Y2
+	VMOVUPS    (R8), Y3
+	VMASKMOVPS (AX), Y3, Y3
+	VMULPS     Y1, Y2, Y2
+	VADDPS     Y2, Y3, Y3
+	VCMPPS     $0x03, Y3, Y3, Y2
+	VBLENDVPS  Y2, Y0, Y3, Y3
+	VMOVUPS    (R8), Y2
+	VMASKMOVPS Y3, Y2, (AX)
+	ADDQ       SI, CX
+	ADDQ       BX, AX
+	DECQ       DX
+	JNZ        lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
 // func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72

@@ -134,6 +134,11 @@ func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk 
 //go:noescape
 func AdditiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
+// AddWeightedAVX512 adds n rows of src, len(weights) elements each, to those of dst, each element times its weight.
+//
+//go:noescape
+func AddWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
 // SoftcapAVX512 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape

@@ -29973,6 +29973,141 @@ DATA masksAVX512<>+504(SB)/4, $0x00000000
 DATA masksAVX512<>+508(SB)/4, $0x00000000
 GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
 
+// func AddWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·AddWeightedAVX512(SB), NOSPLIT, $0-96
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+32(FP), CX
+	MOVQ    weights_base+72(FP), DX
+	MOVQ    ldd+24(FP), BX
+	SHLQ    $0x02, BX
+	MOVQ    lds+56(FP), SI
+	SHLQ    $0x02, SI
+	MOVQ    weights_len+80(FP), DI
+	VMOVUPS const7fc00000AVX512<>+0(SB), Z0
+	SUBQ    $0x00000030, DI
+	JL      columns3end
+
+columns3:
+	VMOVUPS (DX), Z1
+	VMOVUPS 64(DX), Z2
+	VMOVUPS 128(DX), Z3
+	MOVQ    CX, R8
+	MOVQ    AX, R9
+	MOVQ    n+64(FP), R10
+	TESTQ   R10, R10
+	JZ      columns3rows
+	PCALIGN $0x40
+
+columns3row:
+	VMOVUPS (R8), Z4
+	VMOVUPS (R9), Z5
+	VMULPS  Z1, Z4, Z4
+	VADDPS  Z4, Z5, Z5
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VMOVUPS Z5, (R9)
+	VMOVUPS 64(R8), Z4
+	VMOVUPS 64(R9), Z5
+	VMULPS  Z2, Z4, Z4
+	VADDPS  Z4, Z5, Z5
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VMOVUPS Z5, 64(R9)
+	VMOVUPS 128(R8), Z4
+	VMOVUPS 128(R9), Z5
+	VMULPS  Z3, Z4, Z4
+	VADDPS  Z4, Z5, Z5
+	VCMPPS  $0x03, Z5, Z5, K1
+	VMOVAPS Z0, K1, Z5
+	VMOVUPS Z5, 128(R9)
+	ADDQ    SI, R8
+	ADDQ    BX, R9
+	DECQ    R10
+	JNZ     columns3row
+
+columns3rows:
+	ADDQ $0x000000c0, AX
+	ADDQ $0x000000c0, CX
+	ADDQ $0x000000c0, DX
+	SUBQ $0x00000030, DI
+	JGE  columns3
+
+columns3end:
+	ADDQ $0x00000030, DI
+	SUBQ $0x00000010, DI
+	JL   columns1end
+
+columns1:
+	VMOVUPS (DX), Z1
+	MOVQ    CX, R8
+	MOVQ    AX, R9
+	MOVQ    n+64(FP), R10
+	TESTQ   R10, R10
+	JZ      columns1rows
+	PCALIGN $0x40
+
+columns1row:
+	VMOVUPS (R8), Z2
+	VMOVUPS (R9), Z3
+	VMULPS  Z1, Z2, Z2
+	VADDPS  Z2, Z3, Z3
+	VCMPPS  $0x03, Z3, Z3, K1
+	VMOVAPS Z0, K1, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    SI, R8
+	ADDQ    BX, R9
+	DECQ    R10
+	JNZ     columns1row
+
+columns1rows:
+	ADDQ $0x00000040, AX
+	ADDQ $0x00000040, CX
+	ADDQ $0x00000040, DX
+	SUBQ $0x00000010, DI
+	JGE  columns1
+
+columns1end:
+	ADDQ      $0x00000010, DI
+	JZ        end
+	LEAQ      masksAVX512<>+0(SB), R8
+	MOVQ      $0x00000040, R9
+	SUBQ      DI, R9
+	LEAQ      (R8)(R9*4), R8
+	VMOVUPS   (R8), Z1
+	VPMOVD2M  Z1, K1
+	VMOVUPS.Z (DX), K1, Z1
+	MOVQ      AX, AX
+	MOVQ      n+64(FP), DX
+	TESTQ     DX, DX
+	JZ        lastrows
+	PCALIGN   $0x40
+
+lastrow:
+	VMOVUPS   (R8), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS.Z (CX), K1, Z2
+	VMOVUPS   (R8), Z3
+	VPMOVD2M  Z3, K1
+	VMOVUPS.Z (AX), K1, Z3
+	VMULPS    Z1, Z2, Z2
+	VADDPS    Z2, Z3, Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVAPS   Z0, K1, Z3
+	VMOVUPS   (R8), Z2
+	VPMOVD2M  Z2, K1
+	VMOVUPS   Z3, K1, (AX)
+	ADDQ      SI, CX
+	ADDQ      BX, AX
+	DECQ      DX
+	JNZ       lastrow
+
+lastrows:
+end:
+	VZEROUPPER
+	RET
+
 // func SoftcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·SoftcapAVX512(SB), NOSPLIT, $0-72

@@ -119,6 +119,11 @@ func AdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk in
 //go:noescape
 func AdditiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
+// AddWeightedNEON adds n rows of src, len(weights) elements each, to those of dst, each element times its weight.
+//
+//go:noescape
+func AddWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+
 // SoftcapNEON limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape

@@ -35795,6 +35795,82 @@ keysFMOVS:
 end:
 	RET
 
+// func AddWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+TEXT ·AddWeightedNEON(SB), NOSPLIT, $0-96
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+32(FP), R1
+	MOVD weights_base+72(FP), R2
+	MOVD ldd+24(FP), R3
+	LSL $2, R3, R3
+	MOVD lds+56(FP), R4
+	LSL $2, R4, R4
+	MOVD weights_len+80(FP), R5
+	MOVD $0x7fc00000, R6
+	VDUP R6, V0.S4
+	SUBS $4, R5, R5
+	BLT rest
+
+vector:
+	MOVD n+64(FP), R8
+	FMOVQ.P 16(R2), F1
+	MOVD R1, R6
+	MOVD R0, R7
+	CBZ R8, rowsFMOVQ
+	PCALIGN $32
+
+rowFMOVQ:
+	FMOVQ (R6), F2
+	FMOVQ (R7), F3
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVQ F3, (R7)
+	ADD R4, R6, R6
+	ADD R3, R7, R7
+	SUBS $1, R8, R8
+	BNE rowFMOVQ
+
+rowsFMOVQ:
+	ADD $16, R0, R0
+	ADD $16, R1, R1
+	SUBS $4, R5, R5
+	BGE vector
+
+rest:
+	ADDS $4, R5, R5
+	BEQ end
+
+single:
+	MOVD n+64(FP), R8
+	FMOVS.P 4(R2), F1
+	MOVD R1, R6
+	MOVD R0, R7
+	CBZ R8, rowsFMOVS
+	PCALIGN $32
+
+rowFMOVS:
+	FMOVS (R6), F2
+	FMOVS (R7), F3
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
+	WORD $0x4e23e464 // fcmeq v4.4s, v3.4s, v3.4s
+	VBIF V4.B16, V0.B16, V3.B16
+	FMOVS F3, (R7)
+	ADD R4, R6, R6
+	ADD R3, R7, R7
+	SUBS $1, R8, R8
+	BNE rowFMOVS
+
+rowsFMOVS:
+	ADD $4, R0, R0
+	ADD $4, R1, R1
+	SUBS $1, R5, R5
+	BNE single
+
+end:
+	RET
+
 // func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72
 	MOVD $tanhNEON<>(SB), R0

@@ -60,3 +60,17 @@ func AdditiveBackward(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, 
 		}
 	}
 }
+
+// AddWeighted adds n rows of src to those of dst, each element times its weight:
+//
+//	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
+//
+// The product is rounded, and every NaN becomes 0x7fc00000.
+func AddWeighted(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
+	for j := range n {
+		to, from := window(dst, j*ldd, len(weights)), window(src, j*lds, len(weights))
+		for e, w := range weights {
+			to[e] = Canonical(to[e] + float32(from[e]*w))
+		}
+	}
+}

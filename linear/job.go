@@ -55,6 +55,12 @@ const (
 	// leave L2.
 	maxPanels = 4
 
+	// A product packs a panel for each block of rows, and transposes rows for each group of panels.
+	// With larger tasks it packs and transposes less. On Zen 3 the gradient of 512×512 inputs gains
+	// 6%, that of the weights 7%, and that of 1024×1024 weights 9%.
+	productRows   = 512
+	productPanels = 12
+
 	// tasksPerThread is how many tasks a thread should find at least, so that no thread
 	// waits long for the last ones.
 	tasksPerThread = 4
@@ -114,7 +120,8 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	if needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment; direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
 		j.steps = skinnySteps
 	}
-	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, maxRows), ints.CeilDiv(panels, maxPanels)
+	mostRows, mostPanels := j.limits()
+	j.rowBlocks, j.panelGroups = ints.CeilDiv(m, mostRows), ints.CeilDiv(panels, mostPanels)
 	threads, most, vary := j.usefulThreads(option)
 	if threads > 1 {
 		wanted := tasksPerThread * threads
@@ -126,6 +133,14 @@ func (j *job) plan(t *ukernel.Tier, option int) {
 	if j.mostThreads, j.varies = j.threads, vary; vary {
 		j.mostThreads = most
 	}
+}
+
+// limits returns the most rows of x and the most panels of a task.
+func (j *job) limits() (rows, panels int) {
+	if j.isProduct() {
+		return productRows, productPanels
+	}
+	return maxRows, maxPanels
 }
 
 // widens reports whether the weights are widened to float32 once for m rows of x, and not in
@@ -179,7 +194,8 @@ func (j *job) findShape() (s shape) {
 	}
 	m := ints.CeilDiv(j.out.rows, j.rowBlocks)
 	if j.varies { // with another number of threads there may be fewer blocks
-		m = min(j.out.rows, maxRows)
+		most, _ := j.limits()
+		m = min(j.out.rows, most)
 	}
 	if l.n%ukernel.PanelStep != 0 {
 		s.edge = ukernel.PanelLanes * m

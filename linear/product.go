@@ -111,7 +111,7 @@ func multiply(t *ukernel.Tier, out, a, b *Matrix, opts *ProductOptions) {
 }
 
 // A product is what a call of Product has in the place of a packed layer. Each task packs the part
-// of b that it needs next: that is a copy of 48 columns of a segment, in L1, for up to 320 rows.
+// of b that it needs next: that is a copy of 48 columns of a segment, in L1, for up to 512 rows.
 type product struct {
 	b     Matrix
 	layer Linear // its sizes, and a bias of -0

@@ -13,31 +13,28 @@ type gruTrace struct {
 	*recurrence
 	first  []int     // the number of rows before each step, and of all
 	states []float32 // [rows, size]: the current ones; those of the recurrence are the first of them
-	x      []float32 // [all, inputs]: the inputs
 	before []float32 // [all, size]: the states before each step
 	all    struct {  // what a step leaves in the recurrence, of all steps
 		h, gates []float32
 	}
 
 	back             *linear.Linear // the transposed weights of the states
-	weights          *gruParameters
-	dInput, dHidden  []float32 // [all, 3·size]: the gradients of i and of h
-	dState, previous []float32 // [rows, size]: that of the states after a step, and a part of it
+	dHidden          []float32      // [all, 3·size]: the gradients of h
+	dState, previous []float32      // [rows, size]: that of the states after a step, and a part of it
 }
 
-// newTrace returns a trace of steps with so many rows each. The states are zeros, the inputs are
-// still to be set.
-func (t *training) newTrace(g gru, w *gruParameters, back *linear.Linear, rows []int) *gruTrace {
-	r := &gruTrace{recurrence: &recurrence{gru: g, settings: t.settings, size: w.size}, weights: w, back: back, first: []int{0}}
+// newTrace returns a trace of steps with so many rows each. The states are zeros.
+func (t *training) newTrace(g gru, back *linear.Linear, rows []int) *gruTrace {
+	_, size := g.hidden.Shape()
+	r := &gruTrace{recurrence: &recurrence{gru: g, settings: t.settings, size: size}, back: back, first: []int{0}}
 	most := 0
 	for step, n := range rows {
 		r.first = append(r.first, r.first[step]+n)
 		most = max(most, n)
 	}
-	n := r.first[len(rows)] * w.size
-	r.states, r.dState, r.previous = t.memory.Zeros(most*w.size), t.memory.Zeros(most*w.size), t.memory.Floats(most*w.size)
-	r.x, r.before = t.memory.Floats(r.first[len(rows)]*w.inputs), t.memory.Floats(n)
-	r.dInput, r.dHidden = t.memory.Floats(3*n), t.memory.Floats(3*n)
+	n := r.first[len(rows)] * size
+	r.states, r.dState, r.previous = t.memory.Zeros(most*size), t.memory.Zeros(most*size), t.memory.Floats(most*size)
+	r.before, r.dHidden = t.memory.Floats(n), t.memory.Floats(3*n)
 	r.all.h, r.all.gates = t.memory.Floats(3*n), t.memory.Floats(3*n)
 	return r
 }
@@ -59,10 +56,11 @@ func (r *gruTrace) forwardStep(step int, i []float32) error {
 	return r.step(i, nil)
 }
 
-// backwardStep takes dState from after a step to before it, and keeps the gradients of i and h.
-func (r *gruTrace) backwardStep(step int) error {
+// backwardStep takes dState from after a step to before it. It writes the gradients of i, and keeps
+// those of h.
+func (r *gruTrace) backwardStep(step int, dInput []float32) error {
 	n, dHidden := r.rows(step)*r.size, r.of(r.dHidden, step)
-	err := activation.GRUBackward(r.dState[:n], r.of(r.dInput, step), dHidden, r.of(r.all.gates, step), r.of(r.all.h, step), r.of(r.before, step), r.size)
+	err := activation.GRUBackward(r.dState[:n], dInput, dHidden, r.of(r.all.gates, step), r.of(r.all.h, step), r.of(r.before, step), r.size)
 	if err != nil {
 		return err
 	}
@@ -70,22 +68,12 @@ func (r *gruTrace) backwardStep(step int) error {
 	if err := r.apply(r.back, previous, dHidden); err != nil {
 		return err
 	}
-	return numeric.AddSlice(r.dState[:len(previous)], r.dState[:len(previous)], previous)
+	return numeric.AddSlice(r.dState[:n], r.dState[:n], previous)
 }
 
-// finish adds the gradients of the weights to g, when all steps are done. If dx is not nil, it
-// receives the gradient of the inputs.
-func (r *gruTrace) finish(g *gruParameters, dx []float32) error {
-	n, k, rows := 3*r.size, r.weights.inputs, r.first[len(r.first)-1]
-	o := r.products()
-	di, x := linear.DenseMatrix(r.dInput, rows, n), linear.DenseMatrix(r.x, rows, k)
-	gradients := linear.Gradients{W: linear.DenseMatrix(g.input, n, k), Bias: g.biasIn}
-	if dx != nil {
-		gradients.X = linear.DenseMatrix(dx, rows, k)
-	}
-	if err := linear.Backward(gradients, di, x, linear.DenseMatrix(r.weights.input, n, k), o); err != nil {
-		return err
-	}
-	gradients = linear.Gradients{W: linear.DenseMatrix(g.hidden, n, r.size), Bias: g.biasState}
-	return linear.Backward(gradients, linear.DenseMatrix(r.dHidden, rows, n), linear.DenseMatrix(r.before, rows, r.size), linear.Matrix{}, o)
+// finish sets the gradients of the weights of the states, when all steps are done.
+func (r *gruTrace) finish(g *gruParameters) error {
+	n, rows := 3*r.size, r.first[len(r.first)-1]
+	return linear.Backward(linear.Gradients{W: linear.DenseMatrix(g.hidden, n, r.size), Bias: g.biasState},
+		linear.DenseMatrix(r.dHidden, rows, n), linear.DenseMatrix(r.before, rows, r.size), linear.Matrix{}, r.products())
 }

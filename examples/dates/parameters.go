@@ -25,6 +25,16 @@ type gruParameters struct {
 	input, hidden, biasIn, biasState []float32
 }
 
+// embeddingWeights returns the columns of the input weights that take an embedding, the first ones.
+func (p *gruParameters) embeddingWeights() linear.Matrix {
+	return linear.StridedMatrix(p.input, 3*p.size, embeddingSize, p.inputs, 1)
+}
+
+// contextWeights returns the other columns, which take a context.
+func (p *gruParameters) contextWeights() linear.Matrix {
+	return linear.StridedMatrix(p.input[embeddingSize:], 3*p.size, p.inputs-embeddingSize, p.inputs, 1)
+}
+
 // parts lists the tensors in the order of the slice, with the names that PyTorch gives them.
 func (p *parameters) parts(inputs, outputs int) []train.Part {
 	root := func(n int) float64 { return 1 / math.Sqrt(float64(n)) }

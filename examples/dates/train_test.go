@@ -31,7 +31,7 @@ func trained(t testing.TB, s train.Schedule, o settings, steps int) *trainer {
 // TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
 // architecture and with any number of threads.
 func TestTrainedWeights(t *testing.T) {
-	const want = "86794a68622afdcde4e31817fdad3dd7f1eff89125d94d076dab3cbaed1d5167"
+	const want = "776963d1983e36dc777b97e64fff4858e1766d0c5a67dfd5f8ed34328bace02c"
 	contracttest.ForceThreads(t)
 	contracttest.EachDefault(t, func(t *testing.T) {
 		for _, threads := range []int{1, 3} {

@@ -22,7 +22,7 @@ type training struct {
 	weights, gradients *parameters
 
 	*model
-	back struct{ forward, backward, cell, cellInput, start, queries *linear.Linear } // transposed weights
+	back struct{ forward, backward, cell, context, queries *linear.Linear } // transposed weights
 
 	memory train.Memory
 }
@@ -39,14 +39,12 @@ func (t *training) pack() (err error) {
 	}
 	var k packer
 	w, b := t.weights, &t.back
-	transposed := func(w []float32, outputs, inputs int) *linear.Linear {
-		return k.matrix(linear.DenseMatrix(w, outputs, inputs).T(), nil)
-	}
-	b.forward = transposed(w.forward.hidden, 3*encoderSize, encoderSize)
-	b.backward = transposed(w.backward.hidden, 3*encoderSize, encoderSize)
-	b.cell = transposed(w.cell.hidden, 3*stateSize, stateSize)
-	b.cellInput = transposed(w.cell.input, 3*stateSize, embeddingSize+stateSize)
-	b.queries = transposed(w.queries, hiddenSize, stateSize)
+	transposed := func(w linear.Matrix) *linear.Linear { return k.matrix(w.T(), nil) }
+	b.forward = transposed(linear.DenseMatrix(w.forward.hidden, 3*encoderSize, encoderSize))
+	b.backward = transposed(linear.DenseMatrix(w.backward.hidden, 3*encoderSize, encoderSize))
+	b.cell = transposed(linear.DenseMatrix(w.cell.hidden, 3*stateSize, stateSize))
+	b.context = transposed(w.cell.contextWeights())
+	b.queries = transposed(linear.DenseMatrix(w.queries, hiddenSize, stateSize))
 	return k.err
 }
 
@@ -57,12 +55,14 @@ type batch struct {
 	tokens  [][]int // of the texts
 	targets []int32 // [dateSteps, texts]: the characters of the dates, as indices into output
 	last    []int32 // [dateSteps, texts]: those before them
+	read    []int32 // [all]: the characters of the texts, in the order of an encoder's trace
 
 	source            *encoding
 	ends              []int // the number of texts that have a character at each position
 	forward, backward *gruTrace
 	decoder           *gruTrace
 	lastState         []float32 // [texts, encoderSize]: of the backward direction
+	packed            []float32 // [all, stateSize]: the states of the texts, without padding
 
 	queries, contexts []float32 // of all steps: [dateSteps, texts, hiddenSize or stateSize]
 	alignments        []float32 // [dateSteps, texts, longest]
@@ -116,6 +116,9 @@ func (t *training) newBatch(all []sample) (*batch, error) {
 			n++
 		}
 		b.ends = append(b.ends, n)
+		for _, text := range b.tokens[:n] {
+			b.read = append(b.read, int32(text[at]))
+		}
 	}
 	b.source = e
 	b.targets, b.last = make([]int32, dateSteps*b.texts), make([]int32, dateSteps*b.texts)
@@ -133,39 +136,73 @@ func (t *training) newBatch(all []sample) (*batch, error) {
 // encode is the forward pass of the encoder: model.encode, with traces.
 func (b *batch) encode() error {
 	e, t := b.source, b.training
-	e.states = t.memory.Zeros(b.texts * e.longest * stateSize)
-	b.forward = t.newTrace(b.model.forward, &t.weights.forward, t.back.forward, b.ends)
-	b.backward = t.newTrace(b.model.backward, &t.weights.backward, t.back.backward, b.ends)
+	// The padding of states and keys is any numbers, which the attention does not see.
+	e.states = t.memory.Floats(b.texts * e.longest * stateSize)
+	b.forward = t.newTrace(b.model.forward, t.back.forward, b.ends)
+	b.backward = t.newTrace(b.model.backward, t.back.backward, b.ends)
 	for half, r := range []*gruTrace{b.forward, b.backward} {
-		for at := range e.longest {
-			x := r.of(r.x, at)
-			for i := range b.ends[at] {
-				copy(x[i*embeddingSize:], b.model.embedIn[b.tokens[i][at]*embeddingSize:][:embeddingSize])
-			}
-		}
-		inputs := t.memory.Floats(3 * len(r.before))
-		if err := t.apply(r.input, inputs, r.x); err != nil {
+		if err := b.encodeHalf(half, r); err != nil {
 			return err
-		}
-		for step := range e.longest {
-			at := b.position(half, step)
-			if err := r.forwardStep(at, r.of(inputs, at)); err != nil {
-				return err
-			}
-			for i := range b.ends[at] {
-				copy(b.stateAt(e.states, i, at, half), r.row(i))
-			}
 		}
 	}
 	b.lastState = b.backward.states
-	e.keys, e.start = t.memory.Floats(b.texts*e.longest*hiddenSize), t.memory.Floats(b.texts*stateSize)
-	if err := t.apply(b.model.keys, e.keys, e.states); err != nil {
-		return err
-	}
+	e.start = t.memory.Floats(b.texts * stateSize)
 	if err := t.apply(b.model.start, e.start, b.lastState); err != nil {
 		return err
 	}
-	return numeric.TanhSlice(e.start, e.start)
+	if err := numeric.TanhSlice(e.start, e.start); err != nil {
+		return err
+	}
+	keys := t.memory.Floats(len(b.read) * hiddenSize)
+	b.packed, e.keys = t.memory.Floats(len(b.read)*stateSize), t.memory.Floats(b.texts*e.longest*hiddenSize)
+	b.join(b.packed, e.states)
+	if err := t.apply(b.model.keys, keys, b.packed); err != nil {
+		return err
+	}
+	b.spread(e.keys, keys)
+	return nil
+}
+
+// join copies rows of [texts, longest, ...] without padding, to [all, ...] in the order of texts.
+func (b *batch) join(packed, padded []float32) {
+	size := len(packed) / len(b.read)
+	for i, n := range b.source.lengths {
+		copy(packed[:n*size], padded[i*b.source.longest*size:])
+		packed = packed[n*size:]
+	}
+}
+
+// spread is the reverse of join.
+func (b *batch) spread(padded, packed []float32) {
+	size := len(packed) / len(b.read)
+	for i, n := range b.source.lengths {
+		copy(padded[i*b.source.longest*size:], packed[:n*size])
+		packed = packed[n*size:]
+	}
+}
+
+// encodeHalf runs a direction of the encoder. The products of its input weights are those of
+// characters: they are computed once for each character of the alphabet.
+func (b *batch) encodeHalf(half int, r *gruTrace) error {
+	t, n := b.training, 3*encoderSize
+	table := t.memory.Floats(len(b.model.embedIn) / embeddingSize * n)
+	if err := t.apply(r.input, table, b.model.embedIn); err != nil {
+		return err
+	}
+	inputs := t.memory.Floats(b.texts * n)
+	for step := range b.source.longest {
+		at := b.position(half, step)
+		for i, c := range b.read[r.first[at]:r.first[at+1]] {
+			copy(inputs[i*n:], table[int(c)*n:][:n])
+		}
+		if err := r.forwardStep(at, inputs[:r.rows(at)*n]); err != nil {
+			return err
+		}
+		for i := range b.ends[at] {
+			copy(b.stateAt(b.source.states, i, at, half), r.row(i))
+		}
+	}
+	return nil
 }
 
 // position returns the character that a direction of the encoder reads in a step.
@@ -184,14 +221,14 @@ func (b *batch) stateAt(states []float32, text, at, half int) []float32 {
 // decode is the forward pass of the decoder, which reads the right characters.
 func (b *batch) decode() error {
 	t, e, n := b.training, b.source, dateSteps*b.texts
-	r := t.newTrace(b.model.decoding, &t.weights.cell, t.back.cell, slices.Repeat([]int{b.texts}, dateSteps))
+	r := t.newTrace(b.model.decoding, t.back.cell, slices.Repeat([]int{b.texts}, dateSteps))
 	b.decoder = r
 	copy(r.states, e.start)
 	b.queries, b.contexts, b.alignments = t.memory.Floats(n*hiddenSize), t.memory.Floats(n*stateSize), t.memory.Floats(n*e.longest)
 	b.joined, b.logits = t.memory.Floats(n*2*stateSize), t.memory.Floats(n*len(t.output))
-	gates := t.memory.Floats(b.texts * 3 * stateSize)
+	x, gates := t.memory.Floats(b.texts*(embeddingSize+stateSize)), t.memory.Floats(b.texts*3*stateSize)
 	for step := range dateSteps {
-		query, context, x := r.of(b.queries, step), r.of(b.contexts, step), r.of(r.x, step)
+		query, context := r.of(b.queries, step), r.of(b.contexts, step)
 		if err := t.apply(b.model.queries, query, r.states); err != nil {
 			return err
 		}

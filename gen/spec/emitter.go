@@ -10,6 +10,7 @@ type Emitter interface {
 	BlockEmitter
 	Additive()
 	AdditiveBackward()
+	AddWeighted()
 	Softcap()
 	MaskSpan()
 	ALiBi()
@@ -57,6 +58,7 @@ func EmitAll(e Emitter, tiles []TileShape, weights TileShape) {
 	emitBlocks(e)
 	e.Additive()
 	e.AdditiveBackward()
+	e.AddWeighted()
 	e.Softcap()
 	e.MaskSpan()
 	e.ALiBi()

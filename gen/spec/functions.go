@@ -25,6 +25,8 @@ var (
 		"computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16."}
 	AdditiveBackward = Function{FunctionTable, "AdditiveBackward", "(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32)",
 		"adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x."}
+	AddWeighted = Function{FunctionTable, "AddWeighted", "(dst []float32, ldd int, src []float32, lds, n int, weights []float32)",
+		"adds n rows of src, len(weights) elements each, to those of dst, each element times its weight."}
 	Softcap = Function{LaneTable, "Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",
 		"limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results."}
 	MaskSpan = Function{LaneTable, "MaskSpan", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",

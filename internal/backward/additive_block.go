@@ -18,6 +18,9 @@ const (
 
 	// tanhFloats is how many tanh a call of the kernel computes: less than 50 µs.
 	tanhFloats = 8 << 10
+
+	// sumFloats is how many sums a call of the kernel adds to gradients: less than 50 µs.
+	sumFloats = 64 << 10
 )
 
 // An additiveScratch is the memory of one goroutine.
@@ -72,8 +75,8 @@ func (s *additiveScratch) fit(a *Additive) {
 func (s *additiveScratch) kv(a *Additive, batch, kvHead int) {
 	s.batch, s.kvHead = batch, kvHead
 	for _, g := range [...]*view.Tensor{&a.DK, &a.DV} {
-		for j := 0; g.IsSet() && j < g.Dim(2); j++ {
-			a.start(g.Row(batch, kvHead, j))
+		for j := 0; !a.Accumulate && g.IsSet() && j < g.Dim(2); j++ {
+			clear(g.Row(batch, kvHead, j))
 		}
 	}
 	group, queries := a.Q.Dim(1)/a.K.Dim(1), a.Q.Dim(2)
@@ -125,6 +128,16 @@ func (s *additiveScratch) takeWeights(a *Additive, lo, n int) {
 	for s.visible.Hi > s.visible.Lo && !s.seen[s.visible.Hi-1] {
 		s.visible.Hi--
 	}
+}
+
+// seenFrom returns how many keys from j on follow each other that a query of the block sees, at most
+// most or 1.
+func (s *additiveScratch) seenFrom(j, most int) int {
+	n := 0
+	for n < max(most, 1) && j+n < s.visible.Hi && s.seen[j+n] {
+		n++
+	}
+	return n
 }
 
 // values adds the products of the weights of a block and dout to the gradients of the values.
@@ -224,16 +237,12 @@ func (s *additiveScratch) addKeys(a *Additive, i, n int) {
 // finish adds the sums of a block of queries to the gradients of keys and weights.
 func (s *additiveScratch) finish(a *Additive) {
 	d := a.d()
-	for j := s.visible.Lo; a.DK.IsSet() && j < s.visible.Hi; j++ {
-		if !s.seen[j] {
-			continue
+	for j := s.visible.Lo; a.DK.IsSet() && j < s.visible.Hi; {
+		n := s.seenFrom(j, sumFloats/max(d, 1))
+		if n > 0 {
+			a.tier.Functions.AddWeighted(a.DK.Rows(s.batch, s.kvHead, j, n), a.DK.Stride(2), s.sumsK[j*d:][:n*d], d, n, a.Weights)
 		}
-		sums := s.sumsK[j*d:][:d]
-		for e, w := range a.Weights {
-			sums[e] *= w
-		}
-		row := a.DK.Row(s.batch, s.kvHead, j)
-		a.tier.Norms.Add(row, row, sums)
+		j += max(n, 1)
 	}
 	if a.DWeights != nil {
 		part := a.partials[(s.batch*a.K.Dim(1)+s.kvHead)*d:][:d]

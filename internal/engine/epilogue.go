@@ -59,7 +59,7 @@ func (t *tile) finishOutputs() {
 			t.rowOf(&t.job.LSE, lane)[0] = lse(t.max[lane], t.sum[lane])
 		}
 	}
-	if t.job.Weights.IsSet() {
+	if t.job.Weights.IsSet() && !t.weighed {
 		t.writeWeights()
 	}
 	if t.job.Scores.IsSet() {

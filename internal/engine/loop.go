@@ -52,10 +52,15 @@ func (s *scratch) computeBlock(tiles []tile, lo int) {
 	for len(tiles) > 0 {
 		n := s.scoreBatch(tiles, lo)
 		for x := range tiles[:n] {
-			if tiles[x].keeps {
+			if tiles[x].keeps && !tiles[x].holdsWeights() {
 				tiles[x].keepScores()
 			}
 			tiles[x].softmax()
+		}
+		for x := range tiles[:n] {
+			if t := &tiles[x]; t.holdsWeights() {
+				t.storeOnlyWeights()
+			}
 		}
 		for x := range tiles[:n] {
 			tiles[x].accumulatePV()

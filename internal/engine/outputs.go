@@ -6,6 +6,24 @@ import "github.com/attn-go/attn/internal/mask"
 // the sum of all blocks are known. They are computed again, but a full tile's for the weights:
 // the tile keeps its scores in the rows that the weights will take. A row of so many keys
 // has room for one lane's scores, so a tile has room for all if it has a row per lane.
+// Weights of a tile with a single block are written when that is computed.
+
+// holdsWeights tells whether the current block, after its softmax, has the weights of all keys that
+// the tile's rows see.
+func (t *tile) holdsWeights() bool {
+	j := t.job
+	return j.Weights.IsSet() && !t.weighed && !t.started && j.Sinks == nil && !j.Partial.isSet() && t.block.keys.Len() > 0 && t.block.keys == t.visible
+}
+
+// storeOnlyWeights writes the weights of the current block, which are all.
+func (t *tile) storeOnlyWeights() {
+	keys := t.block.keys
+	t.clearWeights(0, keys.Lo-t.phase)
+	t.storeWeights()
+	t.clearWeights(keys.Hi-t.phase, t.job.Weights.Dim(3))
+	t.markNaNs()
+	t.weighed = true
+}
 
 // keepScores copies the scores of the current block to the rows of the weights, part by part as
 // they lie in memory: the first row takes the first keys' scores of all lanes.
@@ -47,12 +65,17 @@ func (t *tile) writeWeights() {
 			if t.keeps && t.keptScores(lo) || !t.keeps && t.scoreAgain(lo) {
 				keys := t.block.keys
 				t.clearWeights(done, keys.Lo-t.phase)
-				t.writeBlockWeights(keys)
+				t.writeBlockWeights()
 				done = keys.Hi - t.phase
 			}
 		}
 	}
 	t.clearWeights(done, t.job.Weights.Dim(3))
+	t.markNaNs()
+}
+
+// markNaNs makes the weights of rows whose sum is NaN all NaN.
+func (t *tile) markNaNs() {
 	for lane := range t.n {
 		if s := t.sum[lane]; s != s {
 			fill(t.rowOf(&t.job.Weights, lane), canonicalNaN)
@@ -70,13 +93,19 @@ func (t *tile) clearWeights(lo, hi int) {
 }
 
 // writeBlockWeights writes the weights of the current block, whose scores are computed.
-func (t *tile) writeBlockWeights(keys mask.Span) {
-	t.exponentiate(keys.Len(), t.max, t.blockSum)
+func (t *tile) writeBlockWeights() {
+	t.exponentiate(t.block.keys.Len(), t.max, t.blockSum)
 	if t.job.Dropout.Rate != 0 {
 		t.drop(t.block.scores)
 	}
+	t.storeWeights()
+}
+
+// storeWeights writes the weights of the current block.
+func (t *tile) storeWeights() {
+	lanes, keys := t.kern.Lanes, t.block.keys
 	off := t.offsetsAt(&t.job.Weights, keys.Lo-t.phase)
-	t.kern.Unpack(t.job.Weights.F32(), off, t.block.scores, t.kern.Lanes, t.n, keys.Len(), t.sum)
+	t.kern.Unpack(t.job.Weights.F32(), off, t.block.scores, lanes, t.n, keys.Len(), t.sum)
 }
 
 // scoreAgain computes the scores of the block from key lo on. It returns false if no

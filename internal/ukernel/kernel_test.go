@@ -77,6 +77,7 @@ var kernelTests = []struct {
 	{"GemmMerge", gemmCases(gemmMerge)},
 	{"Functions.Additive", additiveCases},
 	{"Functions.AdditiveBackward", additiveBackwardCases},
+	{"Functions.AddWeighted", addWeightedCases},
 	{"Softcap", softcapCases},
 	{"MaskSpan", maskSpanCases},
 	{"Functions.Exp2", functionCases(exp2Of)},

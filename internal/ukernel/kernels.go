@@ -74,4 +74,10 @@ type Functions struct {
 	//	dq[e]       = fma(x[j], u, dq[e])
 	//	dk[j·ldd+e] = dk[j·ldd+e] + x[j]·u
 	AdditiveBackward func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32)
+
+	// AddWeighted adds weighted rows, for j < n and e < len(weights), any number. The product is
+	// rounded, and a NaN becomes 0x7FC00000:
+	//
+	//	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
+	AddWeighted func(dst []float32, ldd int, src []float32, lds, n int, weights []float32)
 }

@@ -50,6 +50,7 @@ var avx2Kernels = Kernels{
 	Functions: Functions{
 		Additive:         asm.AdditiveAVX2,
 		AdditiveBackward: asm.AdditiveBackwardAVX2,
+		AddWeighted:      asm.AddWeightedAVX2,
 		Exp2:             asm.Exp2AVX2,
 		Tanh:             asm.TanhAVX2,
 	},
@@ -140,6 +141,7 @@ var avx512Kernels = Kernels{
 	Functions: Functions{
 		Additive:         asm.AdditiveAVX512,
 		AdditiveBackward: asm.AdditiveBackwardAVX512,
+		AddWeighted:      asm.AddWeightedAVX512,
 		Exp2:             asm.Exp2AVX512,
 		Tanh:             asm.TanhAVX512,
 	},

@@ -52,6 +52,7 @@ var neonKernels = Kernels{
 	Functions: Functions{
 		Additive:         asm.AdditiveNEON,
 		AdditiveBackward: asm.AdditiveBackwardNEON,
+		AddWeighted:      asm.AddWeightedNEON,
 		Exp2:             asm.Exp2NEON,
 		Tanh:             asm.TanhNEON,
 	},

@@ -59,6 +59,6 @@ var genericKernels = Kernels{
 		PackHalves: fallback.WeightPackHalves,
 	},
 	Norms:       genericNorms,
-	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive, AdditiveBackward: fallback.AdditiveBackward},
+	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive, AdditiveBackward: fallback.AdditiveBackward, AddWeighted: fallback.AddWeighted},
 	Activations: genericActivations,
 }

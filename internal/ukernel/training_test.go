@@ -112,6 +112,39 @@ func (c additiveBackwardCase) call(a *testutil.Arena, r *testutil.Rand, _ int) f
 	return func(p *kernelSet) { p.Functions.AdditiveBackward(dk, ldd, q, k, ldk, c.n, x, dq, dw) }
 }
 
+// An addWeightedCase is a call of AddWeighted.
+type addWeightedCase struct {
+	n, d, gap int
+	values    testutil.Kind
+}
+
+func (c addWeightedCase) String() string {
+	return fmt.Sprintf("n=%d d=%d gap=%d of %v", c.n, c.d, c.gap, c.values)
+}
+
+func addWeightedCases(int) (list []kernelCase) {
+	for v := range testutil.Kinds {
+		for _, d := range upTo(3*16+1, 63, 64, 65, 95, 96, 97, 100) {
+			list = append(list, addWeightedCase{len(list) % 7, d, len(list) % 3, v})
+		}
+	}
+	return list
+}
+
+func (c addWeightedCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	ldd, lds := distance(c.d, c.gap), distance(c.d, 2*c.gap)
+	dst, src := a.Matrix("dst", c.n, c.d, ldd, testutil.Canary), a.Matrix("src", c.n, c.d, lds, testutil.Canary)
+	weights := a.Vector("weights", c.d, 0)
+	c.values.Fill(r, dst, c.n, c.d, ldd)
+	c.values.Fill(r, src, c.n, c.d, lds)
+	c.values.Fill(r, weights, 1, c.d, c.d)
+	bits := testutil.Slice[int32](a, "bits of dst", len(dst))
+	return func(p *kernelSet) {
+		p.Functions.AddWeighted(dst, ldd, src, lds, c.n, weights)
+		copy(bits, testutil.Typed[int32](a.Slots[0].Data))
+	}
+}
+
 var trainingMutants = []mutant{
 	{"Activations.GRU", "the product with the reset gate is not rounded", func(p *kernelSet) {
 		p.Activations.GRU = func(state, gates, in, hidden []float32) {
@@ -178,6 +211,24 @@ var trainingMutants = []mutant{
 		p.Functions.AdditiveBackward = func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
 			clear(dw)
 			backward(dk, ldd, q, k, ldk, n, x, dq, dw)
+		}
+	}},
+	{"Functions.AddWeighted", "the product is not rounded", func(p *kernelSet) {
+		p.Functions.AddWeighted = func(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
+			for j := range n {
+				for e, w := range weights {
+					dst[j*ldd+e] = fallback.Canonical(fallback.FMA(src[j*lds+e], w, dst[j*ldd+e]))
+				}
+			}
+		}
+	}},
+	{"Functions.AddWeighted", "NaNs keep their bits", func(p *kernelSet) {
+		p.Functions.AddWeighted = func(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
+			for j := range n {
+				for e, w := range weights {
+					dst[j*ldd+e] += float32(src[j*lds+e] * w)
+				}
+			}
 		}
 	}},
 }
