@@ -75,8 +75,8 @@ type Options struct {
 	// Scores, if not the zero Tensor, receives the scores at the stage ScoreStage, in
 	// natural units: [B, H, Lq, Lk]. It is -Inf for keys beyond a key length, at any stage.
 	//
-	// Both make the call slower: scores are computed once more, and memory for Lq·Lk
-	// numbers is written.
+	// Both make the call slower: memory for Lq·Lk numbers is written, and scores are computed
+	// once more, unless there is room to keep them in Weights until the sum is known.
 	Weights    Tensor
 	Scores     Tensor
 	ScoreStage ScoreStage

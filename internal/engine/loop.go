@@ -24,6 +24,7 @@ func (j *Job) task(s *scratch, i int) {
 	for x := range tiles {
 		t := &tiles[x]
 		t.begin(s, h, n*j.width, j.width, skinny)
+		t.keeps = j.Weights.IsSet() && t.n == t.kern.Lanes
 		visible = visible.Union(t.visible)
 		if n++; n == b.tiles {
 			h, n = j.next(h), 0
@@ -51,6 +52,9 @@ func (s *scratch) computeBlock(tiles []tile, lo int) {
 	for len(tiles) > 0 {
 		n := s.scoreBatch(tiles, lo)
 		for x := range tiles[:n] {
+			if tiles[x].keeps && !tiles[x].holdsWeights() {
+				tiles[x].keepScores()
+			}
 			tiles[x].softmax()
 		}
 		for x := range tiles[:n] {

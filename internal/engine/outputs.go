@@ -2,9 +2,11 @@ package engine
 
 import "github.com/attn-go/attn/internal/mask"
 
-// Weights and scores are further outputs. Both compute the scores once more, now
-// that the maximum and the sum of all blocks are known. Weights of a tile with a single block are
-// written when that is computed.
+// Weights and scores are further outputs. Both need the scores once more when the maximum and
+// the sum of all blocks are known. They are computed again, but a full tile's for the weights:
+// the tile keeps its scores in the rows that the weights will take. A row of so many keys
+// has room for one lane's scores, so a tile has room for all if it has a row per lane.
+// Weights of a tile with a single block are written when that is computed.
 
 // holdsWeights tells whether the current block, after its softmax, has the weights of all keys that
 // the tile's rows see.
@@ -15,25 +17,60 @@ func (t *tile) holdsWeights() bool {
 
 // storeOnlyWeights writes the weights of the current block, which are all.
 func (t *tile) storeOnlyWeights() {
-	for lane := range t.n {
-		clear(t.rowOf(&t.job.Weights, lane))
-	}
+	keys := t.block.keys
+	t.clearWeights(0, keys.Lo-t.phase)
 	t.storeWeights()
+	t.clearWeights(keys.Hi-t.phase, t.job.Weights.Dim(3))
 	t.markNaNs()
 	t.weighed = true
 }
 
-// writeWeights writes the weights of the tile's rows.
-func (t *tile) writeWeights() {
-	weights := &t.job.Weights
-	for lane := range t.n {
-		clear(t.rowOf(weights, lane))
+// keepScores copies the scores of the current block to the rows of the weights, part by part as
+// they lie in memory: the first row takes the first keys' scores of all lanes.
+func (t *tile) keepScores() {
+	n := t.block.keys.Len()
+	if n == 0 {
+		return
 	}
+	for lane := range t.n {
+		copy(t.blockWeights(lane), t.block.scores[lane*n:][:n])
+	}
+}
+
+// keptScores makes the block from key lo on the current block again, with the scores that
+// keepScores has kept. It returns false if no key of it is visible.
+func (t *tile) keptScores(lo int) bool {
+	n := t.enterBlock(lo)
+	if n == 0 {
+		return false
+	}
+	t.block.scores = t.scratch.scores[:n*t.kern.Lanes]
+	for lane := range t.n {
+		copy(t.block.scores[lane*n:][:n], t.blockWeights(lane))
+	}
+	return true
+}
+
+// blockWeights returns the weights of the current block that belong to a lane.
+func (t *tile) blockWeights(lane int) []float32 {
+	keys := t.block.keys
+	return t.rowOf(&t.job.Weights, lane)[keys.Lo-t.phase:][:keys.Len()]
+}
+
+// writeWeights writes the weights of the tile's rows: zeros for keys of no block.
+func (t *tile) writeWeights() {
+	done := 0 // so many keys
 	if t.started {
 		for lo := blockStart(t.visible.Lo); lo < t.visible.Hi; lo += BlockKeys {
-			t.writeBlockWeights(lo)
+			if t.keeps && t.keptScores(lo) || !t.keeps && t.scoreAgain(lo) {
+				keys := t.block.keys
+				t.clearWeights(done, keys.Lo-t.phase)
+				t.writeBlockWeights()
+				done = keys.Hi - t.phase
+			}
 		}
 	}
+	t.clearWeights(done, t.job.Weights.Dim(3))
 	t.markNaNs()
 }
 
@@ -46,10 +83,17 @@ func (t *tile) markNaNs() {
 	}
 }
 
-func (t *tile) writeBlockWeights(lo int) {
-	if !t.scoreAgain(lo) {
+func (t *tile) clearWeights(lo, hi int) {
+	if lo == hi {
 		return
 	}
+	for lane := range t.n {
+		clear(t.rowOf(&t.job.Weights, lane)[lo:hi])
+	}
+}
+
+// writeBlockWeights writes the weights of the current block, whose scores are computed.
+func (t *tile) writeBlockWeights() {
 	t.exponentiate(t.block.keys.Len(), t.max, t.blockSum)
 	if t.job.Dropout.Rate != 0 {
 		t.drop(t.block.scores)

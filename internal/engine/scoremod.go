@@ -176,11 +176,6 @@ func (t *tile) callScoreMod(part mask.Span, top []float32) {
 	}
 	t.job.ScoreMod.Modify(s)
 	*s = ScoreTile{} // a function may have put its own slices there
-	for x := range part.Len() {
-		for lane, score := range scores[x*lanes:][:lanes] {
-			if score > top[lane] {
-				top[lane] = score
-			}
-		}
-	}
+	// A span of all keys hides none, and raises top.
+	t.kern.MaskSpan(scores, lanes, 0, part.Len(), allKeys.lo[:lanes], allKeys.hi[:lanes], top)
 }

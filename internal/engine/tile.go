@@ -38,6 +38,7 @@ type tile struct {
 	started bool // a block has been merged
 	weighed bool // its weights are written, or another tile writes them
 	exact   bool // hidden values may not even be multiplied by 0, see nanpath.go
+	keeps   bool // scores for the weights, see outputs.go
 
 	block block
 }
@@ -95,7 +96,7 @@ func (t *tile) place(s *scratch, h kvHead, row, width int, skinny bool) {
 
 // setKernels sets the kernels of the tile, and with them its width.
 func (t *tile) setKernels(kern *ukernel.TileKernels) {
-	t.kern, t.packed, t.started, t.weighed, t.exact = kern, false, false, false, false
+	t.kern, t.packed, t.started, t.weighed, t.exact, t.keeps = kern, false, false, false, false, false
 	if n := kern.Lanes; len(t.max) != n {
 		s := t.stats
 		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
