@@ -20,7 +20,7 @@ import (
 // of the query, the keys and the queries left, and two strides.
 func (g *gen) Additive() {
 	g.Kernel(spec.Additive)
-	a := adder{gen: g, k: g.GP64(), next: g.GP64(), weights: g.Slice("weights"), length: g.SliceLen("weights"), q: g.Slice("q"), score: g.GP64()}
+	a := adder{g: g, k: g.GP64(), next: g.GP64(), weights: g.Slice("weights"), length: g.SliceLen("weights"), q: g.Slice("q"), score: g.GP64()}
 	first, keys, queries := g.Slice("s"), g.GP64(), g.Num("n")
 	ld, ldk := g.Stride("ld"), g.Stride("ldk")
 	a.tanh = g.tanhOperands()
@@ -48,7 +48,7 @@ func (g *gen) Additive() {
 }
 
 type adder struct {
-	*gen
+	g                   *gen
 	k, next, q, weights reg.GPVirtual
 	length, score       reg.GPVirtual
 	tanh                tanhOperands
@@ -56,32 +56,32 @@ type adder struct {
 
 // one emits one score.
 func (g adder) one() {
-	acc := g.Vecs(spec.AdditiveChains / g.Lanes())
+	acc := g.g.Vecs(spec.AdditiveChains / g.g.Lanes())
 	for _, v := range acc {
-		g.Zero(g.Context, v)
+		g.g.Zero(g.g.Context, v)
 	}
-	x := g.GP64()
-	g.MOVQ(g.length, x)
-	g.NEGQ(x)
-	g.JZ(operand.LabelRef("sum"))
-	g.AlignLoop()
-	g.Label("step")
-	g.PREFETCHT0(emit.Indexed(g.next, x, 4))
+	x := g.g.GP64()
+	g.g.MOVQ(g.length, x)
+	g.g.NEGQ(x)
+	g.g.JZ(operand.LabelRef("sum"))
+	g.g.AlignLoop()
+	g.g.Label("step")
+	g.g.PREFETCHT0(emit.Indexed(g.next, x, 4))
 	for v := range acc {
 		part := func(end reg.Register) operand.Mem {
 			m := emit.Indexed(end, x, 4)
-			m.Disp = v * g.VecBytes()
+			m.Disp = v * g.g.VecBytes()
 			return m
 		}
-		s := g.Vec()
-		g.VMOVUPS(part(g.k), s)
-		g.VADDPS(part(g.q), s, s)
-		g.VFMADD231PS(part(g.weights), g.gen.tanh(g.tanh, s), acc[v])
+		s := g.g.Vec()
+		g.g.VMOVUPS(part(g.k), s)
+		g.g.VADDPS(part(g.q), s, s)
+		g.g.VFMADD231PS(part(g.weights), g.g.tanh(g.tanh, s), acc[v])
 	}
-	g.ADDQ(operand.Imm(spec.AdditiveChains), x)
-	g.JNZ(operand.LabelRef("step"))
-	g.Label("sum")
-	g.VMOVSS(g.sumOfHalves(acc), emit.At(g.score, 0))
+	g.g.ADDQ(operand.Imm(spec.AdditiveChains), x)
+	g.g.JNZ(operand.LabelRef("step"))
+	g.g.Label("sum")
+	g.g.VMOVSS(g.g.sumOfHalves(acc), emit.At(g.score, 0))
 }
 
 // sumOfHalves adds the upper half of all lanes to the lower half until one lane is left.

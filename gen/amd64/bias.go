@@ -19,7 +19,7 @@ import (
 // apart, and then 16 lines do not stay in L1 from one iteration to the next.
 func (g *gen) Bias() {
 	g.Kernel(spec.Bias)
-	b := biaser{gen: g, s: g.Slice("s"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"), max: g.Slice("max"), factor: g.Vec()}
+	b := biaser{g: g, s: g.Slice("s"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"), max: g.Slice("max"), factor: g.Vec()}
 	n, left := g.Num("n"), g.SliceLen("max")
 	g.VMOVUPS(g.Constant(spec.Log2E), b.factor)
 	b.inf = g.AtHand(g.Constant(spec.MinusInf))
@@ -41,7 +41,7 @@ func (g *gen) Bias() {
 }
 
 type biaser struct {
-	*gen
+	g                    *gen
 	s, ld, src, off, max reg.GPVirtual
 
 	row, key    reg.GPVirtual // of scores, and in the lanes' rows of src
@@ -53,65 +53,65 @@ type biaser struct {
 // are left, and the flags for that.
 func (b *biaser) groups(n int, keys reg.GPVirtual, group func()) {
 	name, step := fmt.Sprintf("keys%d", n), operand.U32(n)
-	b.SUBQ(step, keys)
-	b.JL(operand.LabelRef(name + "done"))
-	b.AlignLoop()
-	b.Label(name)
+	b.g.SUBQ(step, keys)
+	b.g.JL(operand.LabelRef(name + "done"))
+	b.g.AlignLoop()
+	b.g.Label(name)
 	group()
-	b.SUBQ(step, keys)
-	b.JGE(operand.LabelRef(name))
-	b.Label(name + "done")
-	b.ADDQ(step, keys)
+	b.g.SUBQ(step, keys)
+	b.g.JGE(operand.LabelRef(name))
+	b.g.Label(name + "done")
+	b.g.ADDQ(step, keys)
 }
 
 // square adds the biases of as many keys as a vector has lanes.
 func (b *biaser) square() {
-	v := b.Vecs(b.Lanes())
+	v := b.g.Vecs(b.g.Lanes())
 	for lane := range v {
-		b.VMOVUPS(b.gen.Row(b.key, b.off, lane), v[lane])
+		b.g.VMOVUPS(b.g.Row(b.key, b.off, lane), v[lane])
 	}
-	for _, x := range b.TransposeSquare(v) {
+	for _, x := range b.g.TransposeSquare(v) {
 		b.add(x)
 	}
-	b.ADDQ(operand.U32(b.VecBytes()), b.key)
+	b.g.ADDQ(operand.U32(b.g.VecBytes()), b.key)
 }
 
 // four adds the biases of 4 keys.
 func (b *biaser) four() {
-	v := b.Vecs(4)
+	v := b.g.Vecs(4)
 	for i := range v {
-		b.LoadQuarters(b.Context, v[i], func(q int) operand.Mem { return b.gen.Row(b.key, b.off, 4*q+i) })
+		b.g.LoadQuarters(b.g.Context, v[i], func(q int) operand.Mem { return b.g.Row(b.key, b.off, 4*q+i) })
 	}
-	for _, x := range b.Transpose4(v) {
+	for _, x := range b.g.Transpose4(v) {
 		b.add(x)
 	}
-	b.ADDQ(operand.Imm(16), b.key)
+	b.g.ADDQ(operand.Imm(16), b.key)
 }
 
 // one adds the biases of a single key.
 func (b *biaser) one() {
-	v := b.Vec()
-	for q := 0; 4*q < b.Lanes(); q++ {
+	v := b.g.Vec()
+	for q := 0; 4*q < b.g.Lanes(); q++ {
 		x := v.AsX()
 		if q > 0 {
-			x = b.XMM()
+			x = b.g.XMM()
 		}
-		b.VMOVSS(b.gen.Row(b.key, b.off, 4*q), x)
+		b.g.VMOVSS(b.g.Row(b.key, b.off, 4*q), x)
 		for i := 1; i < 4; i++ {
-			b.VINSERTPS(operand.Imm(uint64(i<<4)), b.gen.Row(b.key, b.off, 4*q+i), x, x)
+			b.g.VINSERTPS(operand.Imm(uint64(i<<4)), b.g.Row(b.key, b.off, 4*q+i), x, x)
 		}
 		if q > 0 {
-			b.InsertQuarter(b.Context, x, q, v)
+			b.g.InsertQuarter(b.g.Context, x, q, v)
 		}
 	}
 	b.add(v)
-	b.ADDQ(operand.Imm(4), b.key)
+	b.g.ADDQ(operand.Imm(4), b.key)
 }
 
 // add adds the biases x to a row of scores and goes on to the next row. Where a bias is
 // -Inf the score becomes -Inf, even if it was NaN or +Inf.
 func (b *biaser) add(x reg.VecVirtual) {
-	b.FMAUnless(b.Context, x, b.factor, emit.At(b.row, 0), b.inf)
-	b.storeScores(x, b.row, 0, b.top)
-	b.ADDQ(b.ld, b.row)
+	b.g.FMAUnless(b.g.Context, x, b.factor, emit.At(b.row, 0), b.inf)
+	b.g.storeScores(x, b.row, 0, b.top)
+	b.g.ADDQ(b.ld, b.row)
 }

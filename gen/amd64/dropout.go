@@ -30,7 +30,7 @@ import (
 // first half while the second is computed, and for that 4 words and 2 more.
 func (g *gen) Dropout() {
 	g.Kernel(spec.Dropout)
-	d := dropper{gen: g, s: g.Slice("s"), ld: g.Stride("ld"), keys: g.Slice("keys"), head: g.Slice("head"), pos: g.Slice("pos"),
+	d := dropper{g: g, s: g.Slice("s"), ld: g.Stride("ld"), keys: g.Slice("keys"), head: g.Slice("head"), pos: g.Slice("pos"),
 		m0: g.AtHand(g.Constant(spec.PhiloxM0)), m1: g.AtHand(g.Constant(spec.PhiloxM1))}
 	left := g.SliceLen("pos")
 	d.rows = g.Num("n")
@@ -50,7 +50,7 @@ func (g *gen) Dropout() {
 }
 
 type dropper struct {
-	*gen
+	g                      *gen
 	s, ld, keys, head, pos reg.GPVirtual
 	m0, m1                 operand.Op
 
@@ -63,65 +63,65 @@ type dropper struct {
 
 // apply drops weights of up to 4 rows by the numbers of their group, from row first on.
 func (d *dropper) apply(words []reg.VecVirtual) {
-	d.Comment("Keep or drop, row by row.")
-	threshold, scale := d.Vec(), d.Vec()
-	d.VBROADCASTSS(d.Argument("threshold"), threshold)
-	d.VBROADCASTSS(d.Argument("scale"), scale)
-	d.TESTQ(d.first, d.first)
-	d.JNZ(operand.LabelRef("within"))
+	d.g.Comment("Keep or drop, row by row.")
+	threshold, scale := d.g.Vec(), d.g.Vec()
+	d.g.VBROADCASTSS(d.g.Argument("threshold"), threshold)
+	d.g.VBROADCASTSS(d.g.Argument("scale"), scale)
+	d.g.TESTQ(d.first, d.first)
+	d.g.JNZ(operand.LabelRef("within"))
 	for w, word := range words {
 		if w > 0 {
-			d.Label(fmt.Sprintf("word%d", w))
+			d.g.Label(fmt.Sprintf("word%d", w))
 		}
-		x := d.Vec()
-		d.VMULPS(emit.At(d.row, 0), scale, x)
-		d.ZeroBelow(d.Context, x, word, threshold)
-		d.VMOVUPS(x, emit.At(d.row, 0))
-		d.ADDQ(d.ld, d.row)
-		d.DECQ(d.rows)
-		d.JZ(operand.LabelRef("next"))
+		x := d.g.Vec()
+		d.g.VMULPS(emit.At(d.row, 0), scale, x)
+		d.g.ZeroBelow(d.g.Context, x, word, threshold)
+		d.g.VMOVUPS(x, emit.At(d.row, 0))
+		d.g.ADDQ(d.ld, d.row)
+		d.g.DECQ(d.rows)
+		d.g.JZ(operand.LabelRef("next"))
 	}
 }
 
 // enter jumps into apply at row first, once.
 func (d *dropper) enter() {
-	d.Comment("The first key is not the first of its group.")
-	d.Label("within")
-	w := d.GP64()
-	d.MOVQ(d.first, w)
-	d.XORQ(d.first, d.first)
-	d.CMPQ(w, operand.Imm(2))
-	d.JL(operand.LabelRef("word1"))
-	d.JE(operand.LabelRef("word2"))
-	d.JMP(operand.LabelRef("word3"))
+	d.g.Comment("The first key is not the first of its group.")
+	d.g.Label("within")
+	w := d.g.GP64()
+	d.g.MOVQ(d.first, w)
+	d.g.XORQ(d.first, d.first)
+	d.g.CMPQ(w, operand.Imm(2))
+	d.g.JL(operand.LabelRef("word1"))
+	d.g.JE(operand.LabelRef("word2"))
+	d.g.JMP(operand.LabelRef("word3"))
 }
 
 // begin begins a vector of lanes: it computes all that does not depend on the key.
 func (d *dropper) begin() {
-	d.row, d.rows, d.group, d.first, d.mixed = d.GP64(), d.Num("n"), d.Num("j0"), d.GP64(), d.GP64()
-	d.MOVQ(d.s, d.row)
-	d.MOVQ(d.group, d.first)
-	d.SHRQ(operand.Imm(2), d.group)
-	d.ANDQ(operand.Imm(3), d.first)
-	d.Comment("The first two rounds, without the key.")
-	m, low, x := d.GP64(), d.Vec(), d.XMM()
-	d.MOVL(d.Argument("sequence"), d.mixed.As32())
-	d.MOVL(operand.U32(spec.PhiloxM0), m.As32())
-	d.IMULQ(m, d.mixed)
-	d.VMOVD(d.mixed.As32(), x)
-	d.VPBROADCASTD(x, low)
-	d.SHRQ(operand.Imm(32), d.mixed)
-	d.XORL(d.key(1), d.mixed.As32())
+	d.row, d.rows, d.group, d.first, d.mixed = d.g.GP64(), d.g.Num("n"), d.g.Num("j0"), d.g.GP64(), d.g.GP64()
+	d.g.MOVQ(d.s, d.row)
+	d.g.MOVQ(d.group, d.first)
+	d.g.SHRQ(operand.Imm(2), d.group)
+	d.g.ANDQ(operand.Imm(3), d.first)
+	d.g.Comment("The first two rounds, without the key.")
+	m, low, x := d.g.GP64(), d.g.Vec(), d.g.XMM()
+	d.g.MOVL(d.g.Argument("sequence"), d.mixed.As32())
+	d.g.MOVL(operand.U32(spec.PhiloxM0), m.As32())
+	d.g.IMULQ(m, d.mixed)
+	d.g.VMOVD(d.mixed.As32(), x)
+	d.g.VPBROADCASTD(x, low)
+	d.g.SHRQ(operand.Imm(32), d.mixed)
+	d.g.XORL(d.key(1), d.mixed.As32())
 	head, pos := d.spread(d.head), d.spread(d.pos)
 	for h := range d.halves {
-		c0, c1 := d.Vec(), d.Vec()
-		d.VPMULUDQ(d.m1, pos[h], c1)
-		d.VPSRLQ(operand.Imm(32), c1, c0)
-		d.Xor(d.Context, c0, head[h], d.key(0))
-		c2, c3 := d.Vec(), d.Vec()
-		d.VPMULUDQ(d.m0, c0, c3)
-		d.VPSRLQ(operand.Imm(32), c3, c2)
-		d.Xor(d.Context, c2, low, d.key(3))
+		c0, c1 := d.g.Vec(), d.g.Vec()
+		d.g.VPMULUDQ(d.m1, pos[h], c1)
+		d.g.VPSRLQ(operand.Imm(32), c1, c0)
+		d.g.Xor(d.g.Context, c0, head[h], d.key(0))
+		c2, c3 := d.g.Vec(), d.g.Vec()
+		d.g.VPMULUDQ(d.m0, c0, c3)
+		d.g.VPSRLQ(operand.Imm(32), c3, c2)
+		d.g.Xor(d.g.Context, c2, low, d.key(3))
 		d.halves[h] = [3]reg.VecVirtual{c1, c2, c3}
 	}
 }
@@ -129,10 +129,10 @@ func (d *dropper) begin() {
 // spread loads a vector and returns its halves: the first and the last two numbers of
 // every quarter.
 func (d *dropper) spread(p reg.GPVirtual) [2]reg.VecVirtual {
-	x, h := d.Vec(), [2]reg.VecVirtual{d.Vec(), d.Vec()}
-	d.VMOVUPS(emit.At(p, 0), x)
-	d.VPUNPCKLDQ(x, x, h[0])
-	d.VPUNPCKHDQ(x, x, h[1])
+	x, h := d.g.Vec(), [2]reg.VecVirtual{d.g.Vec(), d.g.Vec()}
+	d.g.VMOVUPS(emit.At(p, 0), x)
+	d.g.VPUNPCKLDQ(x, x, h[0])
+	d.g.VPUNPCKHDQ(x, x, h[1])
 	return h
 }
 
@@ -141,38 +141,38 @@ func (d *dropper) key(i int) operand.Mem { return emit.At(d.keys, 4*i) }
 
 // words emits an evaluation of Philox.
 func (d *dropper) words() []reg.VecVirtual {
-	d.Comment("The second round's product of the word with the key.")
-	p, m, x, low, high := d.GP64(), d.GP64(), d.XMM(), d.Vec(), d.Vec()
-	d.MOVL(d.group.As32(), p.As32())
-	d.XORL(d.mixed.As32(), p.As32())
-	d.MOVL(operand.U32(spec.PhiloxM1), m.As32())
-	d.IMULQ(m, p)
-	d.VMOVD(p.As32(), x)
-	d.VPBROADCASTD(x, low)
-	d.SHRQ(operand.Imm(32), p)
-	d.XORL(d.key(2), p.As32())
-	d.VMOVD(p.As32(), x)
-	d.VPBROADCASTD(x, high)
+	d.g.Comment("The second round's product of the word with the key.")
+	p, m, x, low, high := d.g.GP64(), d.g.GP64(), d.g.XMM(), d.g.Vec(), d.g.Vec()
+	d.g.MOVL(d.group.As32(), p.As32())
+	d.g.XORL(d.mixed.As32(), p.As32())
+	d.g.MOVL(operand.U32(spec.PhiloxM1), m.As32())
+	d.g.IMULQ(m, p)
+	d.g.VMOVD(p.As32(), x)
+	d.g.VPBROADCASTD(x, low)
+	d.g.SHRQ(operand.Imm(32), p)
+	d.g.XORL(d.key(2), p.As32())
+	d.g.VMOVD(p.As32(), x)
+	d.g.VPBROADCASTD(x, high)
 	var w [][]reg.VecVirtual
-	if d.EVEX() { // registers for both halves at once, which then hide each other's latency
+	if d.g.EVEX() { // registers for both halves at once, which then hide each other's latency
 		w = d.rounds(d.halves[:], low, high)
 	} else {
 		w = append(d.rounds(d.halves[:1], low, high), d.rounds(d.halves[1:], low, high)...)
 	}
-	d.Comment("Put the numbers of both halves into one vector.")
+	d.g.Comment("Put the numbers of both halves into one vector.")
 	for i, x := range w[0] {
-		d.VSHUFPS(operand.Imm(0x88), w[1][i], x, x)
+		d.g.VSHUFPS(operand.Imm(0x88), w[1][i], x, x)
 	}
 	return w[0]
 }
 
 // rounds emits the end of the second round of some halves, and the remaining rounds.
 func (d *dropper) rounds(halves [][3]reg.VecVirtual, low, high reg.VecVirtual) [][]reg.VecVirtual {
-	d.Comment("The rounds from the third on.")
+	d.g.Comment("The rounds from the third on.")
 	c := make([][]reg.VecVirtual, len(halves))
 	for h, half := range halves {
-		c0 := d.Vec()
-		d.VXORPS(high, half[0], c0)
+		c0 := d.g.Vec()
+		d.g.VXORPS(high, half[0], c0)
 		c[h] = []reg.VecVirtual{c0, low, half[1], half[2]}
 	}
 	for r := 2; r < spec.PhiloxRounds; r++ {
@@ -184,12 +184,12 @@ func (d *dropper) rounds(halves [][3]reg.VecVirtual, low, high reg.VecVirtual) [
 }
 
 func (d *dropper) round(r int, c []reg.VecVirtual) []reg.VecVirtual {
-	low0, low1, high0, high1 := d.Vec(), d.Vec(), d.Vec(), d.Vec()
-	d.VPMULUDQ(d.m0, c[0], low0)
-	d.VPMULUDQ(d.m1, c[2], low1)
-	d.VPSRLQ(operand.Imm(32), low1, high1)
-	d.Xor(d.Context, high1, c[1], d.key(2*r))
-	d.VPSRLQ(operand.Imm(32), low0, high0)
-	d.Xor(d.Context, high0, c[3], d.key(2*r+1))
+	low0, low1, high0, high1 := d.g.Vec(), d.g.Vec(), d.g.Vec(), d.g.Vec()
+	d.g.VPMULUDQ(d.m0, c[0], low0)
+	d.g.VPMULUDQ(d.m1, c[2], low1)
+	d.g.VPSRLQ(operand.Imm(32), low1, high1)
+	d.g.Xor(d.g.Context, high1, c[1], d.key(2*r))
+	d.g.VPSRLQ(operand.Imm(32), low0, high0)
+	d.g.Xor(d.g.Context, high0, c[3], d.key(2*r+1))
 	return []reg.VecVirtual{high1, low1, high0, low0}
 }

@@ -44,7 +44,7 @@ const unroll = 2
 
 func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
 	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*g.Lanes(), e, g.Name()))
-	t := &gemmer{gen: g, vectors: s.Vectors, epilogue: e}
+	t := &gemmer{g: g, vectors: s.Vectors, epilogue: e}
 	if s.Prefetch {
 		t.prefetched = s.Rows
 	}
@@ -53,13 +53,13 @@ func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
 
 func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
 	g.Kernel(spec.WeightGemm(b))
-	t := &gemmer{gen: g, vectors: s.Vectors, weights: true, element: b}
+	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b}
 	t.emit(s.Rows)
 }
 
 // A gemmer emits one product.
 type gemmer struct {
-	*gen
+	g        *gen
 	vectors  int
 	epilogue spec.Epilogue
 	weights  bool
@@ -93,35 +93,35 @@ func (t *gemmer) emit(rows int) {
 		t.single()
 		defer t.cut()
 	}
-	t.a, t.c = t.Slice("a"), t.Slice("c")
-	t.rs, t.cs, t.ldb = t.Stride("rs"), t.Stride("cs"), t.Num("ldb")
-	t.SHLQ(operand.U8(t.element.Shift()), t.ldb)
-	t.m = t.Num("m")
+	t.a, t.c = t.g.Slice("a"), t.g.Slice("c")
+	t.rs, t.cs, t.ldb = t.g.Stride("rs"), t.g.Stride("cs"), t.g.Num("ldb")
+	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
+	t.m = t.g.Num("m")
 	t.oddMultiples(rows)
 	if t.weights && rows*t.vectors < busy {
 		t.followPart(rows)
 	}
 
-	t.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
-	t.Label("rows")
-	t.CMPQ(t.m, operand.U32(2*rows))
-	t.JGE(operand.LabelRef(tileLabel(rows)))
-	t.CMPQ(t.m, operand.U32(rows))
-	t.JE(operand.LabelRef(tileLabel(rows)))
-	height := t.GP64()
-	t.MOVQ(t.m, height)
-	t.JL(operand.LabelRef("last"))
-	t.INCQ(height)
-	t.SHRQ(operand.Imm(1), height)
-	t.Label("last")
-	t.TESTQ(height, height)
-	t.JZ(operand.LabelRef("done"))
+	t.g.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
+	t.g.Label("rows")
+	t.g.CMPQ(t.m, operand.U32(2*rows))
+	t.g.JGE(operand.LabelRef(tileLabel(rows)))
+	t.g.CMPQ(t.m, operand.U32(rows))
+	t.g.JE(operand.LabelRef(tileLabel(rows)))
+	height := t.g.GP64()
+	t.g.MOVQ(t.m, height)
+	t.g.JL(operand.LabelRef("last"))
+	t.g.INCQ(height)
+	t.g.SHRQ(operand.Imm(1), height)
+	t.g.Label("last")
+	t.g.TESTQ(height, height)
+	t.g.JZ(operand.LabelRef("done"))
 	for h := 1; h <= rows; h++ { // one row first: some calls have no more
-		t.CMPQ(height, operand.U32(h))
-		t.JE(operand.LabelRef(tileLabel(h)))
+		t.g.CMPQ(height, operand.U32(h))
+		t.g.JE(operand.LabelRef(tileLabel(h)))
 	}
-	t.Label("done")
-	t.Return()
+	t.g.Label("done")
+	t.g.Return()
 
 	for h := rows; h > 0; h-- {
 		t.one(h)
@@ -134,8 +134,8 @@ func tileLabel(rows int) string { return fmt.Sprintf("tile%d", rows) }
 func (t *gemmer) oddMultiples(rows int) {
 	t.odd = map[int]reg.GPVirtual{1: t.rs}
 	for o := 3; o < rows; o += 2 {
-		r := t.GP64()
-		t.LEAQ(emit.Indexed(t.odd[o-2], t.rs, 2), r)
+		r := t.g.GP64()
+		t.g.LEAQ(emit.Indexed(t.odd[o-2], t.rs, 2), r)
 		t.odd[o] = r
 	}
 }
@@ -155,27 +155,27 @@ func (t *gemmer) address(p reg.Register, i int) operand.Mem {
 // one emits a register tile of a number of rows.
 func (t *gemmer) one(rows int) {
 	name := tileLabel(rows)
-	t.Commentf("Tile of %d × %d vectors.", rows, t.vectors)
-	t.Label(name)
+	t.g.Commentf("Tile of %d × %d vectors.", rows, t.vectors)
+	t.g.Label(name)
 	acc := make([][]reg.VecVirtual, rows)
 	for i := range acc {
-		acc[i] = t.Vecs(t.vectors)
+		acc[i] = t.g.Vecs(t.vectors)
 	}
-	p, b := t.copyOf(t.a), t.Slice("b")
+	p, b := t.copyOf(t.a), t.g.Slice("b")
 	t.lookAhead(rows, p)
 	if t.epilogue == spec.StoreMerge {
 		t.zeros(acc)
-		t.steps(acc, t.Num("k"), p, b, name)
+		t.steps(acc, t.g.Num("k"), p, b, name)
 	} else {
-		k := t.GP64()
-		t.MOVQ(t.first, k)
-		t.Label(name + "segment")
+		k := t.g.GP64()
+		t.g.MOVQ(t.first, k)
+		t.g.Label(name + "segment")
 		t.zeros(acc)
 		t.prefetchRows(rows, p)
 		t.steps(acc, k, p, b, name)
-		t.CMPQ(t.more, operand.Imm(0))
-		t.JNE(operand.LabelRef(name + "more"))
-		t.Label(name + "last")
+		t.g.CMPQ(t.more, operand.Imm(0))
+		t.g.JNE(operand.LabelRef(name + "more"))
+		t.g.Label(name + "last")
 		defer t.moreSegments(acc, k, name)
 	}
 	switch t.epilogue {
@@ -184,12 +184,12 @@ func (t *gemmer) one(rows int) {
 	case spec.StoreMerge:
 		t.storeMerge(acc)
 	default:
-		t.eachRow(acc, func(i, v int, c operand.Mem) { t.VMOVUPS(acc[i][v], c) })
+		t.eachRow(acc, func(i, v int, c operand.Mem) { t.g.VMOVUPS(acc[i][v], c) })
 	}
-	t.Comment("Go on to the next rows.")
-	t.SUBQ(operand.U32(rows), t.m)
+	t.g.Comment("Go on to the next rows.")
+	t.g.SUBQ(operand.U32(rows), t.m)
 	t.skip(t.a, rows)
-	t.JMP(operand.LabelRef("rows"))
+	t.g.JMP(operand.LabelRef("rows"))
 }
 
 // skip moves p over a number of rows of A, in powers of two.
@@ -199,108 +199,108 @@ func (t *gemmer) skip(p reg.GPVirtual, rows int) {
 		for n > rows {
 			n /= 2
 		}
-		t.LEAQ(emit.Indexed(p, t.rs, uint8(n)), p)
+		t.g.LEAQ(emit.Indexed(p, t.rs, uint8(n)), p)
 		rows -= n
 	}
 }
 
 // single emits the test whether there is more to do than to store a single segment.
 func (t *gemmer) single() {
-	c, a, b := t.Param("c"), t.Param("a"), t.Param("b")
-	t.first, t.more, t.rest = t.Argument("k"), t.Memory(c.Len()), t.Memory(c.Cap())
-	t.left, t.adds, t.ldc = t.Memory(a.Len()), t.Memory(a.Cap()), t.Memory(b.Cap())
-	k := t.Num("k")
+	c, a, b := t.g.Param("c"), t.g.Param("a"), t.g.Param("b")
+	t.first, t.more, t.rest = t.g.Argument("k"), t.g.Memory(c.Len()), t.g.Memory(c.Cap())
+	t.left, t.adds, t.ldc = t.g.Memory(a.Len()), t.g.Memory(a.Cap()), t.g.Memory(b.Cap())
+	k := t.g.Num("k")
 	if t.weights {
-		t.CMPQ(k, operand.U32(spec.InputSegment))
+		t.g.CMPQ(k, operand.U32(spec.InputSegment))
 	} else {
-		t.CMPQ(k, t.Argument("seg"))
+		t.g.CMPQ(k, t.g.Argument("seg"))
 	}
-	t.JG(operand.LabelRef("cut"))
+	t.g.JG(operand.LabelRef("cut"))
 	if t.epilogue == spec.Store {
-		t.CMPB(t.Argument("load"), operand.Imm(0))
-		t.JNE(operand.LabelRef("cut"))
+		t.g.CMPB(t.g.Argument("load"), operand.Imm(0))
+		t.g.JNE(operand.LabelRef("cut"))
 	}
-	t.MOVQ(operand.U32(0), t.more)
-	t.Label("tiles")
+	t.g.MOVQ(operand.U32(0), t.more)
+	t.g.Label("tiles")
 }
 
 // cut emits the cut into segments.
 func (t *gemmer) cut() {
-	t.Comment("There are several segments, or C is the first summand.")
-	t.Label("cut")
-	rest, first := t.Num("k"), t.GP64()
-	t.MOVQ(rest, first)
+	t.g.Comment("There are several segments, or C is the first summand.")
+	t.g.Label("cut")
+	rest, first := t.g.Num("k"), t.g.GP64()
+	t.g.MOVQ(rest, first)
 	t.limit(first)
-	t.SUBQ(first, rest)
-	t.MOVQ(first, t.first)
-	t.MOVQ(rest, t.rest)
-	t.MOVQ(rest, t.left)
+	t.g.SUBQ(first, rest)
+	t.g.MOVQ(first, t.first)
+	t.g.MOVQ(rest, t.rest)
+	t.g.MOVQ(rest, t.left)
 	t.addsFirst()
-	t.MOVQ(operand.U32(1), t.more)
-	t.JMP(operand.LabelRef("tiles"))
+	t.g.MOVQ(operand.U32(1), t.more)
+	t.g.JMP(operand.LabelRef("tiles"))
 }
 
 // addsFirst sets adds for the first segment of a tile.
 func (t *gemmer) addsFirst() {
-	load := t.GP64()
+	load := t.g.GP64()
 	if t.epilogue == spec.Store {
-		t.MOVBQZX(t.Argument("load"), load)
+		t.g.MOVBQZX(t.g.Argument("load"), load)
 	} else {
-		t.XORQ(load, load)
+		t.g.XORQ(load, load)
 	}
-	t.MOVQ(load, t.adds)
+	t.g.MOVQ(load, t.adds)
 }
 
 // limit limits a number of steps to those of a segment.
 func (t *gemmer) limit(k reg.GPVirtual) {
 	if t.weights {
-		segment := t.GP64()
-		t.MOVQ(operand.U32(spec.InputSegment), segment)
-		t.CMPQ(k, segment)
-		t.CMOVQGT(segment, k)
+		segment := t.g.GP64()
+		t.g.MOVQ(operand.U32(spec.InputSegment), segment)
+		t.g.CMPQ(k, segment)
+		t.g.CMOVQGT(segment, k)
 		return
 	}
-	t.CMPQ(k, t.Argument("seg"))
-	t.CMOVQGT(t.Argument("seg"), k)
+	t.g.CMPQ(k, t.g.Argument("seg"))
+	t.g.CMOVQGT(t.g.Argument("seg"), k)
 }
 
 // moreSegments emits what follows a segment, unless it is the only one and C holds no sum: it
 // is added to C, and the next one begins.
 func (t *gemmer) moreSegments(acc [][]reg.VecVirtual, k reg.GPVirtual, name string) {
-	t.Label(name + "more")
-	ldc := t.Stride("ldc")
-	t.MOVQ(ldc, t.ldc)
-	t.CMPQ(t.adds, operand.Imm(0))
-	t.JE(operand.LabelRef(name + "sum"))
-	t.eachVector(t.copyOf(t.c), t.ldc, acc, func(i, v int, c operand.Mem) { t.VADDPS(c, acc[i][v], acc[i][v]) })
-	t.Label(name + "sum")
-	t.CMPQ(t.left, operand.Imm(0))
-	t.JNE(operand.LabelRef(name + "next"))
-	t.Comment("It was the last one: the next tile begins with the first one.")
-	t.Move(t.rest, t.left)
+	t.g.Label(name + "more")
+	ldc := t.g.Stride("ldc")
+	t.g.MOVQ(ldc, t.ldc)
+	t.g.CMPQ(t.adds, operand.Imm(0))
+	t.g.JE(operand.LabelRef(name + "sum"))
+	t.eachVector(t.copyOf(t.c), t.ldc, acc, func(i, v int, c operand.Mem) { t.g.VADDPS(c, acc[i][v], acc[i][v]) })
+	t.g.Label(name + "sum")
+	t.g.CMPQ(t.left, operand.Imm(0))
+	t.g.JNE(operand.LabelRef(name + "next"))
+	t.g.Comment("It was the last one: the next tile begins with the first one.")
+	t.g.Move(t.rest, t.left)
 	t.addsFirst()
-	t.JMP(operand.LabelRef(name + "last"))
-	t.Label(name + "next")
-	t.eachVector(t.copyOf(t.c), t.ldc, acc, func(i, v int, c operand.Mem) { t.VMOVUPS(acc[i][v], c) })
-	t.MOVQ(operand.U32(1), t.adds)
-	t.MOVQ(t.left, k)
+	t.g.JMP(operand.LabelRef(name + "last"))
+	t.g.Label(name + "next")
+	t.eachVector(t.copyOf(t.c), t.ldc, acc, func(i, v int, c operand.Mem) { t.g.VMOVUPS(acc[i][v], c) })
+	t.g.MOVQ(operand.U32(1), t.adds)
+	t.g.MOVQ(t.left, k)
 	t.limit(k)
-	t.SUBQ(k, t.left)
-	t.JMP(operand.LabelRef(name + "segment"))
+	t.g.SUBQ(k, t.left)
+	t.g.JMP(operand.LabelRef(name + "segment"))
 }
 
 // zeros clears the accumulators.
 func (t *gemmer) zeros(acc [][]reg.VecVirtual) {
 	for i := range acc {
 		for _, v := range acc[i] {
-			t.Zero(t.Context, v)
+			t.g.Zero(t.g.Context, v)
 		}
 	}
 }
 
 func (t *gemmer) copyOf(r reg.GPVirtual) reg.GPVirtual {
-	x := t.GP64()
-	t.MOVQ(r, x)
+	x := t.g.GP64()
+	t.g.MOVQ(r, x)
 	return x
 }
 
@@ -312,42 +312,42 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name strin
 	if len(acc) == 1 {
 		t.denseSteps(acc[0], k, p, b, name)
 	}
-	t.SUBQ(operand.Imm(unroll), k)
-	t.JL(operand.LabelRef(name + "fewer"))
+	t.g.SUBQ(operand.Imm(unroll), k)
+	t.g.JL(operand.LabelRef(name + "fewer"))
 	if t.follow != nil && len(acc) > 1 {
-		t.CMPQ(t.follow, t.followed)
-		t.JGE(operand.LabelRef(name + "all"))
-		t.Comment("The same as below, with a line of the part that follows.")
-		t.Label(name + "follow")
+		t.g.CMPQ(t.follow, t.followed)
+		t.g.JGE(operand.LabelRef(name + "all"))
+		t.g.Comment("The same as below, with a line of the part that follows.")
+		t.g.Label(name + "follow")
 		for range unroll {
 			t.step(acc, p, b)
 		}
-		t.PREFETCHT1(emit.At(t.follow, 0))
-		t.ADDQ(operand.Imm(spec.LineBytes), t.follow)
-		t.SUBQ(operand.Imm(unroll), k)
-		t.JGE(operand.LabelRef(name + "follow"))
-		t.JMP(operand.LabelRef(name + "fewer"))
-		t.Label(name + "all")
+		t.g.PREFETCHT1(emit.At(t.follow, 0))
+		t.g.ADDQ(operand.Imm(spec.LineBytes), t.follow)
+		t.g.SUBQ(operand.Imm(unroll), k)
+		t.g.JGE(operand.LabelRef(name + "follow"))
+		t.g.JMP(operand.LabelRef(name + "fewer"))
+		t.g.Label(name + "all")
 	}
-	t.Comment("One step: a row of B times a number of every row of A.")
+	t.g.Comment("One step: a row of B times a number of every row of A.")
 	if t.follow == nil || len(acc) == 1 { // of two loops that are aligned, Go's assembler finds no end
-		t.AlignLoop()
+		t.g.AlignLoop()
 	}
-	t.Label(name + "steps")
+	t.g.Label(name + "steps")
 	for range unroll {
 		t.step(acc, p, b)
 	}
 	t.prefetchColumns(p)
-	t.SUBQ(operand.Imm(unroll), k)
-	t.JGE(operand.LabelRef(name + "steps"))
-	t.Label(name + "fewer")
-	t.ADDQ(operand.Imm(unroll), k)
-	t.JZ(operand.LabelRef(name + "done"))
-	t.Label(name + "step")
+	t.g.SUBQ(operand.Imm(unroll), k)
+	t.g.JGE(operand.LabelRef(name + "steps"))
+	t.g.Label(name + "fewer")
+	t.g.ADDQ(operand.Imm(unroll), k)
+	t.g.JZ(operand.LabelRef(name + "done"))
+	t.g.Label(name + "step")
 	t.step(acc, p, b)
-	t.DECQ(k)
-	t.JNZ(operand.LabelRef(name + "step"))
-	t.Label(name + "done")
+	t.g.DECQ(k)
+	t.g.JNZ(operand.LabelRef(name + "step"))
+	t.g.Label(name + "done")
 }
 
 // denseSteps emits a loop of eight steps for a single row of A, for numbers of A and rows
@@ -356,28 +356,28 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name strin
 func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
 	const steps = 8
 	row := t.vectors * t.bytesOfB()
-	t.CMPQ(t.cs, operand.Imm(4))
-	t.JNE(operand.LabelRef(name + "sparse"))
-	t.CMPQ(t.ldb, operand.U32(row))
-	t.JNE(operand.LabelRef(name + "sparse"))
-	t.SUBQ(operand.Imm(steps), k)
-	t.JL(operand.LabelRef(name + "fewdense"))
-	t.AlignLoop()
-	t.Label(name + "dense")
+	t.g.CMPQ(t.cs, operand.Imm(4))
+	t.g.JNE(operand.LabelRef(name + "sparse"))
+	t.g.CMPQ(t.ldb, operand.U32(row))
+	t.g.JNE(operand.LabelRef(name + "sparse"))
+	t.g.SUBQ(operand.Imm(steps), k)
+	t.g.JL(operand.LabelRef(name + "fewdense"))
+	t.g.AlignLoop()
+	t.g.Label(name + "dense")
 	for i := range steps {
-		a := t.Vec()
-		t.VBROADCASTSS(emit.At(p, 4*i), a)
+		a := t.g.Vec()
+		t.g.VBROADCASTSS(emit.At(p, 4*i), a)
 		for v := range acc {
-			t.VFMADD231PS(t.operandOfB(emit.At(b, i*row+v*t.bytesOfB())), a, acc[v])
+			t.g.VFMADD231PS(t.operandOfB(emit.At(b, i*row+v*t.bytesOfB())), a, acc[v])
 		}
 	}
-	t.ADDQ(operand.U32(4*steps), p)
-	t.ADDQ(operand.U32(steps*row), b)
-	t.SUBQ(operand.Imm(steps), k)
-	t.JGE(operand.LabelRef(name + "dense"))
-	t.Label(name + "fewdense")
-	t.ADDQ(operand.Imm(steps), k)
-	t.Label(name + "sparse")
+	t.g.ADDQ(operand.U32(4*steps), p)
+	t.g.ADDQ(operand.U32(steps*row), b)
+	t.g.SUBQ(operand.Imm(steps), k)
+	t.g.JGE(operand.LabelRef(name + "dense"))
+	t.g.Label(name + "fewdense")
+	t.g.ADDQ(operand.Imm(steps), k)
+	t.g.Label(name + "sparse")
 }
 
 // step emits one step, and moves p and b to the next one. Of the numbers of A and the
@@ -385,25 +385,25 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name st
 func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 	switch {
 	case len(acc) < t.vectors:
-		as := t.Vecs(len(acc))
+		as := t.g.Vecs(len(acc))
 		for i := range as {
-			t.VBROADCASTSS(t.address(p, i), as[i])
+			t.g.VBROADCASTSS(t.address(p, i), as[i])
 		}
 		for v := range t.vectors {
 			m := emit.At(b, v*t.bytesOfB())
 			if len(acc) == 1 { // the vector is used once
-				t.VFMADD231PS(t.operandOfB(m), as[0], acc[0][v])
+				t.g.VFMADD231PS(t.operandOfB(m), as[0], acc[0][v])
 				continue
 			}
 			x := t.loadB(m)
 			for i := range acc {
-				t.VFMADD231PS(x, as[i], acc[i][v])
+				t.g.VFMADD231PS(x, as[i], acc[i][v])
 			}
 		}
 	case t.vectors == 1:
 		x := t.loadB(emit.At(b, 0))
 		for i := range acc {
-			t.FMABroadcast(t.Context, t.address(p, i), x, acc[i][0])
+			t.g.FMABroadcast(t.g.Context, t.address(p, i), x, acc[i][0])
 		}
 	default:
 		bs := make([]reg.VecVirtual, t.vectors)
@@ -411,20 +411,20 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 			bs[v] = t.loadB(emit.At(b, v*t.bytesOfB()))
 		}
 		for i := range acc {
-			a := t.Vec()
-			t.VBROADCASTSS(t.address(p, i), a)
+			a := t.g.Vec()
+			t.g.VBROADCASTSS(t.address(p, i), a)
 			for v := range bs {
-				t.VFMADD231PS(bs[v], a, acc[i][v])
+				t.g.VFMADD231PS(bs[v], a, acc[i][v])
 			}
 		}
 	}
 	if t.weights && len(acc)*t.vectors >= busy {
 		for d := 0; d < t.vectors*t.bytesOfB(); d += spec.LineBytes {
-			t.PREFETCHT0(emit.At(b, ahead+d))
+			t.g.PREFETCHT0(emit.At(b, ahead+d))
 		}
 	}
-	t.ADDQ(t.ldb, b)
-	t.ADDQ(t.cs, p)
+	t.g.ADDQ(t.ldb, b)
+	t.g.ADDQ(t.cs, p)
 }
 
 // A step of busy FMAs or more takes so long that the processor, by looking ahead, fetches
@@ -442,28 +442,28 @@ const (
 // many as the part has. With a single tile of rows there are none: it reads as fast as memory
 // gives, and the processor's own prefetcher goes on.
 func (t *gemmer) followPart(rows int) {
-	t.Comment("The part of the panel that follows.")
-	t.follow, t.followed = t.GP64(), t.Slice("b")
-	t.MOVQ(t.first, t.follow)
-	t.CMPQ(t.more, operand.Imm(0))
-	t.JE(operand.LabelRef("part"))
-	t.ADDQ(t.rest, t.follow)
-	t.Label("part")
-	t.IMULQ(t.ldb, t.follow)
-	t.ADDQ(t.follow, t.followed)
-	t.XCHGQ(t.follow, t.followed)
-	t.ADDQ(t.follow, t.followed)
-	t.CMPQ(t.m, operand.Imm(uint64(rows)))
-	t.CMOVQLE(t.followed, t.follow)
+	t.g.Comment("The part of the panel that follows.")
+	t.follow, t.followed = t.g.GP64(), t.g.Slice("b")
+	t.g.MOVQ(t.first, t.follow)
+	t.g.CMPQ(t.more, operand.Imm(0))
+	t.g.JE(operand.LabelRef("part"))
+	t.g.ADDQ(t.rest, t.follow)
+	t.g.Label("part")
+	t.g.IMULQ(t.ldb, t.follow)
+	t.g.ADDQ(t.follow, t.followed)
+	t.g.XCHGQ(t.follow, t.followed)
+	t.g.ADDQ(t.follow, t.followed)
+	t.g.CMPQ(t.m, operand.Imm(uint64(rows)))
+	t.g.CMOVQLE(t.followed, t.follow)
 }
 
 // bytesOfB is the size of a vector of B in memory.
-func (t *gemmer) bytesOfB() int { return t.Lanes() << t.element.Shift() }
+func (t *gemmer) bytesOfB() int { return t.g.Lanes() << t.element.Shift() }
 
 // loadB loads a vector of B.
 func (t *gemmer) loadB(m operand.Mem) reg.VecVirtual {
-	x := t.Vec()
-	t.LoadWide(t.element, m, x)
+	x := t.g.Vec()
+	t.g.LoadWide(t.element, m, x)
 	return x
 }
 
@@ -478,47 +478,47 @@ func (t *gemmer) operandOfB(m operand.Mem) operand.Op {
 
 // eachRow moves c over the rows of C and calls f with the memory of each vector.
 func (t *gemmer) eachRow(acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
-	t.eachVector(t.c, t.Stride("ldc"), acc, f)
+	t.eachVector(t.c, t.g.Stride("ldc"), acc, f)
 }
 
 // eachVector does the same with any pointer.
 func (t *gemmer) eachVector(c reg.GPVirtual, ldc operand.Op, acc [][]reg.VecVirtual, f func(i, v int, c operand.Mem)) {
 	for i := range acc {
 		for v := range acc[i] {
-			f(i, v, emit.At(c, v*t.VecBytes()))
+			f(i, v, emit.At(c, v*t.g.VecBytes()))
 		}
-		t.ADDQ(ldc, c)
+		t.g.ADDQ(ldc, c)
 	}
 }
 
 // storeMax stores C and raises max. VMAXPS returns its second source if one is NaN or both
 // are zero, which here is the running maximum.
 func (t *gemmer) storeMax(acc [][]reg.VecVirtual) {
-	t.Comment("Store; max = C > max ? C : max.")
-	p := t.Slice("max")
-	max := t.Vecs(t.vectors)
+	t.g.Comment("Store; max = C > max ? C : max.")
+	p := t.g.Slice("max")
+	max := t.g.Vecs(t.vectors)
 	for v := range max {
-		t.VMOVUPS(emit.At(p, v*t.VecBytes()), max[v])
+		t.g.VMOVUPS(emit.At(p, v*t.g.VecBytes()), max[v])
 	}
 	t.eachRow(acc, func(i, v int, c operand.Mem) {
-		t.VMOVUPS(acc[i][v], c)
-		t.VMAXPS(max[v], acc[i][v], max[v])
+		t.g.VMOVUPS(acc[i][v], c)
+		t.g.VMAXPS(max[v], acc[i][v], max[v])
 	})
 	for v := range max {
-		t.VMOVUPS(max[v], emit.At(p, v*t.VecBytes()))
+		t.g.VMOVUPS(max[v], emit.At(p, v*t.g.VecBytes()))
 	}
 }
 
 // storeMerge merges into C. It leaves alpha and beta in memory, as AVX2 has no registers
 // for them.
 func (t *gemmer) storeMerge(acc [][]reg.VecVirtual) {
-	t.Comment("C = fma(acc, beta, C·alpha)")
-	alpha, beta := t.Slice("alpha"), t.Slice("beta")
+	t.g.Comment("C = fma(acc, beta, C·alpha)")
+	alpha, beta := t.g.Slice("alpha"), t.g.Slice("beta")
 	t.eachRow(acc, func(i, v int, c operand.Mem) {
-		x := t.Vec()
-		t.VMOVUPS(c, x)
-		t.VMULPS(emit.At(alpha, v*t.VecBytes()), x, x)
-		t.VFMADD231PS(emit.At(beta, v*t.VecBytes()), acc[i][v], x)
-		t.VMOVUPS(x, c)
+		x := t.g.Vec()
+		t.g.VMOVUPS(c, x)
+		t.g.VMULPS(emit.At(alpha, v*t.g.VecBytes()), x, x)
+		t.g.VFMADD231PS(emit.At(beta, v*t.g.VecBytes()), acc[i][v], x)
+		t.g.VMOVUPS(x, c)
 	})
 }

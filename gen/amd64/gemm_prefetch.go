@@ -32,17 +32,17 @@ func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
 		return
 	}
 	ahead := t.copyOf(p)
-	t.SHRQ(operand.Imm(3), ahead)
-	t.ANDQ(operand.Imm(1), ahead)
-	t.IMULQ(t.cs, ahead)
-	t.ADDQ(operand.Imm(spec.LineBytes), ahead)
+	t.g.SHRQ(operand.Imm(3), ahead)
+	t.g.ANDQ(operand.Imm(1), ahead)
+	t.g.IMULQ(t.cs, ahead)
+	t.g.ADDQ(operand.Imm(spec.LineBytes), ahead)
 	t.ahead = ahead
 }
 
 // prefetchColumns emits the prefetch of an iteration.
 func (t *gemmer) prefetchColumns(p reg.GPVirtual) {
 	if t.ahead != nil {
-		t.PREFETCHT1(emit.Indexed(p, t.ahead, 1))
+		t.g.PREFETCHT1(emit.Indexed(p, t.ahead, 1))
 	}
 }
 
@@ -57,7 +57,7 @@ func (t *gemmer) prefetchRows(rows int, p reg.GPVirtual) {
 		for d := 0; d < 4*spec.ColumnSegment; d += spec.LineBytes {
 			m := t.address(next, i)
 			m.Disp = d
-			t.PREFETCHT0(m)
+			t.g.PREFETCHT0(m)
 		}
 	}
 }

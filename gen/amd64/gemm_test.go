@@ -25,7 +25,7 @@ func TestAddress(t *testing.T) {
 	for _, i := range []emit.ISA{emit.AVX2{}, emit.AVX512{}} {
 		for _, s := range i.Tiles() {
 			g := &gen{&emit.Gen{ISA: i}}
-			e := &gemmer{gen: g, vectors: s.Vectors, odd: map[int]reg.GPVirtual{}}
+			e := &gemmer{g: g, vectors: s.Vectors, odd: map[int]reg.GPVirtual{}}
 			c := reg.NewCollection()
 			multiple := map[reg.Register]int{}
 			for o := 1; o < max(2, s.Rows); o += 2 {

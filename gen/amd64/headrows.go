@@ -25,7 +25,7 @@ func (g *gen) HeadScores() {
 		return
 	}
 	g.Kernel(spec.HeadScores)
-	h := headScores{gen: g, off: g.Slice("off"), ldk: g.Stride("ldk"), row: g.SliceLen("max"), first: g.GP64()}
+	h := headScores{g: g, off: g.Slice("off"), ldk: g.Stride("ldk"), row: g.SliceLen("max"), first: g.GP64()}
 	h.s, h.k, h.keys, h.top = g.GP64(), g.Memory(g.Param("s").Cap()), g.Memory(g.Param("max").Cap()), g.Vec()
 	g.SHLQ(operand.Imm(2), h.row)
 	g.XORQ(h.first, h.first)
@@ -51,7 +51,7 @@ func (g *gen) HeadScores() {
 }
 
 type headScores struct {
-	*gen
+	g                    *gen
 	off, ldk, row, first reg.GPVirtual // row: of s and of q, in bytes; first: lane of the vector
 	s                    reg.GPVirtual
 	k, keys              operand.Mem // key, and how many are left after it
@@ -61,51 +61,51 @@ type headScores struct {
 // keysOf emits n keys of a vector of lanes: all pairs, or the last one.
 func (h *headScores) keysOf(n int) {
 	name := fmt.Sprintf("keys%d", n)
-	acc, src, q, left := h.Vecs(n), make([]reg.GPVirtual, n), h.GP64(), h.GP64()
-	h.Commentf("%d keys of every lane.", n)
-	h.Label(name)
+	acc, src, q, left := h.g.Vecs(n), make([]reg.GPVirtual, n), h.g.GP64(), h.g.GP64()
+	h.g.Commentf("%d keys of every lane.", n)
+	h.g.Label(name)
 	for i := range acc {
-		h.Zero(h.Context, acc[i])
-		src[i] = h.GP64()
-		h.MOVQ(h.k, src[i])
-		h.ADDQ(h.ldk, h.k)
+		h.g.Zero(h.g.Context, acc[i])
+		src[i] = h.g.GP64()
+		h.g.MOVQ(h.k, src[i])
+		h.g.ADDQ(h.ldk, h.k)
 	}
-	h.LEAQ(emit.Indexed(h.Slice("q"), h.first, 4), q)
-	h.MOVQ(h.Num("d"), left)
-	h.AlignLoop()
-	h.Label(name + "columns")
+	h.g.LEAQ(emit.Indexed(h.g.Slice("q"), h.first, 4), q)
+	h.g.MOVQ(h.g.Num("d"), left)
+	h.g.AlignLoop()
+	h.g.Label(name + "columns")
 	for i := range acc {
 		h.columns(src[i], q, acc[i])
 	}
-	h.LEAQ(emit.Indexed(q, h.row, 8), q)
-	h.SUBQ(operand.Imm(8), left)
-	h.JNZ(operand.LabelRef(name + "columns"))
+	h.g.LEAQ(emit.Indexed(q, h.row, 8), q)
+	h.g.SUBQ(operand.Imm(8), left)
+	h.g.JNZ(operand.LabelRef(name + "columns"))
 	for _, x := range acc {
-		h.VMOVUPS(x, emit.At(h.s, 0))
-		h.ADDQ(h.row, h.s)
-		h.VMAXPS(h.top, x, h.top)
+		h.g.VMOVUPS(x, emit.At(h.s, 0))
+		h.g.ADDQ(h.row, h.s)
+		h.g.VMAXPS(h.top, x, h.top)
 	}
 	if n > 1 {
-		h.SUBQ(operand.Imm(uint64(n)), h.keys)
-		h.JGE(operand.LabelRef(name))
+		h.g.SUBQ(operand.Imm(uint64(n)), h.keys)
+		h.g.JGE(operand.LabelRef(name))
 	}
 }
 
 // columns emits 8 columns of a key.
 func (h *headScores) columns(src, q reg.GPVirtual, acc reg.VecVirtual) {
-	v := h.Vecs(8)
-	packer{gen: h.gen, off: h.off}.loadEight(v, src)
-	p := h.GP64()
-	h.MOVQ(q, p)
+	v := h.g.Vecs(8)
+	packer{g: h.g, off: h.off}.loadEight(v, src)
+	p := h.g.GP64()
+	h.g.MOVQ(q, p)
 	for x := 0; x < 8; x += 4 {
-		for i, t := range h.Transpose4(v[x : x+4]) {
-			h.VFMADD231PS(emit.At(p, 0), t, acc)
+		for i, t := range h.g.Transpose4(v[x : x+4]) {
+			h.g.VFMADD231PS(emit.At(p, 0), t, acc)
 			if x+i < 7 {
-				h.ADDQ(h.row, p)
+				h.g.ADDQ(h.row, p)
 			}
 		}
 	}
-	h.ADDQ(operand.Imm(32), src)
+	h.g.ADDQ(operand.Imm(32), src)
 }
 
 // HeadValues are the rows of the output of lanes that have values of their own: columns of V are
@@ -121,7 +121,7 @@ func (g *gen) HeadValues() {
 		return
 	}
 	g.Kernel(spec.HeadValues)
-	h := &headValues{gen: g, inv: g.Frame(4 * maxLanes), ldv: g.Stride("ldv"), ldp: g.Stride("ldp")}
+	h := &headValues{g: g, inv: g.Frame(4 * maxLanes), ldv: g.Stride("ldv"), ldp: g.Stride("ldp")}
 	h.lane, h.v, h.column, h.columns, h.nans = g.GP64(), g.GP64(), g.GP64(), g.GP64(), g.GP64()
 	h.inverses()
 	g.XORQ(h.nans, h.nans)
@@ -156,7 +156,7 @@ const (
 )
 
 type headValues struct {
-	*gen
+	g        *gen
 	inv      operand.Mem // 1/sum of every lane
 	ldv, ldp reg.GPVirtual
 
@@ -166,21 +166,21 @@ type headValues struct {
 
 // inverses emits 1/sum, or 0 for a sum of 0, of all lanes.
 func (h *headValues) inverses() {
-	sum, n, x := h.Slice("sum"), h.Num("n"), h.GP64()
-	zero, one := h.Vec(), h.Vec()
-	h.Zero(h.Context, zero)
-	h.VMOVUPS(h.Constant(math.Float32bits(1)), one)
-	h.XORQ(x, x)
-	h.Comment("1/sum, 0 for a sum of 0.")
-	h.Label("inverses")
-	s, inv := h.Vec(), h.Vec()
-	h.VMOVUPS(emit.Indexed(sum, x, 4), s)
-	h.VDIVPS(s, one, inv)
-	h.ZeroWhere(h.Context, inv, s, zero)
-	h.VMOVUPS(inv, h.inverse(x, 0))
-	h.ADDQ(operand.U32(h.Lanes()), x)
-	h.CMPQ(x, n)
-	h.JL(operand.LabelRef("inverses"))
+	sum, n, x := h.g.Slice("sum"), h.g.Num("n"), h.g.GP64()
+	zero, one := h.g.Vec(), h.g.Vec()
+	h.g.Zero(h.g.Context, zero)
+	h.g.VMOVUPS(h.g.Constant(math.Float32bits(1)), one)
+	h.g.XORQ(x, x)
+	h.g.Comment("1/sum, 0 for a sum of 0.")
+	h.g.Label("inverses")
+	s, inv := h.g.Vec(), h.g.Vec()
+	h.g.VMOVUPS(emit.Indexed(sum, x, 4), s)
+	h.g.VDIVPS(s, one, inv)
+	h.g.ZeroWhere(h.g.Context, inv, s, zero)
+	h.g.VMOVUPS(inv, h.inverse(x, 0))
+	h.g.ADDQ(operand.U32(h.g.Lanes()), x)
+	h.g.CMPQ(x, n)
+	h.g.JL(operand.LabelRef("inverses"))
 }
 
 // inverse is the place of 1/sum of a lane.
@@ -192,75 +192,75 @@ func (h *headValues) inverse(lane reg.GPVirtual, more int) operand.Mem {
 
 // rows emits n lanes with the same values.
 func (h *headValues) rows(n int, name string) {
-	width := headVectors * h.Lanes()
-	off := h.GP64()
-	h.Commentf("%d lanes, %d vectors of columns at a time.", n, headVectors)
-	h.MOVQ(h.Slice("offv"), off)
-	h.MOVQ(emit.Indexed(off, h.lane, 8), off)
-	h.LEAQ(emit.Indexed(h.Slice("v"), off, 4), h.v)
-	h.XORQ(h.column, h.column)
-	h.MOVQ(h.Num("dv"), h.columns)
-	h.SUBQ(operand.U32(width), h.columns)
-	h.JL(operand.LabelRef(name + "rest"))
-	h.Label(name + "wide")
-	h.tile(n, headVectors, name+"step", h.wholeVectors(), nil)
-	h.ADDQ(operand.U32(4*width), h.column)
-	h.SUBQ(operand.U32(width), h.columns)
-	h.JGE(operand.LabelRef(name + "wide"))
-	h.Label(name + "rest")
-	h.ADDQ(operand.U32(width), h.columns)
-	h.JZ(operand.LabelRef(name + "done"))
-	h.Label(name + "vector")
-	left, most, mask := h.GP64(), h.GP64(), h.Vec()
-	h.MOVQ(h.columns, left)
-	h.MOVQ(operand.U32(h.Lanes()), most)
-	h.CMPQ(left, most)
-	h.CMOVQGT(most, left)
-	h.VMOVUPS(emit.At(h.Masks(left), 0), mask)
+	width := headVectors * h.g.Lanes()
+	off := h.g.GP64()
+	h.g.Commentf("%d lanes, %d vectors of columns at a time.", n, headVectors)
+	h.g.MOVQ(h.g.Slice("offv"), off)
+	h.g.MOVQ(emit.Indexed(off, h.lane, 8), off)
+	h.g.LEAQ(emit.Indexed(h.g.Slice("v"), off, 4), h.v)
+	h.g.XORQ(h.column, h.column)
+	h.g.MOVQ(h.g.Num("dv"), h.columns)
+	h.g.SUBQ(operand.U32(width), h.columns)
+	h.g.JL(operand.LabelRef(name + "rest"))
+	h.g.Label(name + "wide")
+	h.tile(n, headVectors, name+"step", h.g.wholeVectors(), nil)
+	h.g.ADDQ(operand.U32(4*width), h.column)
+	h.g.SUBQ(operand.U32(width), h.columns)
+	h.g.JGE(operand.LabelRef(name + "wide"))
+	h.g.Label(name + "rest")
+	h.g.ADDQ(operand.U32(width), h.columns)
+	h.g.JZ(operand.LabelRef(name + "done"))
+	h.g.Label(name + "vector")
+	left, most, mask := h.g.GP64(), h.g.GP64(), h.g.Vec()
+	h.g.MOVQ(h.columns, left)
+	h.g.MOVQ(operand.U32(h.g.Lanes()), most)
+	h.g.CMPQ(left, most)
+	h.g.CMOVQGT(most, left)
+	h.g.VMOVUPS(emit.At(h.g.Masks(left), 0), mask)
 	masked := mover{
-		load:  func(m operand.Mem, v reg.VecVirtual) { h.LoadWhere(h.Context, m, mask, v) },
-		store: func(v reg.VecVirtual, m operand.Mem) { h.StoreWhere(h.Context, v, mask, m) },
+		load:  func(m operand.Mem, v reg.VecVirtual) { h.g.LoadWhere(h.g.Context, m, mask, v) },
+		store: func(v reg.VecVirtual, m operand.Mem) { h.g.StoreWhere(h.g.Context, v, mask, m) },
 	}
 	h.tile(n, 1, name+"last", masked, mask)
-	h.ADDQ(operand.U32(h.VecBytes()), h.column)
-	h.SUBQ(operand.U32(h.Lanes()), h.columns)
-	h.JG(operand.LabelRef(name + "vector"))
-	h.Label(name + "done")
-	h.ADDQ(operand.Imm(uint64(n)), h.lane)
+	h.g.ADDQ(operand.U32(h.g.VecBytes()), h.column)
+	h.g.SUBQ(operand.U32(h.g.Lanes()), h.columns)
+	h.g.JG(operand.LabelRef(name + "vector"))
+	h.g.Label(name + "done")
+	h.g.ADDQ(operand.Imm(uint64(n)), h.lane)
 }
 
 // tile emits a number of vectors of the columns of n lanes.
 func (h *headValues) tile(n, vectors int, name string, move mover, mask reg.Register) {
 	acc := make([][]reg.VecVirtual, n)
 	for i := range acc {
-		acc[i] = h.Vecs(vectors)
+		acc[i] = h.g.Vecs(vectors)
 		for _, x := range acc[i] {
-			h.Zero(h.Context, x)
+			h.g.Zero(h.g.Context, x)
 		}
 	}
-	v, p, keys := h.GP64(), h.GP64(), h.GP64()
-	h.LEAQ(emit.Indexed(h.v, h.column, 1), v)
-	h.LEAQ(emit.Indexed(h.Slice("p"), h.lane, 4), p)
-	h.MOVQ(h.Num("m"), keys)
-	h.AlignLoop()
-	h.Label(name)
-	ps := h.Vecs(n)
+	v, p, keys := h.g.GP64(), h.g.GP64(), h.g.GP64()
+	h.g.LEAQ(emit.Indexed(h.v, h.column, 1), v)
+	h.g.LEAQ(emit.Indexed(h.g.Slice("p"), h.lane, 4), p)
+	h.g.MOVQ(h.g.Num("m"), keys)
+	h.g.AlignLoop()
+	h.g.Label(name)
+	ps := h.g.Vecs(n)
 	for i := range ps {
-		h.VBROADCASTSS(emit.At(p, 4*i), ps[i])
+		h.g.VBROADCASTSS(emit.At(p, 4*i), ps[i])
 	}
 	for x := range vectors {
-		value := h.Vec()
-		move.load(emit.At(v, x*h.VecBytes()), value)
+		value := h.g.Vec()
+		move.load(emit.At(v, x*h.g.VecBytes()), value)
 		for i := range acc {
-			h.VFMADD231PS(value, ps[i], acc[i][x])
+			h.g.VFMADD231PS(value, ps[i], acc[i][x])
 		}
 	}
-	h.ADDQ(h.ldv, v)
-	h.ADDQ(h.ldp, p)
-	h.DECQ(keys)
-	h.JNZ(operand.LabelRef(name))
-	zero := h.Vec()
-	h.Zero(h.Context, zero)
+	h.g.ADDQ(h.ldv, v)
+	h.g.ADDQ(h.ldp, p)
+	h.g.DECQ(keys)
+	h.g.JNZ(operand.LabelRef(name))
+	zero := h.g.Vec()
+	h.g.Zero(h.g.Context, zero)
 	for i := range acc {
 		h.finish(acc[i], i, fmt.Sprintf("%s%dfinite", name, i), zero, move, mask)
 	}
@@ -268,27 +268,27 @@ func (h *headValues) tile(n, vectors int, name string, move mover, mask reg.Regi
 
 // finish emits the end of the i-th lane's columns.
 func (h *headValues) finish(row []reg.VecVirtual, i int, finite string, zero reg.VecVirtual, move mover, mask reg.Register) {
-	inv, to := h.Vec(), h.GP64()
-	h.VBROADCASTSS(h.inverse(h.lane, i), inv)
-	h.MOVQ(h.Slice("off"), to)
-	h.MOVQ(emit.Indexed(to, h.lane, 8).Offset(8*i), to)
-	h.LEAQ(emit.Indexed(h.Slice("dst"), to, 4), to)
-	h.ADDQ(h.column, to)
-	set := h.NewSet(h.Context)
+	inv, to := h.g.Vec(), h.g.GP64()
+	h.g.VBROADCASTSS(h.inverse(h.lane, i), inv)
+	h.g.MOVQ(h.g.Slice("off"), to)
+	h.g.MOVQ(emit.Indexed(to, h.lane, 8).Offset(8*i), to)
+	h.g.LEAQ(emit.Indexed(h.g.Slice("dst"), to, 4), to)
+	h.g.ADDQ(h.column, to)
+	set := h.g.NewSet(h.g.Context)
 	for x, y := range row {
-		h.VMULPS(inv, y, y)
-		h.VADDPS(zero, y, y)
+		h.g.VMULPS(inv, y, y)
+		h.g.VADDPS(zero, y, y)
 		if mask != nil { // 0·Inf beside the columns is no NaN of the row
-			h.VANDPS(mask, y, y)
+			h.g.VANDPS(mask, y, y)
 		}
-		h.OrNaN(h.Context, set, y)
-		move.store(y, emit.At(to, x*h.VecBytes()))
+		h.g.OrNaN(h.g.Context, set, y)
+		move.store(y, emit.At(to, x*h.g.VecBytes()))
 	}
-	bits := h.GP64()
-	h.SetBits(h.Context, set, bits)
-	h.TESTQ(bits, bits)
-	h.JZ(operand.LabelRef(finite))
-	h.LEAQ(emit.At(h.lane, i), bits)
-	h.BTSQ(bits, h.nans)
-	h.Label(finite)
+	bits := h.g.GP64()
+	h.g.SetBits(h.g.Context, set, bits)
+	h.g.TESTQ(bits, bits)
+	h.g.JZ(operand.LabelRef(finite))
+	h.g.LEAQ(emit.At(h.lane, i), bits)
+	h.g.BTSQ(bits, h.nans)
+	h.g.Label(finite)
 }

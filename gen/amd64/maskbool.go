@@ -22,7 +22,7 @@ import (
 // 16 keys are done at the end, some of them a second time, which changes nothing.
 func (g *gen) MaskBool() {
 	g.Kernel(spec.MaskBool)
-	h := boolMasker{gen: g, s: g.Slice("s"), ld: g.Stride("ld"), n: g.Num("n"), keep: g.Slice("keep"), off: g.Slice("off"), max: g.Slice("max")}
+	h := boolMasker{g: g, s: g.Slice("s"), ld: g.Stride("ld"), n: g.Num("n"), keep: g.Slice("keep"), off: g.Slice("off"), max: g.Slice("max")}
 	left := g.SliceLen("max")
 	h.constants()
 	g.JumpIfZero(h.n, "done")
@@ -49,7 +49,7 @@ func (g *gen) MaskBool() {
 }
 
 type boolMasker struct {
-	*gen
+	g                        *gen
 	s, ld, n, keep, off, max reg.GPVirtual
 
 	row, key       reg.GPVirtual // of scores, and in the lanes' rows of keep
@@ -60,40 +60,40 @@ type boolMasker struct {
 // constants sets up flip, which makes bytes that hide negative, and spread, the shuffles
 // that spread the bytes of one of the four keys in a quarter to the lanes' highest bytes.
 func (h *boolMasker) constants() {
-	hidden := h.GP64()
-	h.Load(h.Param("hidden"), hidden.As8())
-	h.MOVBLZX(hidden.As8(), hidden.As32())
-	h.IMUL3L(operand.U32(0x80808080), hidden.As32(), hidden.As32())
-	h.NOTL(hidden.As32())
-	x := h.XMM()
-	h.VMOVD(hidden.As32(), x)
-	h.flip, h.inf = h.Vec(), h.Vec()
-	h.VPBROADCASTD(x, h.flip)
-	h.VMOVUPS(h.Constant(spec.MinusInf), h.inf)
+	hidden := h.g.GP64()
+	h.g.Load(h.g.Param("hidden"), hidden.As8())
+	h.g.MOVBLZX(hidden.As8(), hidden.As32())
+	h.g.IMUL3L(operand.U32(0x80808080), hidden.As32(), hidden.As32())
+	h.g.NOTL(hidden.As32())
+	x := h.g.XMM()
+	h.g.VMOVD(hidden.As32(), x)
+	h.flip, h.inf = h.g.Vec(), h.g.Vec()
+	h.g.VPBROADCASTD(x, h.flip)
+	h.g.VMOVUPS(h.g.Constant(spec.MinusInf), h.inf)
 	for t := range h.spread {
 		var words [4]uint32
 		for i := range words {
 			words[i] = uint32(4*t+i)<<24 | 0x808080
 		}
-		h.spread[t] = h.AtHand(h.Repeated(fmt.Sprintf("spread%d", t), words[:]...))
+		h.spread[t] = h.g.AtHand(h.g.Repeated(fmt.Sprintf("spread%d", t), words[:]...))
 	}
 }
 
 // sixteen masks 16 rows.
 func (h *boolMasker) sixteen() {
-	v := h.Vecs(4)
+	v := h.g.Vecs(4)
 	for i := range v {
-		h.LoadQuarters(h.Context, v[i], func(q int) operand.Mem { return h.address(4*q + i) })
-		h.VPADDB(h.flip, v[i], v[i])
+		h.g.LoadQuarters(h.g.Context, v[i], func(q int) operand.Mem { return h.address(4*q + i) })
+		h.g.VPADDB(h.flip, v[i], v[i])
 	}
-	row := h.GP64()
-	h.MOVQ(h.row, row)
+	row := h.g.GP64()
+	h.g.MOVQ(h.row, row)
 	for _, keys := range h.transposeBytes(v) {
 		for t := range h.spread {
-			m := h.Vec()
-			h.VPSHUFB(h.spread[t], keys, m)
+			m := h.g.Vec()
+			h.g.VPSHUFB(h.spread[t], keys, m)
 			h.maskRow(row, m)
-			h.ADDQ(h.ld, row)
+			h.g.ADDQ(h.ld, row)
 		}
 	}
 }
@@ -106,50 +106,50 @@ func (h *boolMasker) transposeBytes(v []reg.VecVirtual) []reg.VecVirtual {
 }
 
 func (h *boolMasker) interleave(x, y reg.VecVirtual) []reg.VecVirtual {
-	z := h.Vecs(2)
-	h.VPUNPCKLBW(y, x, z[0])
-	h.VPUNPCKHBW(y, x, z[1])
+	z := h.g.Vecs(2)
+	h.g.VPUNPCKLBW(y, x, z[0])
+	h.g.VPUNPCKHBW(y, x, z[1])
 	return z
 }
 
 // one masks a single row.
 func (h *boolMasker) one() {
-	x, m := h.XMM(), h.Vec()
-	h.VXORPS(x, x, x)
-	for lane := range h.Lanes() {
-		h.VPINSRB(operand.Imm(uint64(lane)), h.address(lane), x, x)
+	x, m := h.g.XMM(), h.g.Vec()
+	h.g.VXORPS(x, x, x)
+	for lane := range h.g.Lanes() {
+		h.g.VPINSRB(operand.Imm(uint64(lane)), h.address(lane), x, x)
 	}
-	h.VPADDB(h.flip.AsX(), x, x)
-	h.VPMOVSXBD(x, m)
+	h.g.VPADDB(h.flip.AsX(), x, x)
+	h.g.VPMOVSXBD(x, m)
 	h.maskRow(h.row, m)
-	h.ADDQ(h.ld, h.row)
-	h.INCQ(h.key)
+	h.g.ADDQ(h.ld, h.row)
+	h.g.INCQ(h.key)
 }
 
 // address is that of the current key in the row of a lane.
 func (h *boolMasker) address(lane int) operand.Mem {
-	o := h.GP64()
-	h.MOVQ(emit.At(h.off, 8*lane), o)
+	o := h.g.GP64()
+	h.g.MOVQ(emit.At(h.off, 8*lane), o)
 	return emit.Indexed(h.key, o, 1)
 }
 
 // maskRow hides the scores of a row in the lanes in which m is negative.
 func (h *boolMasker) maskRow(row reg.GPVirtual, m reg.VecVirtual) {
-	x := h.Vec()
-	h.LoadVec(row, 0, x)
-	h.SelectNegative(h.Context, x, m, h.inf)
-	h.storeScores(x, row, 0, h.top)
+	x := h.g.Vec()
+	h.g.LoadVec(row, 0, x)
+	h.g.SelectNegative(h.g.Context, x, m, h.inf)
+	h.g.storeScores(x, row, 0, h.top)
 }
 
 // advance goes on by a number of keys.
 func (h *boolMasker) advance(keys operand.Op) {
-	rows := h.GP64()
-	h.MOVQ(h.ld, rows)
+	rows := h.g.GP64()
+	h.g.MOVQ(h.ld, rows)
 	if r, ok := keys.(reg.Register); ok {
-		h.IMULQ(r, rows)
+		h.g.IMULQ(r, rows)
 	} else {
-		h.SHLQ(operand.Imm(4), rows)
+		h.g.SHLQ(operand.Imm(4), rows)
 	}
-	h.ADDQ(keys, h.key)
-	h.ADDQ(rows, h.row)
+	h.g.ADDQ(keys, h.key)
+	h.g.ADDQ(rows, h.row)
 }

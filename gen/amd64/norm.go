@@ -20,7 +20,7 @@ func (g *gen) LayerNorm() { g.norm(spec.LayerNorm, true) }
 
 // A normer emits a norm.
 type normer struct {
-	*gen
+	g                    *gen
 	src, weight, bias, d reg.GPVirtual
 	dst                  reg.GPVirtual
 	mean                 reg.VecVirtual // of a LayerNorm
@@ -29,7 +29,7 @@ type normer struct {
 
 func (g *gen) norm(f spec.Function, layer bool) {
 	g.Kernel(f)
-	n := &normer{gen: g, src: g.Slice("src"), dst: g.Slice("dst"), weight: g.Slice("weight"), d: g.SliceLen("weight")}
+	n := &normer{g: g, src: g.Slice("src"), dst: g.Slice("dst"), weight: g.Slice("weight"), d: g.SliceLen("weight")}
 	if layer {
 		n.bias, n.mean = g.Slice("bias"), g.Vec()
 	}
@@ -51,86 +51,86 @@ func (g *gen) norm(f spec.Function, layer bool) {
 // sum emits a sum over a row in chains. add adds x, or its square, to a vector of chains; x is
 // less the mean if that is known.
 func (n *normer) sum(name string, add func(x, acc reg.Register)) reg.Register {
-	acc := n.Vecs(spec.NormChains / n.Lanes())
+	acc := n.g.Vecs(spec.NormChains / n.g.Lanes())
 	for _, a := range acc {
-		n.Zero(n.Context, a)
+		n.g.Zero(n.g.Context, a)
 	}
-	p, left := n.GP64(), n.GP64()
-	n.MOVQ(n.src, p)
-	n.MOVQ(n.d, left)
-	n.SUBQ(operand.Imm(spec.NormChains), left)
-	n.JL(operand.LabelRef(name + "rest"))
-	n.AlignLoop()
-	n.Label(name + "chains")
+	p, left := n.g.GP64(), n.g.GP64()
+	n.g.MOVQ(n.src, p)
+	n.g.MOVQ(n.d, left)
+	n.g.SUBQ(operand.Imm(spec.NormChains), left)
+	n.g.JL(operand.LabelRef(name + "rest"))
+	n.g.AlignLoop()
+	n.g.Label(name + "chains")
 	for v, a := range acc {
-		x := n.Vec()
-		n.VMOVUPS(emit.At(p, v*n.VecBytes()), x)
+		x := n.g.Vec()
+		n.g.VMOVUPS(emit.At(p, v*n.g.VecBytes()), x)
 		if n.centers {
-			n.VSUBPS(n.mean, x, x)
+			n.g.VSUBPS(n.mean, x, x)
 		}
 		add(x, a)
 	}
-	n.ADDQ(operand.U32(4*spec.NormChains), p)
-	n.SUBQ(operand.Imm(spec.NormChains), left)
-	n.JGE(operand.LabelRef(name + "chains"))
-	n.Commentf("Less than %d elements are left. The others count as 0.", spec.NormChains)
-	n.Label(name + "rest")
-	n.ADDQ(operand.Imm(spec.NormChains), left)
-	n.JZ(operand.LabelRef(name + "all"))
-	masks := n.Masks(left)
+	n.g.ADDQ(operand.U32(4*spec.NormChains), p)
+	n.g.SUBQ(operand.Imm(spec.NormChains), left)
+	n.g.JGE(operand.LabelRef(name + "chains"))
+	n.g.Commentf("Less than %d elements are left. The others count as 0.", spec.NormChains)
+	n.g.Label(name + "rest")
+	n.g.ADDQ(operand.Imm(spec.NormChains), left)
+	n.g.JZ(operand.LabelRef(name + "all"))
+	masks := n.g.Masks(left)
 	for v, a := range acc {
-		x, mask := n.Vec(), n.Vec()
-		n.VMOVUPS(emit.At(masks, v*n.VecBytes()), mask)
-		n.LoadWhere(n.Context, emit.At(p, v*n.VecBytes()), mask, x)
+		x, mask := n.g.Vec(), n.g.Vec()
+		n.g.VMOVUPS(emit.At(masks, v*n.g.VecBytes()), mask)
+		n.g.LoadWhere(n.g.Context, emit.At(p, v*n.g.VecBytes()), mask, x)
 		if n.centers {
-			n.VSUBPS(n.mean, x, x)
-			n.VANDPS(mask, x, x)
+			n.g.VSUBPS(n.mean, x, x)
+			n.g.VANDPS(mask, x, x)
 		}
 		add(x, a)
 	}
-	n.Label(name + "all")
-	return n.sumOfHalves(acc)
+	n.g.Label(name + "all")
+	return n.g.sumOfHalves(acc)
 }
 
 // inverseRoot emits 1/sqrt(sum/size + eps) in all lanes.
 func (n *normer) inverseRoot(sum reg.Register) reg.VecVirtual {
-	n.Comment("1/sqrt(sum/size + eps).")
-	one, inv := n.XMM(), n.Vec()
-	n.VDIVSS(n.Argument("size"), sum, sum)
-	n.VADDSS(n.Argument("eps"), sum, sum)
-	n.VSQRTSS(sum, sum, sum)
-	n.VMOVSS(n.Constant(math.Float32bits(1)), one)
-	n.VDIVSS(sum, one, one)
-	n.VBROADCASTSS(one, inv)
+	n.g.Comment("1/sqrt(sum/size + eps).")
+	one, inv := n.g.XMM(), n.g.Vec()
+	n.g.VDIVSS(n.g.Argument("size"), sum, sum)
+	n.g.VADDSS(n.g.Argument("eps"), sum, sum)
+	n.g.VSQRTSS(sum, sum, sum)
+	n.g.VMOVSS(n.g.Constant(math.Float32bits(1)), one)
+	n.g.VDIVSS(sum, one, one)
+	n.g.VBROADCASTSS(one, inv)
 	return inv
 }
 
 // apply emits the loop over a row that writes the result.
 func (n *normer) apply(inv reg.VecVirtual) {
-	nan, left := n.Vec(), n.GP64()
-	n.VMOVUPS(n.Constant(spec.NaN), nan)
-	n.MOVQ(n.d, left)
-	n.EachVector(n.dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
+	nan, left := n.g.Vec(), n.g.GP64()
+	n.g.VMOVUPS(n.g.Constant(spec.NaN), nan)
+	n.g.MOVQ(n.d, left)
+	n.g.EachVector(n.dst, left, func(i reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
 		return n.result(i, inv, nan, load)
 	})
 }
 
 // result emits the result for a vector of elements from i on.
 func (n *normer) result(i, inv, nan reg.Register, load func(m operand.Mem, v reg.VecVirtual)) reg.VecVirtual {
-	x, w := n.Vec(), n.Vec()
+	x, w := n.g.Vec(), n.g.Vec()
 	load(emit.Indexed(n.src, i, 4), x)
 	load(emit.Indexed(n.weight, i, 4), w)
 	if n.centers {
-		b := n.Vec()
+		b := n.g.Vec()
 		load(emit.Indexed(n.bias, i, 4), b)
-		n.VSUBPS(n.mean, x, x)
-		n.VMULPS(inv, x, x)
-		n.VFMADD213PS(b, w, x)
+		n.g.VSUBPS(n.mean, x, x)
+		n.g.VMULPS(inv, x, x)
+		n.g.VFMADD213PS(b, w, x)
 	} else {
-		n.VMULPS(inv, x, x)
-		n.VMULPS(w, x, x)
+		n.g.VMULPS(inv, x, x)
+		n.g.VMULPS(w, x, x)
 	}
-	n.ReplaceNaN(n.Context, x, nan)
+	n.g.ReplaceNaN(n.g.Context, x, nan)
 	return x
 }
 

@@ -14,11 +14,11 @@ import (
 // so that 4 loads replace 16. Rows of less than 4 columns are moved number by number.
 func (g *gen) Pack() {
 	g.Kernel(spec.Pack)
-	p := packer{gen: g, dst: g.Slice("dst"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"), lanes: g.SliceLen("off"), d: g.Num("d"), scale: g.Vec()}
+	p := packer{g: g, dst: g.Slice("dst"), ld: g.Stride("ld"), src: g.Slice("src"), off: g.Slice("off"), lanes: g.SliceLen("off"), d: g.Num("d"), scale: g.Vec()}
 	g.VBROADCASTSS(g.Argument("scale"), p.scale)
 	g.TESTQ(p.d, p.d)
 	g.JZ(operand.LabelRef("done"))
-	n := p.Num("n")
+	n := p.g.Num("n")
 	g.CMPQ(n, operand.Imm(1))
 	g.JNE(operand.LabelRef("many"))
 	g.CMPQ(p.lanes, operand.U32(g.Lanes()))
@@ -65,7 +65,7 @@ func (g *gen) Pack() {
 }
 
 type packer struct {
-	*gen
+	g                           *gen
 	dst, ld, src, off, lanes, d reg.GPVirtual
 	scale                       reg.VecVirtual
 }
@@ -78,50 +78,50 @@ func (g *gen) wideColumns() bool { return g.Lanes() == 8 }
 // number of columns, 4 or 8, into as many vectors: vector i of each 4 has those of the rows in
 // lanes i, i+4, ...
 func (p packer) transpose(name string, columns int, load func(v []reg.VecVirtual, src reg.Register)) {
-	src, dst := p.GP64(), p.GP64()
-	p.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)
-	p.Label(name + "columns")
-	p.MOVQ(p.src, src)
-	p.MOVQ(p.dst, dst)
-	p.Columns(name, columns, p.d, func() {
-		v := p.Vecs(columns)
+	src, dst := p.g.GP64(), p.g.GP64()
+	p.g.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)
+	p.g.Label(name + "columns")
+	p.g.MOVQ(p.src, src)
+	p.g.MOVQ(p.dst, dst)
+	p.g.Columns(name, columns, p.d, func() {
+		v := p.g.Vecs(columns)
 		load(v, src)
-		q := p.GP64()
-		p.MOVQ(dst, q)
+		q := p.g.GP64()
+		p.g.MOVQ(dst, q)
 		for x := 0; x < columns; x += 4 {
-			for i, t := range p.Transpose4(v[x : x+4]) {
-				p.VMULPS(p.scale, t, t)
-				p.VMOVUPS(t, emit.At(q, 0))
+			for i, t := range p.g.Transpose4(v[x : x+4]) {
+				p.g.VMULPS(p.scale, t, t)
+				p.g.VMOVUPS(t, emit.At(q, 0))
 				if x+i < columns-1 {
-					p.ADDQ(p.ld, q)
+					p.g.ADDQ(p.ld, q)
 				}
 			}
 		}
 	}, func(n operand.Op) {
 		if r, ok := n.(reg.Register); ok {
-			rows := p.GP64()
-			p.LEAQ(emit.Indexed(src, r, 4), src)
-			p.MOVQ(p.ld, rows)
-			p.IMULQ(r, rows)
-			p.ADDQ(rows, dst)
+			rows := p.g.GP64()
+			p.g.LEAQ(emit.Indexed(src, r, 4), src)
+			p.g.MOVQ(p.ld, rows)
+			p.g.IMULQ(r, rows)
+			p.g.ADDQ(rows, dst)
 			return
 		}
-		p.ADDQ(operand.Imm(uint64(4*columns)), src)
-		p.LEAQ(emit.Indexed(dst, p.ld, 4), dst)
+		p.g.ADDQ(operand.Imm(uint64(4*columns)), src)
+		p.g.LEAQ(emit.Indexed(dst, p.ld, 4), dst)
 		if columns == 8 {
-			p.LEAQ(emit.Indexed(dst, p.ld, 4), dst)
+			p.g.LEAQ(emit.Indexed(dst, p.ld, 4), dst)
 		}
 	})
-	p.ADDQ(operand.U32(p.VecBytes()), p.dst)
+	p.g.ADDQ(operand.U32(p.g.VecBytes()), p.dst)
 }
 
 // loadEight loads 8 columns of the rows of a vector of 8 lanes, with one load of each row's start.
 func (p packer) loadEight(v []reg.VecVirtual, src reg.Register) {
 	for i := range 4 {
-		lower, upper := p.Row(src, p.off, i), p.Row(src, p.off, 4+i)
+		lower, upper := p.g.Row(src, p.off, i), p.g.Row(src, p.off, 4+i)
 		for x, c := range []int{i, 4 + i} {
 			quarters := []operand.Mem{lower.Offset(16 * x), upper.Offset(16 * x)}
-			p.LoadQuarters(p.Context, v[c], func(q int) operand.Mem { return quarters[q] })
+			p.g.LoadQuarters(p.g.Context, v[c], func(q int) operand.Mem { return quarters[q] })
 		}
 	}
 }
@@ -129,60 +129,60 @@ func (p packer) loadEight(v []reg.VecVirtual, src reg.Register) {
 // broadcast emits the code for a single row. It is unrolled, as such a call takes only a
 // few hundred cycles.
 func (p packer) broadcast() {
-	o, ld3 := p.GP64(), p.GP64()
-	p.MOVQ(emit.At(p.off, 0), o)
-	p.LEAQ(emit.Indexed(p.src, o, 4), p.src)
-	p.LEAQ(emit.Indexed(p.ld, p.ld, 2), ld3)
+	o, ld3 := p.g.GP64(), p.g.GP64()
+	p.g.MOVQ(emit.At(p.off, 0), o)
+	p.g.LEAQ(emit.Indexed(p.src, o, 4), p.src)
+	p.g.LEAQ(emit.Indexed(p.ld, p.ld, 2), ld3)
 	number := func(i int, dst operand.Mem) {
-		v := p.Vec()
-		p.VBROADCASTSS(emit.At(p.src, 4*i), v)
-		p.VMULPS(p.scale, v, v)
-		p.VMOVUPS(v, dst)
+		v := p.g.Vec()
+		p.g.VBROADCASTSS(emit.At(p.src, 4*i), v)
+		p.g.VMULPS(p.scale, v, v)
+		p.g.VMOVUPS(v, dst)
 	}
-	p.SUBQ(operand.Imm(4), p.d)
-	p.JL(operand.LabelRef("numbers"))
-	p.Label("fournumbers")
+	p.g.SUBQ(operand.Imm(4), p.d)
+	p.g.JL(operand.LabelRef("numbers"))
+	p.g.Label("fournumbers")
 	number(0, emit.At(p.dst, 0))
 	number(1, emit.Indexed(p.dst, p.ld, 1))
 	number(2, emit.Indexed(p.dst, p.ld, 2))
 	number(3, emit.Indexed(p.dst, ld3, 1))
-	p.ADDQ(operand.Imm(16), p.src)
-	p.LEAQ(emit.Indexed(p.dst, p.ld, 4), p.dst)
-	p.SUBQ(operand.Imm(4), p.d)
-	p.JGE(operand.LabelRef("fournumbers"))
-	p.Label("numbers")
-	p.ADDQ(operand.Imm(4), p.d)
-	p.JZ(operand.LabelRef("done"))
-	p.Label("number")
+	p.g.ADDQ(operand.Imm(16), p.src)
+	p.g.LEAQ(emit.Indexed(p.dst, p.ld, 4), p.dst)
+	p.g.SUBQ(operand.Imm(4), p.d)
+	p.g.JGE(operand.LabelRef("fournumbers"))
+	p.g.Label("numbers")
+	p.g.ADDQ(operand.Imm(4), p.d)
+	p.g.JZ(operand.LabelRef("done"))
+	p.g.Label("number")
 	number(0, emit.At(p.dst, 0))
-	p.ADDQ(operand.Imm(4), p.src)
-	p.ADDQ(p.ld, p.dst)
-	p.DECQ(p.d)
-	p.JNZ(operand.LabelRef("number"))
+	p.g.ADDQ(operand.Imm(4), p.src)
+	p.g.ADDQ(p.ld, p.dst)
+	p.g.DECQ(p.d)
+	p.g.JNZ(operand.LabelRef("number"))
 }
 
 // scalars emits the code for rows of less than 4 columns.
 func (p packer) scalars() {
-	p.Comment("Rows of less than 4 columns: lane by lane.")
-	p.Label("lane")
-	o, src, dst, left := p.GP64(), p.GP64(), p.GP64(), p.GP64()
-	p.MOVQ(emit.At(p.off, 0), o)
-	p.LEAQ(emit.Indexed(p.src, o, 4), src)
-	p.MOVQ(p.dst, dst)
-	p.MOVQ(p.d, left)
-	p.Label("lanenumber")
-	x := p.XMM()
-	p.VMOVSS(emit.At(src, 0), x)
-	p.VMULSS(p.scale.AsX(), x, x)
-	p.VMOVSS(x, emit.At(dst, 0))
-	p.ADDQ(operand.Imm(4), src)
-	p.ADDQ(p.ld, dst)
-	p.DECQ(left)
-	p.JNZ(operand.LabelRef("lanenumber"))
-	p.ADDQ(operand.Imm(4), p.dst)
-	p.ADDQ(operand.Imm(8), p.off)
-	p.DECQ(p.lanes)
-	p.JNZ(operand.LabelRef("lane"))
+	p.g.Comment("Rows of less than 4 columns: lane by lane.")
+	p.g.Label("lane")
+	o, src, dst, left := p.g.GP64(), p.g.GP64(), p.g.GP64(), p.g.GP64()
+	p.g.MOVQ(emit.At(p.off, 0), o)
+	p.g.LEAQ(emit.Indexed(p.src, o, 4), src)
+	p.g.MOVQ(p.dst, dst)
+	p.g.MOVQ(p.d, left)
+	p.g.Label("lanenumber")
+	x := p.g.XMM()
+	p.g.VMOVSS(emit.At(src, 0), x)
+	p.g.VMULSS(p.scale.AsX(), x, x)
+	p.g.VMOVSS(x, emit.At(dst, 0))
+	p.g.ADDQ(operand.Imm(4), src)
+	p.g.ADDQ(p.ld, dst)
+	p.g.DECQ(left)
+	p.g.JNZ(operand.LabelRef("lanenumber"))
+	p.g.ADDQ(operand.Imm(4), p.dst)
+	p.g.ADDQ(operand.Imm(8), p.off)
+	p.g.DECQ(p.lanes)
+	p.g.JNZ(operand.LabelRef("lane"))
 }
 
 // Unpack normalises the output of a tile, out = o·(1/sum) + (+0), and transposes it back
@@ -193,7 +193,7 @@ func (p packer) scalars() {
 // and rows of less than 4 columns, have code of their own.
 func (g *gen) Unpack() {
 	g.Kernel(spec.Unpack)
-	u := unpacker{gen: g, dst: g.Slice("dst"), off: g.Slice("off"), src: g.Slice("src"), ld: g.Stride("ld"), sum: g.Slice("sum"), d: g.Num("d"), nans: g.GP64()}
+	u := unpacker{g: g, dst: g.Slice("dst"), off: g.Slice("off"), src: g.Slice("src"), ld: g.Stride("ld"), sum: g.Slice("sum"), d: g.Num("d"), nans: g.GP64()}
 	g.XORQ(u.nans, u.nans)
 	g.TESTQ(u.d, u.d)
 	g.JZ(operand.LabelRef("done"))
@@ -229,152 +229,152 @@ func (g *gen) Unpack() {
 }
 
 type unpacker struct {
-	*gen
+	g                               *gen
 	dst, off, src, ld, sum, d, nans reg.GPVirtual
 }
 
 // transpose emits a loop over lanes, a multiple of a vector's, and stores the first rows of
 // every vector, a number of columns at a time, 4 or 8. The labels begin with name.
 func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows int) {
-	zero := u.Vec()
-	u.Zero(u.Context, zero)
+	zero := u.g.Vec()
+	u.g.Zero(u.g.Context, zero)
 	// Go to the end of the lanes, and back a vector at a time.
-	u.LEAQ(emit.Indexed(u.src, lanes, 4), u.src)
-	u.LEAQ(emit.Indexed(u.sum, lanes, 4), u.sum)
-	u.LEAQ(emit.Indexed(u.off, lanes, 8), u.off)
-	src, dst := u.GP64(), u.GP64()
-	u.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)
-	u.Label(name + "columns")
-	u.SUBQ(operand.U32(u.VecBytes()), u.src)
-	u.SUBQ(operand.U32(u.VecBytes()), u.sum)
-	u.SUBQ(operand.U32(8*u.Lanes()), u.off)
+	u.g.LEAQ(emit.Indexed(u.src, lanes, 4), u.src)
+	u.g.LEAQ(emit.Indexed(u.sum, lanes, 4), u.sum)
+	u.g.LEAQ(emit.Indexed(u.off, lanes, 8), u.off)
+	src, dst := u.g.GP64(), u.g.GP64()
+	u.g.Commentf("One vector of lanes, %d columns of its rows per iteration.", columns)
+	u.g.Label(name + "columns")
+	u.g.SUBQ(operand.U32(u.g.VecBytes()), u.src)
+	u.g.SUBQ(operand.U32(u.g.VecBytes()), u.sum)
+	u.g.SUBQ(operand.U32(8*u.g.Lanes()), u.off)
 	inv := u.inverse(zero)
-	set := u.NewSet(u.Context)
-	u.MOVQ(u.src, src)
-	u.MOVQ(u.dst, dst)
-	u.Columns(name, columns, u.d, func() {
-		q := u.GP64()
-		u.MOVQ(src, q)
+	set := u.g.NewSet(u.g.Context)
+	u.g.MOVQ(u.src, src)
+	u.g.MOVQ(u.dst, dst)
+	u.g.Columns(name, columns, u.d, func() {
+		q := u.g.GP64()
+		u.g.MOVQ(src, q)
 		var t []reg.VecVirtual
 		for x := 0; x < columns; x += 4 {
-			v := u.Vecs(4)
+			v := u.g.Vecs(4)
 			for i := range v {
-				u.VMULPS(emit.At(q, 0), inv, v[i])
-				u.VADDPS(zero, v[i], v[i])
-				u.OrNaN(u.Context, set, v[i])
+				u.g.VMULPS(emit.At(q, 0), inv, v[i])
+				u.g.VADDPS(zero, v[i], v[i])
+				u.g.OrNaN(u.g.Context, set, v[i])
 				if x+i < columns-1 {
-					u.ADDQ(u.ld, q)
+					u.g.ADDQ(u.ld, q)
 				}
 			}
-			t = append(t, u.Transpose4(v)...)
+			t = append(t, u.g.Transpose4(v)...)
 		}
 		for lane := rows - 1; lane >= 0; lane-- {
-			to := u.Row(dst, u.off, lane)
+			to := u.g.Row(dst, u.off, lane)
 			for x := 0; x < columns; x += 4 {
-				u.StoreQuarter(u.Context, t[x+lane%4], lane/4, to.Offset(4*x))
+				u.g.StoreQuarter(u.g.Context, t[x+lane%4], lane/4, to.Offset(4*x))
 			}
 		}
 	}, func(n operand.Op) {
 		if r, ok := n.(reg.Register); ok {
-			rows := u.GP64()
-			u.LEAQ(emit.Indexed(dst, r, 4), dst)
-			u.MOVQ(u.ld, rows)
-			u.IMULQ(r, rows)
-			u.ADDQ(rows, src)
+			rows := u.g.GP64()
+			u.g.LEAQ(emit.Indexed(dst, r, 4), dst)
+			u.g.MOVQ(u.ld, rows)
+			u.g.IMULQ(r, rows)
+			u.g.ADDQ(rows, src)
 			return
 		}
-		u.ADDQ(operand.Imm(uint64(4*columns)), dst)
-		u.LEAQ(emit.Indexed(src, u.ld, 4), src)
+		u.g.ADDQ(operand.Imm(uint64(4*columns)), dst)
+		u.g.LEAQ(emit.Indexed(src, u.ld, 4), src)
 		if columns == 8 {
-			u.LEAQ(emit.Indexed(src, u.ld, 4), src)
+			u.g.LEAQ(emit.Indexed(src, u.ld, 4), src)
 		}
 	})
-	bits := u.GP64()
-	u.SetBits(u.Context, set, bits)
-	u.SHLQ(operand.Imm(uint64(u.Lanes())), u.nans)
-	u.ORQ(bits, u.nans)
-	u.SUBQ(operand.U32(u.Lanes()), lanes)
-	u.JNZ(operand.LabelRef(name + "columns"))
+	bits := u.g.GP64()
+	u.g.SetBits(u.g.Context, set, bits)
+	u.g.SHLQ(operand.Imm(uint64(u.g.Lanes())), u.nans)
+	u.g.ORQ(bits, u.nans)
+	u.g.SUBQ(operand.U32(u.g.Lanes()), lanes)
+	u.g.JNZ(operand.LabelRef(name + "columns"))
 }
 
 // inverse emits 1/sum, or 0 for a sum of 0.
 func (u unpacker) inverse(zero reg.VecVirtual) reg.VecVirtual {
-	u.Comment("1/sum, 0 for a sum of 0.")
-	sum, inv := u.Vec(), u.Vec()
-	u.VMOVUPS(emit.At(u.sum, 0), sum)
-	u.VMOVUPS(u.Constant(math.Float32bits(1)), inv)
-	u.VDIVPS(sum, inv, inv)
-	u.ZeroWhere(u.Context, inv, sum, zero)
+	u.g.Comment("1/sum, 0 for a sum of 0.")
+	sum, inv := u.g.Vec(), u.g.Vec()
+	u.g.VMOVUPS(emit.At(u.sum, 0), sum)
+	u.g.VMOVUPS(u.g.Constant(math.Float32bits(1)), inv)
+	u.g.VDIVPS(sum, inv, inv)
+	u.g.ZeroWhere(u.g.Context, inv, sum, zero)
 	return inv
 }
 
 // scalars normalises n rows one after the other, 4 numbers at a time and then one by one.
 func (u unpacker) scalars(n reg.GPVirtual) {
-	lane, ld3 := u.GP64(), u.GP64()
-	u.XORQ(lane, lane)
-	u.LEAQ(emit.Indexed(u.ld, u.ld, 2), ld3)
-	u.Comment("Lane by lane.")
-	u.Label("lane")
-	src, dst, left, o, sum := u.GP64(), u.GP64(), u.GP64(), u.GP64(), u.GP64()
-	u.LEAQ(emit.Indexed(u.src, lane, 4), src)
-	u.MOVQ(emit.Indexed(u.off, lane, 8), o)
-	u.LEAQ(emit.Indexed(u.dst, o, 4), dst)
-	u.MOVQ(u.d, left)
-	inv, zero, nan := u.XMM(), u.XMM(), u.XMM()
-	u.VXORPS(zero, zero, zero)
-	u.VXORPS(nan, nan, nan)
-	u.VXORPS(inv, inv, inv)
-	u.MOVL(emit.Indexed(u.sum, lane, 4), sum.As32())
-	u.SHLL(operand.Imm(1), sum.As32())
-	u.JZ(operand.LabelRef("inverse")) // ±0: the inverse stays 0
-	u.VMOVSS(u.Constant(math.Float32bits(1)), inv)
-	u.VDIVSS(emit.Indexed(u.sum, lane, 4), inv, inv)
-	u.VSHUFPS(operand.Imm(0), inv, inv, inv)
-	u.Label("inverse")
+	lane, ld3 := u.g.GP64(), u.g.GP64()
+	u.g.XORQ(lane, lane)
+	u.g.LEAQ(emit.Indexed(u.ld, u.ld, 2), ld3)
+	u.g.Comment("Lane by lane.")
+	u.g.Label("lane")
+	src, dst, left, o, sum := u.g.GP64(), u.g.GP64(), u.g.GP64(), u.g.GP64(), u.g.GP64()
+	u.g.LEAQ(emit.Indexed(u.src, lane, 4), src)
+	u.g.MOVQ(emit.Indexed(u.off, lane, 8), o)
+	u.g.LEAQ(emit.Indexed(u.dst, o, 4), dst)
+	u.g.MOVQ(u.d, left)
+	inv, zero, nan := u.g.XMM(), u.g.XMM(), u.g.XMM()
+	u.g.VXORPS(zero, zero, zero)
+	u.g.VXORPS(nan, nan, nan)
+	u.g.VXORPS(inv, inv, inv)
+	u.g.MOVL(emit.Indexed(u.sum, lane, 4), sum.As32())
+	u.g.SHLL(operand.Imm(1), sum.As32())
+	u.g.JZ(operand.LabelRef("inverse")) // ±0: the inverse stays 0
+	u.g.VMOVSS(u.g.Constant(math.Float32bits(1)), inv)
+	u.g.VDIVSS(emit.Indexed(u.sum, lane, 4), inv, inv)
+	u.g.VSHUFPS(operand.Imm(0), inv, inv, inv)
+	u.g.Label("inverse")
 
 	// check adds the lanes in which x is NaN to a mask.
 	check := func(x reg.VecVirtual) {
-		m := u.XMM()
-		u.VCMPPS(operand.Imm(emit.Unordered), x, x, m)
-		u.VORPS(m, nan, nan)
+		m := u.g.XMM()
+		u.g.VCMPPS(operand.Imm(emit.Unordered), x, x, m)
+		u.g.VORPS(m, nan, nan)
 	}
-	u.SUBQ(operand.Imm(4), left)
-	u.JL(operand.LabelRef("numbers"))
-	u.Label("fournumbers")
-	x := u.XMM()
-	u.VMOVSS(emit.At(src, 0), x)
-	u.VINSERTPS(operand.Imm(0x10), emit.Indexed(src, u.ld, 1), x, x)
-	u.VINSERTPS(operand.Imm(0x20), emit.Indexed(src, u.ld, 2), x, x)
-	u.VINSERTPS(operand.Imm(0x30), emit.Indexed(src, ld3, 1), x, x)
-	u.VMULPS(inv, x, x)
-	u.VADDPS(zero, x, x)
-	u.VMOVUPS(x, emit.At(dst, 0))
+	u.g.SUBQ(operand.Imm(4), left)
+	u.g.JL(operand.LabelRef("numbers"))
+	u.g.Label("fournumbers")
+	x := u.g.XMM()
+	u.g.VMOVSS(emit.At(src, 0), x)
+	u.g.VINSERTPS(operand.Imm(0x10), emit.Indexed(src, u.ld, 1), x, x)
+	u.g.VINSERTPS(operand.Imm(0x20), emit.Indexed(src, u.ld, 2), x, x)
+	u.g.VINSERTPS(operand.Imm(0x30), emit.Indexed(src, ld3, 1), x, x)
+	u.g.VMULPS(inv, x, x)
+	u.g.VADDPS(zero, x, x)
+	u.g.VMOVUPS(x, emit.At(dst, 0))
 	check(x)
-	u.ADDQ(operand.Imm(16), dst)
-	u.LEAQ(emit.Indexed(src, u.ld, 4), src)
-	u.SUBQ(operand.Imm(4), left)
-	u.JGE(operand.LabelRef("fournumbers"))
-	u.Label("numbers")
-	u.ADDQ(operand.Imm(4), left)
-	u.JZ(operand.LabelRef("next"))
-	u.Label("number")
-	x = u.XMM()
-	u.VMULSS(emit.At(src, 0), inv, x) // the upper lanes hold inv: they are NaN only if the row is
-	u.VADDSS(zero, x, x)
-	u.VMOVSS(x, emit.At(dst, 0))
+	u.g.ADDQ(operand.Imm(16), dst)
+	u.g.LEAQ(emit.Indexed(src, u.ld, 4), src)
+	u.g.SUBQ(operand.Imm(4), left)
+	u.g.JGE(operand.LabelRef("fournumbers"))
+	u.g.Label("numbers")
+	u.g.ADDQ(operand.Imm(4), left)
+	u.g.JZ(operand.LabelRef("next"))
+	u.g.Label("number")
+	x = u.g.XMM()
+	u.g.VMULSS(emit.At(src, 0), inv, x) // the upper lanes hold inv: they are NaN only if the row is
+	u.g.VADDSS(zero, x, x)
+	u.g.VMOVSS(x, emit.At(dst, 0))
 	check(x)
-	u.ADDQ(operand.Imm(4), dst)
-	u.ADDQ(u.ld, src)
-	u.DECQ(left)
-	u.JNZ(operand.LabelRef("number"))
+	u.g.ADDQ(operand.Imm(4), dst)
+	u.g.ADDQ(u.ld, src)
+	u.g.DECQ(left)
+	u.g.JNZ(operand.LabelRef("number"))
 
-	u.Label("next")
-	u.VMOVMSKPS(nan, o.As32())
-	u.TESTL(o.As32(), o.As32())
-	u.JZ(operand.LabelRef("finite"))
-	u.BTSQ(lane, u.nans)
-	u.Label("finite")
-	u.INCQ(lane)
-	u.CMPQ(lane, n)
-	u.JL(operand.LabelRef("lane"))
+	u.g.Label("next")
+	u.g.VMOVMSKPS(nan, o.As32())
+	u.g.TESTL(o.As32(), o.As32())
+	u.g.JZ(operand.LabelRef("finite"))
+	u.g.BTSQ(lane, u.nans)
+	u.g.Label("finite")
+	u.g.INCQ(lane)
+	u.g.CMPQ(lane, n)
+	u.g.JL(operand.LabelRef("lane"))
 }

@@ -38,7 +38,7 @@ import (
 
 // A blockGemmer emits one product.
 type blockGemmer struct {
-	*gen
+	g       *gen
 	format  spec.BlockFormat
 	vectors int // of a tile
 
@@ -65,7 +65,7 @@ type blockGemmer struct {
 func (g *gen) WeightGemmQ(q spec.BlockFormat) {
 	g.Kernel(spec.WeightGemmQ(q))
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
-	t := &blockGemmer{gen: g, format: q, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
+	t := &blockGemmer{g: g, format: q, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap())}
 	if q != spec.Q8_0 {
 		t.minima = g.Frame(4 * spec.PanelLanes)
@@ -84,26 +84,26 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	name := func(part string) string { return fmt.Sprintf("rows%d%s", s.Rows, part) }
 	label := func(part string) operand.LabelRef { return operand.LabelRef(name(part)) }
 	t.vectors = s.Vectors
-	t.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
-	t.Label(name(""))
-	t.CMPQ(t.m, operand.I32(s.Rows))
-	t.JL(label("done"))
-	t.block, t.start = t.Slice("b"), t.GP64()
-	t.MOVQ(t.a, t.start)
-	t.Move(t.Argument("k"), t.rest)
-	adds := t.GP64()
-	t.MOVBQZX(t.Argument("load"), adds)
-	t.MOVQ(adds, t.adds)
+	t.g.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
+	t.g.Label(name(""))
+	t.g.CMPQ(t.m, operand.I32(s.Rows))
+	t.g.JL(label("done"))
+	t.block, t.start = t.g.Slice("b"), t.g.GP64()
+	t.g.MOVQ(t.a, t.start)
+	t.g.Move(t.g.Argument("k"), t.rest)
+	adds := t.g.GP64()
+	t.g.MOVBQZX(t.g.Argument("load"), adds)
+	t.g.MOVQ(adds, t.adds)
 
-	t.Label(name("segment"))
+	t.g.Label(name("segment"))
 	t.nextSegment()
-	t.MOVQ(operand.U32(0), t.lane)
-	t.Label(name("pass"))
+	t.g.MOVQ(operand.U32(0), t.lane)
+	t.g.Label(name("pass"))
 	t.startPass(s)
-	t.Label(name("block"))
+	t.g.Label(name("block"))
 	n := t.atATime(s)
 	for t.first = 0; t.first < s.Vectors; t.first += n {
-		t.MOVQ(t.p, t.x)
+		t.g.MOVQ(t.p, t.x)
 		t.loadScales(s.Rows, n)
 		if step := name(fmt.Sprintf("step%d", t.first)); t.format == spec.Q8_0 {
 			t.eightBits(step)
@@ -111,80 +111,80 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 			t.fourBits(step)
 		}
 	}
-	t.MOVQ(t.x, t.p)
+	t.g.MOVQ(t.x, t.p)
 	size := t.format.BlockBytes(spec.PanelLanes)
-	t.ADDQ(operand.U32(size), t.scales)
-	t.ADDQ(operand.U32(size), t.numbers)
-	t.SUBQ(operand.U32(spec.BlockSteps), t.left)
-	t.JNZ(label("block"))
+	t.g.ADDQ(operand.U32(size), t.scales)
+	t.g.ADDQ(operand.U32(size), t.numbers)
+	t.g.SUBQ(operand.U32(spec.BlockSteps), t.left)
+	t.g.JNZ(label("block"))
 
-	t.CMPQ(t.adds, operand.Imm(0))
-	t.JE(label("store"))
-	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.VADDPS(m, v, v) })
-	t.Label(name("store"))
-	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.VMOVUPS(v, m) })
-	if lanes := s.Vectors * t.Lanes(); lanes < spec.PanelLanes {
-		t.ADDQ(operand.U32(lanes), t.lane)
-		t.CMPQ(t.lane, operand.U32(spec.PanelLanes))
-		t.JL(label("pass"))
+	t.g.CMPQ(t.adds, operand.Imm(0))
+	t.g.JE(label("store"))
+	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.g.VADDPS(m, v, v) })
+	t.g.Label(name("store"))
+	t.eachOfC(func(v reg.VecVirtual, m operand.Mem) { t.g.VMOVUPS(v, m) })
+	if lanes := s.Vectors * t.g.Lanes(); lanes < spec.PanelLanes {
+		t.g.ADDQ(operand.U32(lanes), t.lane)
+		t.g.CMPQ(t.lane, operand.U32(spec.PanelLanes))
+		t.g.JL(label("pass"))
 	}
-	t.Comment("Go on to the next segment, or the next rows.")
-	t.MOVQ(t.p, t.start)
-	t.LEAQ(emit.At(t.scales, -2*(spec.PanelLanes-s.Vectors*t.Lanes())), t.block)
-	t.MOVQ(operand.U32(1), t.adds)
-	t.CMPQ(t.rest, operand.Imm(0))
-	t.JNE(label("segment"))
+	t.g.Comment("Go on to the next segment, or the next rows.")
+	t.g.MOVQ(t.p, t.start)
+	t.g.LEAQ(emit.At(t.scales, -2*(spec.PanelLanes-s.Vectors*t.g.Lanes())), t.block)
+	t.g.MOVQ(operand.U32(1), t.adds)
+	t.g.CMPQ(t.rest, operand.Imm(0))
+	t.g.JNE(label("segment"))
 	for range s.Rows {
-		t.ADDQ(t.rs, t.a)
-		t.ADDQ(t.ldc, t.c)
+		t.g.ADDQ(t.rs, t.a)
+		t.g.ADDQ(t.ldc, t.c)
 	}
-	t.SUBQ(operand.U32(s.Rows), t.m)
-	t.JMP(label(""))
-	t.Label(name("done"))
+	t.g.SUBQ(operand.U32(s.Rows), t.m)
+	t.g.JMP(label(""))
+	t.g.Label(name("done"))
 }
 
 // nextSegment takes the steps of a segment from the rest.
 func (t *blockGemmer) nextSegment() {
-	steps, rest := t.GP64(), t.GP64()
-	t.MOVQ(operand.U32(spec.InputSegment), steps)
-	t.MOVQ(t.rest, rest)
-	t.CMPQ(rest, steps)
-	t.CMOVQLT(rest, steps)
-	t.SUBQ(steps, rest)
-	t.MOVQ(rest, t.rest)
-	t.MOVQ(steps, t.steps)
+	steps, rest := t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(operand.U32(spec.InputSegment), steps)
+	t.g.MOVQ(t.rest, rest)
+	t.g.CMPQ(rest, steps)
+	t.g.CMOVQLT(rest, steps)
+	t.g.SUBQ(steps, rest)
+	t.g.MOVQ(rest, t.rest)
+	t.g.MOVQ(steps, t.steps)
 }
 
 // startPass goes to the start of the segment for the lanes from lane on.
 func (t *blockGemmer) startPass(s spec.TileShape) {
-	t.p, t.x, t.scales, t.numbers, t.left = t.GP64(), t.GP64(), t.GP64(), t.GP64(), t.GP64()
-	t.MOVQ(t.start, t.p)
-	t.MOVQ(t.lane, t.left)
-	t.LEAQ(emit.Indexed(t.block, t.left, 2), t.scales)
+	t.p, t.x, t.scales, t.numbers, t.left = t.g.GP64(), t.g.GP64(), t.g.GP64(), t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(t.start, t.p)
+	t.g.MOVQ(t.lane, t.left)
+	t.g.LEAQ(emit.Indexed(t.block, t.left, 2), t.scales)
 	numbers := emit.Indexed(t.block, t.left, uint8(t.format.LaneBytes()))
 	numbers.Disp = t.format.HeaderBytes() * spec.PanelLanes
-	t.LEAQ(numbers, t.numbers)
-	t.MOVQ(t.steps, t.left)
+	t.g.LEAQ(numbers, t.numbers)
+	t.g.MOVQ(t.steps, t.left)
 	t.acc = make([][]reg.VecVirtual, s.Rows)
 	for i := range t.acc {
-		t.acc[i] = t.Vecs(s.Vectors)
+		t.acc[i] = t.g.Vecs(s.Vectors)
 		for _, v := range t.acc[i] {
-			t.Zero(t.Context, v)
+			t.g.Zero(t.g.Context, v)
 		}
 	}
 }
 
 // eachOfC calls f for every accumulator and its place in C.
 func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
-	c := t.GP64()
-	t.MOVQ(t.lane, c)
-	t.LEAQ(emit.Indexed(t.c, c, 4), c)
+	c := t.g.GP64()
+	t.g.MOVQ(t.lane, c)
+	t.g.LEAQ(emit.Indexed(t.c, c, 4), c)
 	for i, row := range t.acc {
 		if i > 0 {
-			t.ADDQ(t.ldc, c)
+			t.g.ADDQ(t.ldc, c)
 		}
 		for v, x := range row {
-			f(x, emit.At(c, v*t.VecBytes()))
+			f(x, emit.At(c, v*t.g.VecBytes()))
 		}
 	}
 }
@@ -200,25 +200,25 @@ func (t *blockGemmer) atATime(s spec.TileShape) int {
 // loadScales loads the scales and minima of n vectors, for a tile of some rows. Minima for which
 // there are no registers are stored as float32.
 func (t *blockGemmer) loadScales(rows, n int) {
-	t.d, t.min = t.Vecs(n), make([]operand.Op, n)
+	t.d, t.min = t.g.Vecs(n), make([]operand.Op, n)
 	registers := 16
-	if t.EVEX() {
+	if t.g.EVEX() {
 		registers = 32
 	}
 	const others = 2 // a weight, and a constant
 	inRegisters := rows*t.vectors+2*n+rows+others <= registers
 	for v, d := range t.d {
-		at16 := (t.first + v) * t.VecBytes() / 2
-		t.VCVTPH2PS(emit.At(t.scales, at16), d)
+		at16 := (t.first + v) * t.g.VecBytes() / 2
+		t.g.VCVTPH2PS(emit.At(t.scales, at16), d)
 		if t.format == spec.Q8_0 {
 			continue
 		}
-		m := t.Vec()
-		t.loadMinima(t.format, emit.At(t.scales, 2*spec.PanelLanes+at16), d, m)
+		m := t.g.Vec()
+		t.g.loadMinima(t.format, emit.At(t.scales, 2*spec.PanelLanes+at16), d, m)
 		t.min[v] = m
 		if !inRegisters {
-			t.min[v] = t.minima.Offset(v * t.VecBytes())
-			t.VMOVUPS(m, t.min[v])
+			t.min[v] = t.minima.Offset(v * t.g.VecBytes())
+			t.g.VMOVUPS(m, t.min[v])
 		}
 	}
 }
@@ -235,27 +235,27 @@ func (g *gen) loadMinima(q spec.BlockFormat, from operand.Mem, d, m reg.VecVirtu
 // step emits a step: weight makes a vector of weights.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 	rows := []operand.Mem{emit.At(t.x, 0), emit.Indexed(t.x, t.rs, 1), emit.Indexed(t.x, t.rs, 2), emit.Indexed(t.x, t.rs3, 1)}
-	xs := t.Vecs(len(t.acc))
+	xs := t.g.Vecs(len(t.acc))
 	for i, x := range xs {
-		t.VBROADCASTSS(rows[i], x)
+		t.g.VBROADCASTSS(rows[i], x)
 	}
-	t.ADDQ(t.cs, t.x)
+	t.g.ADDQ(t.cs, t.x)
 	for v := range t.d {
 		w := weight(v)
 		for i, x := range xs {
-			t.VFMADD231PS(x, w, t.acc[i][t.first+v])
+			t.g.VFMADD231PS(x, w, t.acc[i][t.first+v])
 		}
 	}
 }
 
 // times emits a loop, with the count of iterations in memory.
 func (t *blockGemmer) times(n int, name string, body func()) {
-	t.MOVQ(operand.U32(n), t.count)
-	t.AlignLoop()
-	t.Label(name)
+	t.g.MOVQ(operand.U32(n), t.count)
+	t.g.AlignLoop()
+	t.g.Label(name)
 	body()
-	t.DECQ(t.count)
-	t.JNZ(operand.LabelRef(name))
+	t.g.DECQ(t.count)
+	t.g.JNZ(operand.LabelRef(name))
 }
 
 // blockAhead is the distance of prefetches in bytes.
@@ -264,33 +264,33 @@ const blockAhead = 4096
 // eightBits emits the steps of a block of int8, four per iteration.
 func (t *blockGemmer) eightBits(name string) {
 	const unrolled = 4
-	q := t.GP64()
-	t.MOVQ(t.numbers, q)
+	q := t.g.GP64()
+	t.g.MOVQ(t.numbers, q)
 	t.times(spec.BlockSteps/unrolled, name, func() {
 		for i := range unrolled {
 			t.step(func(v int) reg.VecVirtual {
-				w := t.Vec()
-				t.LoadWide(spec.Int8, emit.At(q, i*spec.PanelLanes+v*t.Lanes()), w)
-				t.VMULPS(t.d[v], w, w)
+				w := t.g.Vec()
+				t.g.LoadWide(spec.Int8, emit.At(q, i*spec.PanelLanes+v*t.g.Lanes()), w)
+				t.g.VMULPS(t.d[v], w, w)
 				return w
 			})
 		}
 		for line := 0; line < unrolled*spec.PanelLanes; line += spec.LineBytes {
-			t.PREFETCHT0(emit.At(q, blockAhead+line))
+			t.g.PREFETCHT0(emit.At(q, blockAhead+line))
 		}
-		t.ADDQ(operand.U32(unrolled*spec.PanelLanes), q)
+		t.g.ADDQ(operand.U32(unrolled*spec.PanelLanes), q)
 	})
 }
 
 // word is the memory of a vector, number v of those at a time, of the words of step i of a
 // position.
 func (t *blockGemmer) word(i, v int) operand.Mem {
-	return emit.At(t.numbers, 4*(i*spec.PanelLanes+(t.first+v)*t.Lanes()))
+	return emit.At(t.numbers, 4*(i*spec.PanelLanes+(t.first+v)*t.g.Lanes()))
 }
 
 // fourBits emits the steps of a block of 4-bit numbers; name begins its labels.
 func (t *blockGemmer) fourBits(name string) {
-	if t.Lanes() == 16 {
+	if t.g.Lanes() == 16 {
 		t.lookUpBits()
 		return
 	}
@@ -301,39 +301,39 @@ func (t *blockGemmer) fourBits(name string) {
 // q·16^j, and its scale is d·16^-j, exactly. That saves a shift for each vector of weights.
 // The last one, whose upper bit is a sign, is shifted.
 func (t *blockGemmer) maskBits(name string) {
-	mask, far := t.Vec(), t.GP64()
-	t.VMOVUPS(t.Constant(15), mask)
-	t.MOVQ(t.numbers, far)
+	mask, far := t.g.Vec(), t.g.GP64()
+	t.g.VMOVUPS(t.g.Constant(15), mask)
+	t.g.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
 		for i := range spec.WordSteps {
 			t.step(func(v int) reg.VecVirtual {
-				w := t.Vec()
+				w := t.g.Vec()
 				number(t.word(i, v), w)
-				t.VCVTDQ2PS(w, w)
-				t.VFMADD213PS(t.min[v], t.d[v], w)
+				t.g.VCVTDQ2PS(w, w)
+				t.g.VFMADD213PS(t.min[v], t.d[v], w)
 				return w
 			})
 		}
 		if t.first == 0 {
-			t.PREFETCHT0(emit.At(far, blockAhead))
-			t.PREFETCHT0(emit.At(far, blockAhead+spec.LineBytes))
+			t.g.PREFETCHT0(emit.At(far, blockAhead))
+			t.g.PREFETCHT0(emit.At(far, blockAhead+spec.LineBytes))
 		}
 	}
 	scale := func(by float32) {
 		for _, d := range t.d {
-			t.VMULPS(t.Constant(math.Float32bits(by)), d, d)
+			t.g.VMULPS(t.g.Constant(math.Float32bits(by)), d, d)
 		}
 	}
 	t.times(spec.BlockSteps/spec.WordSteps-1, name, func() {
-		position(func(m operand.Mem, w reg.VecVirtual) { t.VPAND(m, mask, w) })
-		t.ADDQ(operand.U32(2*spec.LineBytes), far)
-		t.VPSLLD(operand.Imm(4), mask, mask)
+		position(func(m operand.Mem, w reg.VecVirtual) { t.g.VPAND(m, mask, w) })
+		t.g.ADDQ(operand.U32(2*spec.LineBytes), far)
+		t.g.VPSLLD(operand.Imm(4), mask, mask)
 		scale(0x1p-4)
 	})
 	scale(0x1p28)
 	position(func(m operand.Mem, w reg.VecVirtual) {
-		t.VMOVDQU(m, w)
-		t.VPSRLD(operand.Imm(28), w, w)
+		t.g.VMOVDQU(m, w)
+		t.g.VPSRLD(operand.Imm(28), w, w)
 	})
 }
 
@@ -344,23 +344,23 @@ func (t *blockGemmer) lookUpBits() {
 	for i := range words {
 		words[i] = math.Float32bits(float32(i))
 	}
-	table := t.AtHand(t.Repeated("numbers16", words[:]...))
+	table := t.g.AtHand(t.g.Repeated("numbers16", words[:]...))
 	for j := range spec.BlockSteps / spec.WordSteps {
 		for i := range spec.WordSteps {
 			t.step(func(v int) reg.VecVirtual {
-				w := t.Vec()
+				w := t.g.Vec()
 				if j == 0 {
-					t.VMOVDQU32(t.word(i, v), w)
+					t.g.VMOVDQU32(t.word(i, v), w)
 				} else {
-					t.VPSRLD(operand.U8(4*j), t.word(i, v), w)
+					t.g.VPSRLD(operand.U8(4*j), t.word(i, v), w)
 				}
-				t.VPERMPS(table, w, w)
-				t.VFMADD213PS(t.min[v], t.d[v], w)
+				t.g.VPERMPS(table, w, w)
+				t.g.VFMADD213PS(t.min[v], t.d[v], w)
 				return w
 			})
 		}
-		t.PREFETCHT0(emit.At(t.numbers, blockAhead+2*j*spec.LineBytes))
-		t.PREFETCHT0(emit.At(t.numbers, blockAhead+(2*j+1)*spec.LineBytes))
+		t.g.PREFETCHT0(emit.At(t.numbers, blockAhead+2*j*spec.LineBytes))
+		t.g.PREFETCHT0(emit.At(t.numbers, blockAhead+(2*j+1)*spec.LineBytes))
 	}
 }
 
@@ -380,7 +380,7 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	lane := g.GP64()
 	g.XORQ(lane, lane)
 	g.Label("vector")
-	w := &blockWidener{gen: g, format: q, row: row, lanes: lanes, d: g.Vec(), m: g.Vec(), numbers: g.GP64(), to: g.GP64()}
+	w := &blockWidener{g: g, format: q, row: row, lanes: lanes, d: g.Vec(), m: g.Vec(), numbers: g.GP64(), to: g.GP64()}
 	w.header(block, lane)
 	g.LEAQ(emit.Indexed(dst, lane, 4), w.to)
 	if q == spec.Q8_0 {
@@ -401,7 +401,7 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 
 // A blockWidener converts a vector of lanes of a block.
 type blockWidener struct {
-	*gen
+	g           *gen
 	format      spec.BlockFormat
 	row, lanes  reg.GPVirtual
 	d, m        reg.VecVirtual
@@ -410,56 +410,56 @@ type blockWidener struct {
 
 // header loads the scales and minima of some lanes, and sets numbers to theirs.
 func (w *blockWidener) header(block, lane reg.GPVirtual) {
-	h := w.GP64()
-	w.LEAQ(emit.Indexed(block, lane, 2), h)
-	w.VCVTPH2PS(emit.At(h, 0), w.d)
+	h := w.g.GP64()
+	w.g.LEAQ(emit.Indexed(block, lane, 2), h)
+	w.g.VCVTPH2PS(emit.At(h, 0), w.d)
 	if w.format != spec.Q8_0 {
-		w.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
+		w.g.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
 	}
-	w.MOVQ(block, w.numbers)
+	w.g.MOVQ(block, w.numbers)
 	if w.format == spec.Q4_1 {
-		w.ADDQ(w.row, w.numbers)
+		w.g.ADDQ(w.row, w.numbers)
 	} else {
-		w.LEAQ(emit.Indexed(w.numbers, w.lanes, 2), w.numbers)
+		w.g.LEAQ(emit.Indexed(w.numbers, w.lanes, 2), w.numbers)
 	}
-	w.LEAQ(emit.Indexed(w.numbers, lane, uint8(w.format.LaneBytes())), w.numbers)
+	w.g.LEAQ(emit.Indexed(w.numbers, lane, uint8(w.format.LaneBytes())), w.numbers)
 }
 
 func (w *blockWidener) store(x reg.VecVirtual) {
-	w.VMOVUPS(x, emit.At(w.to, 0))
-	w.ADDQ(w.row, w.to)
+	w.g.VMOVUPS(x, emit.At(w.to, 0))
+	w.g.ADDQ(w.row, w.to)
 }
 
 func (w *blockWidener) eightBits() {
 	const unrolled = 4
-	count := w.GP64()
-	w.MOVQ(operand.U32(spec.BlockSteps/unrolled), count)
-	loop.Times(w.gen, count, "step", func() {
+	count := w.g.GP64()
+	w.g.MOVQ(operand.U32(spec.BlockSteps/unrolled), count)
+	loop.Times(w.g, count, "step", func() {
 		for range unrolled {
-			x := w.Vec()
-			w.LoadWide(spec.Int8, emit.At(w.numbers, 0), x)
-			w.VMULPS(w.d, x, x)
+			x := w.g.Vec()
+			w.g.LoadWide(spec.Int8, emit.At(w.numbers, 0), x)
+			w.g.VMULPS(w.d, x, x)
 			w.store(x)
-			w.ADDQ(w.lanes, w.numbers)
+			w.g.ADDQ(w.lanes, w.numbers)
 		}
 	})
 }
 
 func (w *blockWidener) fourBits() {
-	count, mask, words := w.GP64(), w.Vec(), w.Vecs(spec.WordSteps)
-	w.VMOVUPS(w.Constant(15), mask)
+	count, mask, words := w.g.GP64(), w.g.Vec(), w.g.Vecs(spec.WordSteps)
+	w.g.VMOVUPS(w.g.Constant(15), mask)
 	for _, x := range words {
-		w.VMOVUPS(emit.At(w.numbers, 0), x)
-		w.ADDQ(w.row, w.numbers)
+		w.g.VMOVUPS(emit.At(w.numbers, 0), x)
+		w.g.ADDQ(w.row, w.numbers)
 	}
-	w.MOVQ(operand.U32(spec.BlockSteps/spec.WordSteps), count)
-	loop.Times(w.gen, count, "step", func() {
+	w.g.MOVQ(operand.U32(spec.BlockSteps/spec.WordSteps), count)
+	loop.Times(w.g, count, "step", func() {
 		for _, word := range words {
-			x := w.Vec()
-			w.VANDPS(mask, word, x)
-			w.VPSRLD(operand.Imm(4), word, word)
-			w.VCVTDQ2PS(x, x)
-			w.VFMADD213PS(w.m, w.d, x)
+			x := w.g.Vec()
+			w.g.VANDPS(mask, word, x)
+			w.g.VPSRLD(operand.Imm(4), word, word)
+			w.g.VCVTDQ2PS(x, x)
+			w.g.VFMADD213PS(w.m, w.d, x)
 			w.store(x)
 		}
 	})

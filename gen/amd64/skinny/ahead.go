@@ -17,7 +17,7 @@ import (
 // 4% with 2 queries and lose as much with 8. bfloat16 with one query, which takes the least
 // time, would then wait for memory and read a seventh less per second.
 func (f *qkEmitter) ahead(queries int) bool {
-	return f.EVEX() && f.words.element != spec.Float32 && !(f.words.element == spec.BF16 && queries == 1)
+	return f.g.EVEX() && f.words.element != spec.Float32 && !(f.words.element == spec.BF16 && queries == 1)
 }
 
 // stepsAhead emits the loop over steps in that way. The words of the first vector of a step
@@ -25,23 +25,23 @@ func (f *qkEmitter) ahead(queries int) bool {
 func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 	last := len(acc[0]) - 1
 	first := f.words.load(f.row(0), 0, 0)
-	f.AlignLoop()
-	f.Label(name + "step")
+	f.g.AlignLoop()
+	f.g.Label(name + "step")
 	f.prefetchStep(f.words.n, f.times(acc), name)
 	words := first
 	for v := range last {
 		words = f.vectorBeside(acc, words, v, v+1)
 	}
 	f.advance()
-	f.CMPQ(f.k[0], f.end)
-	f.JE(operand.LabelRef(name + "last"))
+	f.g.CMPQ(f.k[0], f.end)
+	f.g.JE(operand.LabelRef(name + "last"))
 	next := f.vectorBeside(acc, words, last, 0)
 	for i := range first {
-		f.VMOVAPS(next[i], first[i])
+		f.g.VMOVAPS(next[i], first[i])
 	}
 	f.words.next(name + "scale")
-	f.JMP(operand.LabelRef(name + "step"))
-	f.Label(name + "last")
+	f.g.JMP(operand.LabelRef(name + "step"))
+	f.g.Label(name + "last")
 	f.vectorProducts(acc, words, last)
 	f.words.next(name + "lastscale")
 }
@@ -49,7 +49,7 @@ func (f *qkEmitter) stepsAhead(acc [][]reg.VecVirtual, name string) {
 // vectorBeside emits the products of vector v of keys, interleaved with the loads of the
 // next vector. It returns the words of that.
 func (f *qkEmitter) vectorBeside(acc [][]reg.VecVirtual, words []reg.VecVirtual, v, next int) (loaded []reg.VecVirtual) {
-	f.Interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next, 0) })
+	f.g.Interleave(func() { f.vectorProducts(acc, words, v) }, func() { loaded = f.words.load(f.row(0), next, 0) })
 	return loaded
 }
 
@@ -58,8 +58,8 @@ func (f *qkEmitter) vectorProducts(acc [][]reg.VecVirtual, words []reg.VecVirtua
 	columns := f.words.columns(words, v)
 	q := f.q
 	if v+1 < len(acc[0]) {
-		q = f.GP64()
-		f.MOVQ(f.q, q)
+		q = f.g.GP64()
+		f.g.MOVQ(f.q, q)
 	}
 	next := columns[0]()
 	for x := range columns {
@@ -69,11 +69,11 @@ func (f *qkEmitter) vectorProducts(acc [][]reg.VecVirtual, words []reg.VecVirtua
 		}
 		m := column(q, f.w, x)
 		for i := range acc {
-			f.FMABroadcast(f.Context, m, k, acc[i][v])
+			f.g.FMABroadcast(f.g.Context, m, k, acc[i][v])
 			m.Disp += 4
 		}
 		if x%2 == 1 {
-			f.LEAQ(emit.Indexed(q, f.w, 2), q)
+			f.g.LEAQ(emit.Indexed(q, f.w, 2), q)
 		}
 	}
 }

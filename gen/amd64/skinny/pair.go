@@ -27,41 +27,41 @@ func (f *qkEmitter) pairs(queries int) bool {
 // pair emits a pair, and what addSums emits for a segment.
 func (f *qkEmitter) pair(acc [][]reg.VecVirtual, name string) {
 	const segmentBytes = 4 * spec.ColumnSegment
-	f.Comment("Two segments side by side.")
+	f.g.Comment("Two segments side by side.")
 	second := make([][]reg.VecVirtual, len(acc))
 	for i := range acc {
-		second[i] = f.Vecs(len(acc[i]))
+		second[i] = f.g.Vecs(len(acc[i]))
 	}
 	f.clear(acc)
 	f.clear(second)
-	f.SUBQ(operand.I32(2*spec.ColumnSegment), f.columns)
-	end, q := f.GP64(), f.GP64()
-	f.LEAQ(emit.At(f.k[0], segmentBytes), end)
-	f.MOVQ(end, f.end)
-	f.MOVQ(f.w, q)
-	f.IMUL3Q(operand.I32(spec.ColumnSegment), q, q)
-	f.ADDQ(f.q, q)
+	f.g.SUBQ(operand.I32(2*spec.ColumnSegment), f.columns)
+	end, q := f.g.GP64(), f.g.GP64()
+	f.g.LEAQ(emit.At(f.k[0], segmentBytes), end)
+	f.g.MOVQ(end, f.end)
+	f.g.MOVQ(f.w, q)
+	f.g.IMUL3Q(operand.I32(spec.ColumnSegment), q, q)
+	f.g.ADDQ(f.q, q)
 	f.pairSteps(acc, second, q, name+"pair")
 	for i := range f.k {
-		f.ADDQ(operand.I32(segmentBytes), f.k[i])
+		f.g.ADDQ(operand.I32(segmentBytes), f.k[i])
 	}
-	f.MOVQ(q, f.q)
-	f.CMPQ(f.adds, operand.Imm(0))
-	f.JE(operand.LabelRef(name + "pairsum"))
-	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VADDPS(sum, v, v) })
-	f.Label(name + "pairsum")
+	f.g.MOVQ(q, f.q)
+	f.g.CMPQ(f.adds, operand.Imm(0))
+	f.g.JE(operand.LabelRef(name + "pairsum"))
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.g.VADDPS(sum, v, v) })
+	f.g.Label(name + "pairsum")
 	for i := range acc {
 		for x, v := range acc[i] {
-			f.VADDPS(second[i][x], v, v)
+			f.g.VADDPS(second[i][x], v, v)
 		}
 	}
-	f.JMP(operand.LabelRef(name + "added"))
+	f.g.JMP(operand.LabelRef(name + "added"))
 }
 
 // pairSteps emits the loop over the steps of a pair, whose second segment begins at q of q̂.
 func (f *qkEmitter) pairSteps(acc, second [][]reg.VecVirtual, q reg.GPVirtual, name string) {
-	f.AlignLoop()
-	f.Label(name + "step")
+	f.g.AlignLoop()
+	f.g.Label(name + "step")
 	f.prefetchStep(2*f.words.n, f.times(acc), name)
 	segments := []struct {
 		acc  [][]reg.VecVirtual
@@ -72,11 +72,11 @@ func (f *qkEmitter) pairSteps(acc, second [][]reg.VecVirtual, q reg.GPVirtual, n
 		f.eachColumn(s.acc, s.disp, func(x int, products func(q operand.Mem)) {
 			products(column(s.q, f.w, x))
 			if x%2 == 1 {
-				f.LEAQ(emit.Indexed(s.q, f.w, 2), s.q)
+				f.g.LEAQ(emit.Indexed(s.q, f.w, 2), s.q)
 			}
 		})
 	}
 	f.advance()
-	f.CMPQ(f.k[0], f.end)
-	f.JNE(operand.LabelRef(name + "step"))
+	f.g.CMPQ(f.k[0], f.end)
+	f.g.JNE(operand.LabelRef(name + "step"))
 }

@@ -37,7 +37,7 @@ func (g *gen) SkinnyPV(v spec.Element) {
 // skinnyPV emits a variant of SkinnyPV, which prefetches into a level of the cache.
 func (g *gen) skinnyPV(v spec.Element, fn spec.Function, near int) {
 	g.Kernel(fn)
-	f := &pvEmitter{gen: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len())}
+	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len())}
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
 	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
@@ -52,7 +52,7 @@ func (g *gen) skinnyPV(v spec.Element, fn spec.Function, near int) {
 }
 
 type pvEmitter struct {
-	*gen
+	g        *gen
 	element  spec.Element
 	prefetch *emit.Prefetch
 
@@ -75,45 +75,45 @@ type pvEmitter struct {
 
 // passes emits the loop over passes of up to 16 keys. All but the first start from o.
 func (f *pvEmitter) passes() {
-	f.Label("turn")
-	keys := f.GP64()
-	f.MOVQ(f.left, keys)
-	f.CMPQ(keys, operand.Imm(spec.SkinnyKeys))
-	f.JLE(operand.LabelRef("short"))
-	f.MOVQ(operand.I32(spec.SkinnyKeys), keys)
-	f.Label("short")
-	f.MOVQ(keys, f.keys)
+	f.g.Label("turn")
+	keys := f.g.GP64()
+	f.g.MOVQ(f.left, keys)
+	f.g.CMPQ(keys, operand.Imm(spec.SkinnyKeys))
+	f.g.JLE(operand.LabelRef("short"))
+	f.g.MOVQ(operand.I32(spec.SkinnyKeys), keys)
+	f.g.Label("short")
+	f.g.MOVQ(keys, f.keys)
 	f.prefetch.Start()
 	f.startScales()
-	f.MOVQ(f.Num("dv"), f.columns)
-	f.XORQ(f.column, f.column)
+	f.g.MOVQ(f.g.Num("dv"), f.columns)
+	f.g.XORQ(f.column, f.column)
 	f.block(f.line())
 	if f.element == spec.Float32 {
 		f.block(f.four())
 		f.block(f.single())
 	}
-	f.MOVB(operand.Imm(1), f.load)
-	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
-	f.JLE(operand.LabelRef("done"))
+	f.g.MOVB(operand.Imm(1), f.load)
+	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
+	f.g.JLE(operand.LabelRef("done"))
 	f.forward(f.ldv, f.v, f.prefetch.Base)
 	f.forward(f.ldp, f.p)
 	if f.element == spec.Int8 {
-		lsc := f.GP64()
-		f.MOVQ(f.lsc, lsc)
+		lsc := f.g.GP64()
+		f.g.MOVQ(f.lsc, lsc)
 		f.forward(lsc, f.scales)
 	}
-	f.JMP(operand.LabelRef("turn"))
-	f.Label("done")
-	f.Return()
+	f.g.JMP(operand.LabelRef("turn"))
+	f.g.Label("done")
+	f.g.Return()
 }
 
 // forward moves pointers by the 16 rows of a pass.
 func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
-	bytes := f.GP64()
-	f.MOVQ(stride, bytes)
-	f.SHLQ(operand.Imm(4), bytes)
+	bytes := f.g.GP64()
+	f.g.MOVQ(stride, bytes)
+	f.g.SHLQ(operand.Imm(4), bytes)
 	for _, p := range pointers {
-		f.ADDQ(bytes, p)
+		f.g.ADDQ(bytes, p)
 	}
 }
 
@@ -121,17 +121,17 @@ func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 // to those of the next line.
 func (f *pvEmitter) startScales() {
 	if f.element == spec.Int8 {
-		f.Move(f.scales, f.scale)
-		f.Move(f.perScale, f.ofScale)
+		f.g.Move(f.scales, f.scale)
+		f.g.Move(f.perScale, f.ofScale)
 	}
 }
 
 func (f *pvEmitter) nextScales() {
 	if f.element == spec.Int8 {
-		f.SUBQ(operand.Imm(spec.SkinnyKeys), f.ofScale)
-		f.JNZ(operand.LabelRef("line"))
-		f.ADDQ(operand.Imm(4), f.scale)
-		f.Move(f.perScale, f.ofScale)
+		f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.ofScale)
+		f.g.JNZ(operand.LabelRef("line"))
+		f.g.ADDQ(operand.Imm(4), f.scale)
+		f.g.Move(f.perScale, f.ofScale)
 	}
 }
 
@@ -146,84 +146,84 @@ type columnBlock struct {
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.Vecs(spec.LineBytes / f.VecBytes()) }, f.VMOVUPS, f.fmaVectors}
+	return columnBlock{"line", spec.SkinnyKeys, func() []reg.VecVirtual { return f.g.Vecs(spec.LineBytes / f.g.VecBytes()) }, f.g.VMOVUPS, f.g.fmaVectors}
 }
 
-func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.XMM()} }
+func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.g.XMM()} }
 
 func (f *pvEmitter) four() columnBlock {
-	return columnBlock{"four", 4, f.xmm, f.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
-		x := f.XMM()
-		f.VBROADCASTSS(p, x)
-		f.VFMADD231PS(v[0], x, acc[0])
+	return columnBlock{"four", 4, f.xmm, f.g.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		x := f.g.XMM()
+		f.g.VBROADCASTSS(p, x)
+		f.g.VFMADD231PS(v[0], x, acc[0])
 	}}
 }
 
 func (f *pvEmitter) single() columnBlock {
-	return columnBlock{"single", 1, f.xmm, f.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
-		x := f.XMM()
-		f.VMOVSS(p, x) // for qemu, see SkinnyMerge
-		f.VFMADD231SS(x, v[0], acc[0])
+	return columnBlock{"single", 1, f.xmm, f.g.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+		x := f.g.XMM()
+		f.g.VMOVSS(p, x) // for qemu, see SkinnyMerge
+		f.g.VFMADD231SS(x, v[0], acc[0])
 	}}
 }
 
 // block emits the loop over blocks, while there are enough columns for one, and in it the
 // loop over groups of queries.
 func (f *pvEmitter) block(s columnBlock) {
-	f.Label(s.name)
-	f.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
-	f.JL(operand.LabelRef(s.name + "end"))
-	f.XORQ(f.lane, f.lane)
-	f.Comment("The largest group of queries that there is code for.")
-	f.Label(s.name + "group")
-	n := f.Num("n")
-	f.SUBQ(f.lane, n)
-	for size := f.SkinnyRows(); size > 1; size-- {
-		f.CMPQ(n, operand.Imm(uint64(size)))
-		f.JGE(operand.LabelRef(s.name + groupLabel(size)))
+	f.g.Label(s.name)
+	f.g.SUBQ(operand.Imm(uint64(s.columns)), f.columns)
+	f.g.JL(operand.LabelRef(s.name + "end"))
+	f.g.XORQ(f.lane, f.lane)
+	f.g.Comment("The largest group of queries that there is code for.")
+	f.g.Label(s.name + "group")
+	n := f.g.Num("n")
+	f.g.SUBQ(f.lane, n)
+	for size := f.g.SkinnyRows(); size > 1; size-- {
+		f.g.CMPQ(n, operand.Imm(uint64(size)))
+		f.g.JGE(operand.LabelRef(s.name + groupLabel(size)))
 	}
-	for size := 1; size <= f.SkinnyRows(); size++ {
+	for size := 1; size <= f.g.SkinnyRows(); size++ {
 		f.group(s, size)
 	}
-	f.Label(s.name + "next")
-	f.CMPQ(f.lane, f.Argument("n"))
-	f.JL(operand.LabelRef(s.name + "group"))
-	f.ADDQ(operand.Imm(uint64(s.columns)), f.column)
+	f.g.Label(s.name + "next")
+	f.g.CMPQ(f.lane, f.g.Argument("n"))
+	f.g.JL(operand.LabelRef(s.name + "group"))
+	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.column)
 	if s.name == "line" {
 		f.nextScales()
 	}
-	f.JMP(operand.LabelRef(s.name))
-	f.Label(s.name + "end")
-	f.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
+	f.g.JMP(operand.LabelRef(s.name))
+	f.g.Label(s.name + "end")
+	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
 }
 
 // group emits the keys of a pass for a block and size queries, from lane on.
 func (f *pvEmitter) group(s columnBlock, size int) {
 	name := s.name + groupLabel(size)
-	f.Commentf("%d columns of %d queries.", s.columns, size)
-	f.Label(name)
+	f.g.Commentf("%d columns of %d queries.", s.columns, size)
+	f.g.Label(name)
 	acc := make([][]reg.VecVirtual, size)
 	for i := range acc {
 		acc[i] = s.vectors()
 		for _, v := range acc[i] {
-			f.VXORPS(v, v, v)
+			f.g.VXORPS(v, v, v)
 		}
 	}
-	f.CMPB(f.load, operand.Imm(0))
-	f.JE(operand.LabelRef(name + "zero"))
+	f.g.CMPB(f.load, operand.Imm(0))
+	f.g.JE(operand.LabelRef(name + "zero"))
 	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(m, v) })
-	f.Label(name + "zero")
-	f.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
-	f.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
+	f.g.Label(name + "zero")
+	f.g.LEAQ(emit.Indexed(f.v, f.column, 1<<f.element.Shift()), f.vj)
+	f.g.LEAQ(emit.Indexed(f.p, f.lane, 4), f.pj)
 	if f.element == spec.Int8 {
-		f.MOVQ(f.scale, f.sj)
+		f.g.MOVQ(f.scale, f.sj)
 	}
-	f.MOVQ(f.keys, f.steps)
+	f.g.MOVQ(f.keys, f.steps)
 	unrolled := f.unrolled()
-	f.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
-	f.JL(operand.LabelRef(name + "fewer"))
-	f.AlignLoop()
-	f.Label(name + "turn")
+	f.g.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
+	f.g.JL(operand.LabelRef(name + "fewer"))
+	f.g.AlignLoop()
+	f.g.Label(name + "turn")
 	for i := range unrolled {
 		if s.name == "line" {
 			f.prefetch.Line(i)
@@ -233,19 +233,19 @@ func (f *pvEmitter) group(s columnBlock, size int) {
 	if s.name == "line" {
 		f.prefetch.Advance(name + "ahead")
 	}
-	f.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
-	f.JGE(operand.LabelRef(name + "turn"))
-	f.Label(name + "fewer")
-	f.ADDQ(operand.Imm(uint64(unrolled)), f.steps)
-	f.JZ(operand.LabelRef(name + "store"))
-	f.Label(name + "step")
+	f.g.SUBQ(operand.Imm(uint64(unrolled)), f.steps)
+	f.g.JGE(operand.LabelRef(name + "turn"))
+	f.g.Label(name + "fewer")
+	f.g.ADDQ(operand.Imm(uint64(unrolled)), f.steps)
+	f.g.JZ(operand.LabelRef(name + "store"))
+	f.g.Label(name + "step")
 	f.step(s, acc)
-	f.DECQ(f.steps)
-	f.JNZ(operand.LabelRef(name + "step"))
-	f.Label(name + "store")
+	f.g.DECQ(f.steps)
+	f.g.JNZ(operand.LabelRef(name + "step"))
+	f.g.Label(name + "store")
 	f.eachRow(acc, func(v reg.Register, m operand.Mem) { s.move(v, m) })
-	f.ADDQ(operand.Imm(uint64(size)), f.lane)
-	f.JMP(operand.LabelRef(s.name + "next"))
+	f.g.ADDQ(operand.Imm(uint64(size)), f.lane)
+	f.g.JMP(operand.LabelRef(s.name + "next"))
 }
 
 // unrolled is the number of steps per iteration of the inner loop: their memory is at least
@@ -260,38 +260,38 @@ func (f *pvEmitter) unrolled() int {
 func (f *pvEmitter) step(s columnBlock, acc [][]reg.VecVirtual) {
 	v := s.vectors()
 	for i := range v {
-		m := emit.At(f.vj, i*f.Lanes()<<f.element.Shift())
+		m := emit.At(f.vj, i*f.g.Lanes()<<f.element.Shift())
 		if f.element == spec.Float32 {
 			s.move(m, v[i])
 		} else {
-			f.LoadWide(f.element, m, v[i])
+			f.g.LoadWide(f.element, m, v[i])
 		}
 	}
 	if f.element == spec.Int8 {
-		f.MulBroadcast(f.Context, emit.At(f.sj, 0), v)
-		f.ADDQ(f.lsc, f.sj)
+		f.g.MulBroadcast(f.g.Context, emit.At(f.sj, 0), v)
+		f.g.ADDQ(f.lsc, f.sj)
 	}
 	for i := range acc {
 		s.fma(emit.At(f.pj, 4*i), v, acc[i])
 	}
-	f.ADDQ(f.ldv, f.vj)
-	f.ADDQ(f.ldp, f.pj)
+	f.g.ADDQ(f.ldv, f.vj)
+	f.g.ADDQ(f.ldp, f.pj)
 }
 
 // eachRow calls do for every accumulator and its place in o.
 func (f *pvEmitter) eachRow(acc [][]reg.VecVirtual, do func(v reg.Register, m operand.Mem)) {
-	o, ldo := f.Slice("o"), f.Stride("ldo")
-	row := f.GP64()
-	f.MOVQ(ldo, row)
-	f.IMULQ(f.lane, row)
-	f.ADDQ(row, o)
-	f.LEAQ(emit.Indexed(o, f.column, 4), o)
+	o, ldo := f.g.Slice("o"), f.g.Stride("ldo")
+	row := f.g.GP64()
+	f.g.MOVQ(ldo, row)
+	f.g.IMULQ(f.lane, row)
+	f.g.ADDQ(row, o)
+	f.g.LEAQ(emit.Indexed(o, f.column, 4), o)
 	for i := range acc {
 		for x, v := range acc[i] {
-			do(v, emit.At(o, x*f.VecBytes()))
+			do(v, emit.At(o, x*f.g.VecBytes()))
 		}
 		if i+1 < len(acc) {
-			f.ADDQ(ldo, o)
+			f.g.ADDQ(ldo, o)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (g *gen) SkinnyQK(k spec.Element) {
 // skinnyQK emits a variant of SkinnyQK.
 func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
 	g.Kernel(fn)
-	f := &qkEmitter{gen: g, variant: v, ld4: g.StrideOf("ldk", k),
+	f := &qkEmitter{g: g, variant: v, ld4: g.StrideOf("ldk", k),
 		s: g.Memory(g.Param("s").Base()), lane: g.Memory(g.Param("s").Len()), adds: g.Memory(g.Param("s").Cap()), left: g.Argument("m"),
 		end: g.Memory(g.Param("k").Len()), columns: g.Memory(g.Param("k").Cap())}
 	f.words = g.newKeyWidener(k)
@@ -75,7 +75,7 @@ func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
 }
 
 type qkEmitter struct {
-	*gen
+	g        *gen
 	variant  spec.QKVariant
 	words    *keyWidener
 	prefetch *emit.Prefetch
@@ -97,7 +97,7 @@ type qkEmitter struct {
 
 // most is the number of groups of 16 keys in the largest tile.
 func (f *qkEmitter) most() int {
-	if f.Lanes() == spec.SkinnyKeys {
+	if f.g.Lanes() == spec.SkinnyKeys {
 		return f.variant.Keys / spec.SkinnyKeys
 	}
 	return 1
@@ -109,89 +109,89 @@ const doubledQueries = 4
 
 // tiles emits the loop over the tiles, and in it the loop over groups of queries.
 func (f *qkEmitter) tiles() {
-	f.Comment("Tiles of 16 keys. The last one reaches back if less are left.")
-	f.Label("tile")
-	f.CMPQ(f.left, operand.Imm(spec.SkinnyKeys))
-	f.JGE(operand.LabelRef("whole"))
-	f.CMPQ(f.left, operand.Imm(0))
-	f.JE(operand.LabelRef("done"))
-	back, bytes := f.GP64(), f.GP64()
-	f.MOVQ(f.left, back)
-	f.SUBQ(operand.Imm(spec.SkinnyKeys), back) // below 0
-	f.MOVQ(f.w, bytes)
-	f.IMULQ(back, bytes)
-	f.ADDQ(bytes, f.s)
-	f.MOVQ(f.ld4, bytes)
-	f.SARQ(operand.Imm(2), bytes)
-	f.IMULQ(back, bytes)
+	f.g.Comment("Tiles of 16 keys. The last one reaches back if less are left.")
+	f.g.Label("tile")
+	f.g.CMPQ(f.left, operand.Imm(spec.SkinnyKeys))
+	f.g.JGE(operand.LabelRef("whole"))
+	f.g.CMPQ(f.left, operand.Imm(0))
+	f.g.JE(operand.LabelRef("done"))
+	back, bytes := f.g.GP64(), f.g.GP64()
+	f.g.MOVQ(f.left, back)
+	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), back) // below 0
+	f.g.MOVQ(f.w, bytes)
+	f.g.IMULQ(back, bytes)
+	f.g.ADDQ(bytes, f.s)
+	f.g.MOVQ(f.ld4, bytes)
+	f.g.SARQ(operand.Imm(2), bytes)
+	f.g.IMULQ(back, bytes)
 	for i := range f.k {
-		f.ADDQ(bytes, f.k[i])
+		f.g.ADDQ(bytes, f.k[i])
 	}
 	f.words.back(back)
-	f.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
-	f.Label("whole")
-	f.MOVQ(operand.I32(0), f.lane)
+	f.g.MOVQ(operand.I32(spec.SkinnyKeys), f.left)
+	f.g.Label("whole")
+	f.g.MOVQ(operand.I32(0), f.lane)
 
 	if f.most() > 1 {
-		f.Comment("Twice 16 keys, if all queries are one small group.")
-		f.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
-		f.JL(operand.LabelRef("group"))
-		n := f.Num("n")
+		f.g.Comment("Twice 16 keys, if all queries are one small group.")
+		f.g.CMPQ(f.left, operand.Imm(2*spec.SkinnyKeys))
+		f.g.JL(operand.LabelRef("group"))
+		n := f.g.Num("n")
 		for size := 1; size <= doubledQueries; size++ {
-			f.CMPQ(n, operand.Imm(uint64(size)))
-			f.JE(operand.LabelRef(doubleLabel(size)))
+			f.g.CMPQ(n, operand.Imm(uint64(size)))
+			f.g.JE(operand.LabelRef(doubleLabel(size)))
 		}
 	}
 
-	f.Comment("The largest group of queries that there is code for.")
-	f.Label("group")
-	n := f.Num("n")
-	f.SUBQ(f.lane, n)
-	for size := f.SkinnyRows(); size > 1; size-- {
-		f.CMPQ(n, operand.Imm(uint64(size)))
-		f.JGE(operand.LabelRef(groupLabel(size)))
+	f.g.Comment("The largest group of queries that there is code for.")
+	f.g.Label("group")
+	n := f.g.Num("n")
+	f.g.SUBQ(f.lane, n)
+	for size := f.g.SkinnyRows(); size > 1; size-- {
+		f.g.CMPQ(n, operand.Imm(uint64(size)))
+		f.g.JGE(operand.LabelRef(groupLabel(size)))
 	}
-	for size := 1; size <= f.SkinnyRows(); size++ {
+	for size := 1; size <= f.g.SkinnyRows(); size++ {
 		f.group(groupLabel(size), size, 1)
 	}
 	if f.most() > 1 {
 		for size := 1; size <= doubledQueries; size++ {
 			f.group(doubleLabel(size), size, 2)
 		}
-		f.Label("double")
+		f.g.Label("double")
 		f.forward()
 	}
 
-	f.Label("next")
-	d := f.StrideOf("d", f.words.element)
-	f.SUBQ(d, f.k[0])
+	f.g.Label("next")
+	d := f.g.StrideOf("d", f.words.element)
+	f.g.SUBQ(d, f.k[0])
 	for i := 1; i < 4; i++ {
-		f.SUBQ(d, f.k[i])
+		f.g.SUBQ(d, f.k[i])
 	}
-	lane := f.GP64()
-	f.MOVQ(f.lane, lane)
-	f.CMPQ(lane, f.Argument("n"))
-	f.JL(operand.LabelRef("group"))
+	lane := f.g.GP64()
+	f.g.MOVQ(f.lane, lane)
+	f.g.CMPQ(lane, f.g.Argument("n"))
+	f.g.JL(operand.LabelRef("group"))
 	f.forward()
-	f.JMP(operand.LabelRef("tile"))
-	f.Label("done")
-	f.Return()
+	f.g.JMP(operand.LabelRef("tile"))
+	f.g.Label("done")
+	f.g.Return()
 }
 
 // forward goes on by 16 keys.
 func (f *qkEmitter) forward() {
 	for i := range f.k {
-		f.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
+		f.g.LEAQ(emit.Indexed(f.k[i], f.ld4, 4), f.k[i])
 	}
-	bytes := f.GP64()
-	f.MOVQ(f.w, bytes)
-	f.SHLQ(operand.Imm(4), bytes)
-	f.ADDQ(bytes, f.s)
-	f.LEAQ(emit.Indexed(f.ld4, f.ld4, 1), bytes)
-	f.ADDQ(bytes, bytes)
-	f.ADDQ(bytes, f.prefetch.Base)
+	bytes := f.g.GP64()
+	f.g.MOVQ(f.w, bytes)
+	f.g.SHLQ(operand.Imm(4), bytes)
+	f.g.ADDQ(bytes, f.s)
+	f.g.LEAQ(emit.Indexed(f.ld4, f.ld4, 1), bytes)
+	f.g.ADDQ(bytes, bytes)
+	f.g.ADDQ(bytes, f.prefetch.Base)
 	f.words.forward()
-	f.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
+	f.g.SUBQ(operand.Imm(spec.SkinnyKeys), f.left)
 }
 
 func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }
@@ -200,15 +200,15 @@ func doubleLabel(size int) string { return fmt.Sprintf("double%d", size) }
 
 // group emits a tile for size queries, from lane on, and times·16 keys.
 func (f *qkEmitter) group(name string, size, times int) {
-	f.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
-	f.Label(name)
+	f.g.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
+	f.g.Label(name)
 	acc := make([][]reg.VecVirtual, size)
 	for i := range acc {
-		acc[i] = f.Vecs(times * spec.SkinnyKeys / f.Lanes())
+		acc[i] = f.g.Vecs(times * spec.SkinnyKeys / f.g.Lanes())
 	}
-	f.MOVQ(f.lane, f.q)
-	f.SHLQ(operand.Imm(2), f.q)
-	f.ADDQ(f.Memory(f.Param("q").Base()), f.q)
+	f.g.MOVQ(f.lane, f.q)
+	f.g.SHLQ(operand.Imm(2), f.q)
+	f.g.ADDQ(f.g.Memory(f.g.Param("q").Base()), f.q)
 	f.prefetch.Start()
 	f.words.start()
 	f.segments(acc, name)
@@ -217,45 +217,45 @@ func (f *qkEmitter) group(name string, size, times int) {
 		next = "double"
 	}
 	f.store(acc, name, next)
-	f.JMP(operand.LabelRef(next))
+	f.g.JMP(operand.LabelRef(next))
 }
 
 // segments emits the loop over the segments. It leaves the scores in the accumulators.
 func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
-	f.Move(f.Argument("d"), f.columns)
-	f.MOVQ(operand.U32(0), f.adds)
-	f.Label(name + "segment")
-	columns := f.GP64()
-	f.MOVQ(f.columns, columns)
+	f.g.Move(f.g.Argument("d"), f.columns)
+	f.g.MOVQ(operand.U32(0), f.adds)
+	f.g.Label(name + "segment")
+	columns := f.g.GP64()
+	f.g.MOVQ(f.columns, columns)
 	if f.pairs(len(acc)) {
-		f.CMPQ(columns, operand.I32(2*spec.ColumnSegment))
-		f.JL(operand.LabelRef(name + "single"))
+		f.g.CMPQ(columns, operand.I32(2*spec.ColumnSegment))
+		f.g.JL(operand.LabelRef(name + "single"))
 		f.pair(acc, name)
-		f.Label(name + "single")
+		f.g.Label(name + "single")
 	}
 	f.clear(acc)
-	f.CMPQ(columns, operand.Imm(spec.ColumnSegment))
-	f.JLE(operand.LabelRef(name + "columns"))
-	f.MOVQ(operand.U32(spec.ColumnSegment), columns)
-	f.Label(name + "columns")
-	f.SUBQ(columns, f.columns)
+	f.g.CMPQ(columns, operand.Imm(spec.ColumnSegment))
+	f.g.JLE(operand.LabelRef(name + "columns"))
+	f.g.MOVQ(operand.U32(spec.ColumnSegment), columns)
+	f.g.Label(name + "columns")
+	f.g.SUBQ(columns, f.columns)
 	if f.words.element == spec.Float32 {
-		f.ANDQ(operand.I32(-f.words.width()), columns)
-		f.JZ(operand.LabelRef(name + "rest"))
+		f.g.ANDQ(operand.I32(-f.words.width()), columns)
+		f.g.JZ(operand.LabelRef(name + "rest"))
 	}
-	f.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
-	f.MOVQ(columns, f.end)
+	f.g.LEAQ(emit.Indexed(f.k[0], columns, 1<<f.words.element.Shift()), columns)
+	f.g.MOVQ(columns, f.end)
 	if f.ahead(len(acc)) {
 		f.stepsAhead(acc, name)
 	} else {
 		f.steps(acc, name)
 	}
 	if f.words.element == spec.Float32 {
-		f.Label(name + "rest")
-		f.CMPQ(f.columns, operand.Imm(0))
-		f.JNE(operand.LabelRef(name + "sum"))
+		f.g.Label(name + "rest")
+		f.g.CMPQ(f.columns, operand.Imm(0))
+		f.g.JNE(operand.LabelRef(name + "sum"))
 		f.rest(acc, name)
-		f.Label(name + "sum")
+		f.g.Label(name + "sum")
 	}
 	f.addSums(acc, name)
 }
@@ -264,7 +264,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 func (f *qkEmitter) clear(acc [][]reg.VecVirtual) {
 	for i := range acc {
 		for _, v := range acc[i] {
-			f.Zero(f.Context, v)
+			f.g.Zero(f.g.Context, v)
 		}
 	}
 }
@@ -272,23 +272,23 @@ func (f *qkEmitter) clear(acc [][]reg.VecVirtual) {
 // addSums emits the end of a segment: it is added to the sum of those before it, which goes
 // back to the stack unless this was the last one.
 func (f *qkEmitter) addSums(acc [][]reg.VecVirtual, name string) {
-	f.CMPQ(f.adds, operand.Imm(0))
-	f.JE(operand.LabelRef(name + "added"))
-	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VADDPS(sum, v, v) })
-	f.Label(name + "added")
-	f.CMPQ(f.columns, operand.Imm(0))
-	f.JE(operand.LabelRef(name + "store"))
-	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.VMOVUPS(v, sum) })
-	f.MOVQ(operand.U32(1), f.adds)
-	f.JMP(operand.LabelRef(name + "segment"))
-	f.Label(name + "store")
+	f.g.CMPQ(f.adds, operand.Imm(0))
+	f.g.JE(operand.LabelRef(name + "added"))
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.g.VADDPS(sum, v, v) })
+	f.g.Label(name + "added")
+	f.g.CMPQ(f.columns, operand.Imm(0))
+	f.g.JE(operand.LabelRef(name + "store"))
+	f.eachSum(acc, func(v reg.VecVirtual, sum operand.Mem) { f.g.VMOVUPS(v, sum) })
+	f.g.MOVQ(operand.U32(1), f.adds)
+	f.g.JMP(operand.LabelRef(name + "segment"))
+	f.g.Label(name + "store")
 }
 
 // eachSum calls do for every accumulator and its sum of the segments before.
 func (f *qkEmitter) eachSum(acc [][]reg.VecVirtual, do func(v reg.VecVirtual, sum operand.Mem)) {
 	for i := range acc {
 		for x, v := range acc[i] {
-			do(v, f.sums.Offset((i*len(acc[i])+x)*f.VecBytes()))
+			do(v, f.sums.Offset((i*len(acc[i])+x)*f.g.VecBytes()))
 		}
 	}
 }
@@ -309,31 +309,31 @@ func (f *qkEmitter) prefetchStep(words, times int, name string) {
 
 // times is the number of groups of 16 keys that accumulators are for.
 func (f *qkEmitter) times(acc [][]reg.VecVirtual) int {
-	return len(acc[0]) * f.Lanes() / spec.SkinnyKeys
+	return len(acc[0]) * f.g.Lanes() / spec.SkinnyKeys
 }
 
 // advance goes on to the next step.
 func (f *qkEmitter) advance() {
 	for i := range f.k {
-		f.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
+		f.g.ADDQ(operand.Imm(uint64(4*f.words.n)), f.k[i])
 	}
 }
 
 // steps emits the loop over steps of some columns.
 func (f *qkEmitter) steps(acc [][]reg.VecVirtual, name string) {
-	f.AlignLoop()
-	f.Label(name + "step")
+	f.g.AlignLoop()
+	f.g.Label(name + "step")
 	f.prefetchStep(f.words.n, f.times(acc), name)
 	f.eachColumn(acc, 0, func(x int, products func(q operand.Mem)) {
 		products(column(f.q, f.w, x))
 		if x%2 == 1 {
-			f.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
+			f.g.LEAQ(emit.Indexed(f.q, f.w, 2), f.q)
 		}
 	})
 	f.advance()
 	f.words.next(name + "scale")
-	f.CMPQ(f.k[0], f.end)
-	f.JNE(operand.LabelRef(name + "step"))
+	f.g.CMPQ(f.k[0], f.end)
+	f.g.JNE(operand.LabelRef(name + "step"))
 }
 
 // column returns q̂ at q or, for an odd x, one column on.
@@ -363,7 +363,7 @@ func (f *qkEmitter) row(disp int) func(i int) operand.Mem {
 // every column. products emits its products.
 func (f *qkEmitter) eachColumn(acc [][]reg.VecVirtual, disp int, do func(x int, products func(q operand.Mem))) {
 	x := 0
-	for part := range f.SkinnyParts() {
+	for part := range f.g.SkinnyParts() {
 		columns := make([][]emit.KeyColumn, len(acc[0]))
 		for v := range columns {
 			columns[v] = f.words.columns(f.words.load(f.row(disp), v, part), v)
@@ -382,7 +382,7 @@ func (f *qkEmitter) products(acc [][]reg.VecVirtual, columns [][]emit.KeyColumn,
 		column[v] = columns[v][c]()
 	}
 	for i := range acc {
-		f.fmaVectors(q, column, acc[i])
+		f.g.fmaVectors(q, column, acc[i])
 		q.Disp += 4
 	}
 }
@@ -403,22 +403,22 @@ func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 // rest emits the remaining columns of the last segment if a step does not divide them: it
 // loads those of a whole step that ends with the row, and skips the first of them.
 func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
-	left := f.Num("d")
-	f.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
-	f.JZ(operand.LabelRef(name + "sum"))
+	left := f.g.Num("d")
+	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	f.g.JZ(operand.LabelRef(name + "sum"))
 	for i := range f.k {
-		f.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
+		f.g.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
 	}
 	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
 		if x == 0 {
 			return
 		}
 		skip := fmt.Sprintf("%sskip%d", name, x)
-		f.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
-		f.JL(operand.LabelRef(skip))
+		f.g.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
+		f.g.JL(operand.LabelRef(skip))
 		products(emit.At(f.q, 0))
-		f.ADDQ(f.w, f.q)
-		f.Label(skip)
+		f.g.ADDQ(f.w, f.q)
+		f.g.Label(skip)
 	})
 }
 
@@ -433,41 +433,41 @@ func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
 			for i := range four {
 				four[i] = acc[min(first+i, len(acc)-1)][v]
 			}
-			t[v] = f.Transpose4(four)
+			t[v] = f.g.Transpose4(four)
 		}
-		f.Label(lanes)
+		f.g.Label(lanes)
 		f.storeLanes(t)
-		f.ADDQ(operand.Imm(4), f.lane)
+		f.g.ADDQ(operand.Imm(4), f.lane)
 		if first+4 < len(acc) {
 			continue
 		}
-		end := f.GP64()
-		f.MOVQ(f.lane, end)
-		f.CMPQ(end, f.Argument("n"))
-		f.JL(operand.LabelRef(next))
-		f.SHLQ(operand.Imm(2), end)
-		f.CMPQ(end, f.w)
-		f.JL(operand.LabelRef(lanes))
+		end := f.g.GP64()
+		f.g.MOVQ(f.lane, end)
+		f.g.CMPQ(end, f.g.Argument("n"))
+		f.g.JL(operand.LabelRef(next))
+		f.g.SHLQ(operand.Imm(2), end)
+		f.g.CMPQ(end, f.w)
+		f.g.JL(operand.LabelRef(lanes))
 	}
 }
 
 // storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
 func (f *qkEmitter) storeLanes(t [][]reg.VecVirtual) {
-	s, p, lane, max := f.GP64(), f.Slice("max"), f.GP64(), f.XMM()
-	f.MOVQ(f.lane, lane)
-	f.MOVQ(f.s, s)
-	f.LEAQ(emit.Indexed(s, lane, 4), s)
-	f.LEAQ(emit.Indexed(p, lane, 4), p)
-	f.VMOVUPS(emit.At(p, 0), max)
+	s, p, lane, max := f.g.GP64(), f.g.Slice("max"), f.g.GP64(), f.g.XMM()
+	f.g.MOVQ(f.lane, lane)
+	f.g.MOVQ(f.s, s)
+	f.g.LEAQ(emit.Indexed(s, lane, 4), s)
+	f.g.LEAQ(emit.Indexed(p, lane, 4), p)
+	f.g.VMOVUPS(emit.At(p, 0), max)
 	for v := range t {
-		for q := range f.Lanes() / 4 {
+		for q := range f.g.Lanes() / 4 {
 			for _, x := range t[v] {
-				x := f.Quarter(f.Context, x, q)
-				f.VMOVUPS(x, emit.At(s, 0))
-				f.VMAXPS(max, x, max)
-				f.ADDQ(f.w, s)
+				x := f.g.Quarter(f.g.Context, x, q)
+				f.g.VMOVUPS(x, emit.At(s, 0))
+				f.g.VMAXPS(max, x, max)
+				f.g.ADDQ(f.w, s)
 			}
 		}
 	}
-	f.VMOVUPS(max, emit.At(p, 0))
+	f.g.VMOVUPS(max, emit.At(p, 0))
 }

@@ -32,7 +32,7 @@ import (
 // with 32 registers the 8 constants of exp2.
 func (g *gen) SkinnySoftmax() {
 	g.Kernel(spec.SkinnySoftmax)
-	f := &rowSoftmax{gen: g, s: g.Slice("s"), sum: g.XMM()}
+	f := &rowSoftmax{g: g, s: g.Slice("s"), sum: g.XMM()}
 	ld, left, m := g.Stride("ld"), g.Num("n"), g.Vec()
 	g.RepeatQuarter(g.Context, emit.At(g.Slice("max"), 0), m)
 	f.z = g.FiniteMax(m)
@@ -62,7 +62,7 @@ func (g *gen) SkinnySoftmax() {
 const softmaxRow = 8 * 4
 
 type rowSoftmax struct {
-	*gen
+	g   *gen
 	s   reg.GPVirtual
 	z   reg.VecVirtual // maximum
 	sum reg.VecVirtual
@@ -72,39 +72,39 @@ type rowSoftmax struct {
 
 // four emits 4 rows and goes on to the next ones.
 func (f *rowSoftmax) four() {
-	size := f.VecBytes()
-	xs := f.Vecs(4 * softmaxRow / (2 * size))
+	size := f.g.VecBytes()
+	xs := f.g.Vecs(4 * softmaxRow / (2 * size))
 	halves := func(v int) (first, second operand.Mem) { return emit.At(f.s, 2*size*v), emit.At(f.s, 2*size*v+size-16) }
 	for v, x := range xs {
 		first, second := halves(v)
-		f.VMOVUPS(first, x)
-		f.MergeQuarters(f.Context, x, second, f.odd)
+		f.g.VMOVUPS(first, x)
+		f.g.MergeQuarters(f.g.Context, x, second, f.odd)
 	}
 	for v, p := range f.weights(xs) {
 		first, second := halves(v)
-		f.VMOVUPS(p, first)
-		f.VMOVUPS(p, second)
-		f.VADDPS(p.AsX(), f.sum, f.sum)
+		f.g.VMOVUPS(p, first)
+		f.g.VMOVUPS(p, second)
+		f.g.VADDPS(p.AsX(), f.sum, f.sum)
 		for row := softmaxRow; row < 2*size; row += softmaxRow {
-			f.VADDPS(emit.At(f.s, 2*size*v+row), f.sum, f.sum)
+			f.g.VADDPS(emit.At(f.s, 2*size*v+row), f.sum, f.sum)
 		}
 	}
-	f.Advance(4*softmaxRow, f.s)
+	f.g.Advance(4*softmaxRow, f.s)
 }
 
 // single emits one row, with zeros in the other quarters.
 func (f *rowSoftmax) single() {
-	x := f.Vec()
-	emit.LoadFirst(f.Context, emit.At(f.s, 0), x, x.AsX())
+	x := f.g.Vec()
+	emit.LoadFirst(f.g.Context, emit.At(f.s, 0), x, x.AsX())
 	p := f.weights([]reg.VecVirtual{x})[0].AsX()
-	f.VMOVUPS(p, emit.At(f.s, 0))
-	f.VADDPS(p, f.sum, f.sum)
+	f.g.VMOVUPS(p, emit.At(f.s, 0))
+	f.g.VADDPS(p, f.sum, f.sum)
 }
 
 // weights emits the weights of scores, which are overwritten.
 func (f *rowSoftmax) weights(xs []reg.VecVirtual) []reg.VecVirtual {
 	for _, x := range xs {
-		f.VSUBPS(f.z, x, x)
+		f.g.VSUBPS(f.z, x, x)
 	}
-	return f.Exp2Vectors(f.ops, xs)
+	return f.g.Exp2Vectors(f.ops, xs)
 }

@@ -20,7 +20,7 @@ import (
 // tile's scales, that of the current scales, lsc in bytes, and the columns left in the
 // group.
 type keyWidener struct {
-	*gen
+	g       *gen
 	element spec.Element
 	n       int // words of a row in a step
 
@@ -32,7 +32,7 @@ type keyWidener struct {
 }
 
 func (g *gen) newKeyWidener(e spec.Element) *keyWidener {
-	w := &keyWidener{gen: g, element: e, n: g.SkinnyWords()}
+	w := &keyWidener{g: g, element: e, n: g.SkinnyWords()}
 	switch e {
 	case spec.F16:
 		w.aux = g.HalvesOrder(g.Gen)
@@ -55,22 +55,22 @@ func (w *keyWidener) width() int { return 4 * w.n >> w.element.Shift() }
 // back goes back by a number of keys, forward goes on by 16.
 func (w *keyWidener) back(keys reg.GPVirtual) {
 	if w.element == spec.Int8 {
-		w.SHLQ(operand.Imm(2), keys)
-		w.ADDQ(keys, w.first)
+		w.g.SHLQ(operand.Imm(2), keys)
+		w.g.ADDQ(keys, w.first)
 	}
 }
 
 func (w *keyWidener) forward() {
 	if w.element == spec.Int8 {
-		w.ADDQ(operand.Imm(4*spec.SkinnyKeys), w.first)
+		w.g.ADDQ(operand.Imm(4*spec.SkinnyKeys), w.first)
 	}
 }
 
 // start goes to the scales of the first columns.
 func (w *keyWidener) start() {
 	if w.element == spec.Int8 {
-		w.Move(w.first, w.at)
-		w.Move(w.group, w.left)
+		w.g.Move(w.first, w.at)
+		w.g.Move(w.group, w.left)
 	}
 }
 
@@ -79,30 +79,30 @@ func (w *keyWidener) next(name string) {
 	if w.element != spec.Int8 {
 		return
 	}
-	w.SUBQ(operand.Imm(uint64(w.width())), w.left)
-	w.JNZ(operand.LabelRef(name))
-	lsc := w.GP64()
-	w.MOVQ(w.lsc, lsc)
-	w.ADDQ(lsc, w.at)
-	w.Move(w.group, w.left)
-	w.Label(name)
+	w.g.SUBQ(operand.Imm(uint64(w.width())), w.left)
+	w.g.JNZ(operand.LabelRef(name))
+	lsc := w.g.GP64()
+	w.g.MOVQ(w.lsc, lsc)
+	w.g.ADDQ(lsc, w.at)
+	w.g.Move(w.group, w.left)
+	w.g.Label(name)
 }
 
 // load loads the words of a part of a step, of vector v of keys.
 func (w *keyWidener) load(row func(i int) operand.Mem, v, part int) []reg.VecVirtual {
-	if w.n == w.SkinnyWords() {
-		return w.KeyWords(w.Gen, w.element, row, v, part)
+	if w.n == w.g.SkinnyWords() {
+		return w.g.KeyWords(w.g.Gen, w.element, row, v, part)
 	}
-	return w.Transpose4(w.KeyRows(row, v))
+	return w.g.Transpose4(w.g.KeyRows(row, v))
 }
 
 // columns returns the columns of words of vector v of keys.
 func (w *keyWidener) columns(words []reg.VecVirtual, v int) (columns []emit.KeyColumn) {
 	var scales operand.Op
 	if w.element == spec.Int8 {
-		p := w.GP64()
-		w.MOVQ(w.at, p)
-		scales = w.AtHand(emit.At(p, v*w.VecBytes()))
+		p := w.g.GP64()
+		w.g.MOVQ(w.at, p)
+		scales = w.g.AtHand(emit.At(p, v*w.g.VecBytes()))
 	}
 	for _, t := range words {
 		columns = append(columns, w.split(t, scales)...)
@@ -116,22 +116,22 @@ func (w *keyWidener) split(t reg.VecVirtual, scales operand.Op) []emit.KeyColumn
 	case spec.Float32:
 		return []emit.KeyColumn{func() reg.VecVirtual { return t }}
 	case spec.F16:
-		return w.WidenWords(w.Context, t, w.aux)
+		return w.g.WidenWords(w.g.Context, t, w.aux)
 	case spec.BF16:
 		return []emit.KeyColumn{func() reg.VecVirtual {
-			even := w.Vec()
-			w.VPSLLD(operand.Imm(16), t, even)
+			even := w.g.Vec()
+			w.g.VPSLLD(operand.Imm(16), t, even)
 			return even
 		}, func() reg.VecVirtual {
-			w.VANDPS(w.aux, t, t)
+			w.g.VANDPS(w.aux, t, t)
 			return t
 		}}
 	}
 	var columns []emit.KeyColumn
 	for _, b := range w.bytesOf {
 		columns = append(columns, func() reg.VecVirtual {
-			x := w.WidenByte(w.Gen, t, b)
-			w.VMULPS(scales, x, x)
+			x := w.g.WidenByte(w.g.Gen, t, b)
+			w.g.VMULPS(scales, x, x)
 			return x
 		})
 	}
