@@ -1,12 +1,9 @@
 package amd64
 
 import (
-	"fmt"
-
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
-	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -18,22 +15,7 @@ func (g *gen) AddRows() {
 	left := g.SliceLen("dst")
 	r.nan = g.Vec()
 	g.VMOVUPS(g.Constant(spec.NaN), r.nan)
-	for _, vectors := range []int{8, 1} {
-		name := fmt.Sprint("columns", vectors)
-		lanes := operand.U32(vectors * g.Lanes())
-		g.SUBQ(lanes, left)
-		g.JL(operand.LabelRef(name + "end"))
-		g.Label(name)
-		r.columns(name, vectors, g.wholeVectors())
-		g.Advance(vectors*g.VecBytes(), r.dst, r.src)
-		g.SUBQ(lanes, left)
-		g.JGE(operand.LabelRef(name))
-		g.Label(name + "end")
-		g.ADDQ(lanes, left)
-	}
-	g.JZ(operand.LabelRef("end"))
-	r.columns("last", 1, g.firstElements(left))
-	g.Label("end")
+	g.columns(8, left, []reg.GPVirtual{r.dst, r.src}, r.columns)
 	g.Return()
 }
 

@@ -1,12 +1,9 @@
 package amd64
 
 import (
-	"fmt"
-
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/loop"
 	"github.com/attn-go/attn/gen/spec"
-	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -18,22 +15,7 @@ func (g *gen) AddWeighted() {
 	left := g.SliceLen("weights")
 	a.nan = g.Vec()
 	g.VMOVUPS(g.Constant(spec.NaN), a.nan)
-	for _, vectors := range []int{3, 1} {
-		name := fmt.Sprint("columns", vectors)
-		lanes := operand.U32(vectors * g.Lanes())
-		g.SUBQ(lanes, left)
-		g.JL(operand.LabelRef(name + "end"))
-		g.Label(name)
-		a.columns(name, vectors, g.wholeVectors())
-		g.Advance(vectors*g.VecBytes(), a.dst, a.src, a.weights)
-		g.SUBQ(lanes, left)
-		g.JGE(operand.LabelRef(name))
-		g.Label(name + "end")
-		g.ADDQ(lanes, left)
-	}
-	g.JZ(operand.LabelRef("end"))
-	a.columns("last", 1, g.firstElements(left))
-	g.Label("end")
+	g.columns(3, left, []reg.GPVirtual{a.dst, a.src, a.weights}, a.columns)
 	g.Return()
 }
 
