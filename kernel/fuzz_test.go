@@ -93,8 +93,9 @@ func addFuzzSeeds(f *testing.F) {
 		{[7]int{2, 1, 1, 0, 9, 4, 4}, "\x00\x01\x03\x01\x01\x05\x01\x01\x01\x01\x03\x01\x01\x03"},
 		{[7]int{3, 2, 1, 3, 600, 4, 4}, "\x00\x00\x01\x00\x00\x00\x00\x00\x01\x00\x01\x00\x00\x01\x01\x03"},
 		{[7]int{2, 4, 2, 9, 0, 4, 4}, "\x00\x02\x02\x02\x02\x03\x01\x01\x01\x02\x03\x01\x01\x03\x01"},
-		{[7]int{1, 3, 2, 4, 4, 4, 4}, ""},  // heads do not divide
-		{[7]int{1, 1, 1, -4, 4, 4, 4}, ""}, // negative length
+		{[7]int{58, 0, 1, 4, 12, 4, 4}, "00000000000020"}, // no query heads
+		{[7]int{1, 3, 2, 4, 4, 4, 4}, ""},                 // heads do not divide
+		{[7]int{1, 1, 1, -4, 4, 4, 4}, ""},                // negative length
 	} {
 		add(uint64(len(x.levels)), x.shape, x.levels, 0, 0, 0, 0, 0, 2)
 	}

@@ -269,7 +269,7 @@ func sprinkle(r *testutil.Rand, tensors ...*kernel.Tensor) {
 
 // seen tells whether any query sees key j of key head h.
 func (c *optionCase) seen(m *contracttest.Model, b, h, j int) bool {
-	for head := h * m.Group(); head < (h+1)*m.Group(); head++ {
+	for head := h * m.Group(); head < min((h+1)*m.Group(), c.H); head++ { // there may be no query head
 		for i := range c.Lq {
 			if m.Sees(b, head, i, j) {
 				return true
