@@ -7,7 +7,7 @@
 //
 //	scores     S = K·Q̂ᵀ and its score modifications   scores.go, scoremod.go, sparse.go, additive.go
 //	softmax    p = exp2(s-m), sums, dropout             softmax.go
-//	PV         O = p·V, merged with earlier blocks      pv.go
+//	PV         O = p·V, merged with earlier blocks      loop.go
 //
 // and ends with the epilogue (epilogue.go, outputs.go). Tiles of few rows use the
 // skinny kernels (skinny.go). Rows that end as NaN are computed again without their

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // task computes task i: its tiles, key block by key block, so that all tiles use a
@@ -24,7 +25,7 @@ func (j *Job) task(s *scratch, i int) {
 	for x := range tiles {
 		t := &tiles[x]
 		t.begin(s, h, n*j.width, j.width, skinny)
-		t.keeps = j.Weights.IsSet() && t.n == t.kern.Lanes
+		t.whole = true
 		visible = visible.Union(t.visible)
 		if n++; n == b.tiles {
 			h, n = j.next(h), 0
@@ -52,14 +53,10 @@ func (s *scratch) computeBlock(tiles []tile, lo int) {
 	for len(tiles) > 0 {
 		n := s.scoreBatch(tiles, lo)
 		for x := range tiles[:n] {
-			if tiles[x].keeps && !tiles[x].holdsWeights() {
-				tiles[x].keepScores()
-			}
-			tiles[x].softmax()
-		}
-		for x := range tiles[:n] {
-			if t := &tiles[x]; t.holdsWeights() {
-				t.storeOnlyWeights()
+			if t := &tiles[x]; t.job.Weights.IsSet() {
+				t.softmaxForWeights()
+			} else {
+				t.softmax()
 			}
 		}
 		for x := range tiles[:n] {
@@ -107,4 +104,33 @@ func (t *tile) enterKeys(lo, n int) int {
 		b.keys = t.trimSparse(b.keys)
 	}
 	return b.keys.Len()
+}
+
+// accumulatePV multiplies V of the current block by its weights and merges the
+// product into the tile's output.
+func (t *tile) accumulatePV() {
+	switch {
+	case t.block.keys.Len() == 0:
+		return
+	case t.skinny:
+		t.skinnyPV()
+	default:
+		t.tilePV()
+	}
+	t.started = true
+}
+
+func (t *tile) tilePV() {
+	lanes, dv, n := t.kern.Lanes, t.job.dv(), t.block.keys.Len()
+	v, cs, _ := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo-t.phase, n)
+	for e := 0; e < dv; {
+		m := min(ukernel.RowsPerCall(dv-e, lanes*n), ukernel.ColumnsPerCall(dv-e, lanes))
+		o := t.o[e*lanes:]
+		if t.started {
+			t.kern.GemmMerge(o, lanes, v[e:], 1, cs, t.block.scores, lanes, m, n, t.alpha, t.beta)
+		} else {
+			t.kern.Gemm(o, lanes, v[e:], 1, cs, t.block.scores, lanes, m, n, n, false)
+		}
+		e += m
+	}
 }

@@ -9,8 +9,8 @@ import (
 
 // Plain calls of so few rows that a tile of one KV head would leave at least half of its lanes
 // idle, as for a few tokens or one: the lanes of a tile are rows of several KV heads, one head
-// after the other. Each lane then has keys and values of its own. What a call takes beside its
-// arithmetic, it takes once for some 8 heads.
+// after the other. Each lane then has keys and values of its own. A call of a kernel serves some 8
+// heads.
 
 // A mixedTile says which rows are in the lanes of such a tile, by their offsets in the tensors, and
 // holds their statistics. The lanes after the last row repeat it.

@@ -2,21 +2,34 @@ package engine
 
 import "github.com/attn-go/attn/internal/mask"
 
-// Weights and scores are further outputs. Both need the scores once more when the maximum and
-// the sum of all blocks are known. They are computed again, but a full tile's for the weights:
-// the tile keeps its scores in the rows that the weights will take. A row of so many keys
-// has room for one lane's scores, so a tile has room for all if it has a row per lane.
-// Weights of a tile with a single block are written when that is computed.
+// Weights and scores are further outputs. The weights need the maximum and the sum of all blocks:
+//
+//   - If a tile has one block, its weights are written when that is computed.
+//   - A full tile keeps the scores of its blocks in the rows of Weights: a row has room for the
+//     scores of one lane.
+//   - Other tiles compute their scores once more. So does every tile for Scores.
 
-// holdsWeights tells whether the current block, after its softmax, has the weights of all keys that
-// the tile's rows see.
-func (t *tile) holdsWeights() bool {
-	j := t.job
-	return j.Weights.IsSet() && !t.weighed && !t.started && j.Sinks == nil && !j.Partial.isSet() && t.block.keys.Len() > 0 && t.block.keys == t.visible
+// softmaxForWeights is softmax in a call that wants the weights.
+func (t *tile) softmaxForWeights() {
+	only := t.isOnlyBlock()
+	if !only && t.keepsScores() {
+		t.keepScores()
+	}
+	t.softmax()
+	if only {
+		t.storeOnlyBlock()
+	}
 }
 
-// storeOnlyWeights writes the weights of the current block, which are all.
-func (t *tile) storeOnlyWeights() {
+// isOnlyBlock tells whether the current block has all keys that the tile's rows see, and nothing is
+// merged with it.
+func (t *tile) isOnlyBlock() bool {
+	j, keys := t.job, t.block.keys
+	return t.whole && !t.started && j.Sinks == nil && !j.Partial.isSet() && keys.Len() > 0 && keys == t.visible
+}
+
+// storeOnlyBlock writes the weights of the tile's rows, which are those of the current block.
+func (t *tile) storeOnlyBlock() {
 	keys := t.block.keys
 	t.clearWeights(0, keys.Lo-t.phase)
 	t.storeWeights()
@@ -24,6 +37,9 @@ func (t *tile) storeOnlyWeights() {
 	t.markNaNs()
 	t.weighed = true
 }
+
+// keepsScores tells whether the rows of Weights hold the tile's scores until it is finished.
+func (t *tile) keepsScores() bool { return t.whole && t.n == t.kern.Lanes }
 
 // keepScores copies the scores of the current block to the rows of the weights, part by part as
 // they lie in memory: the first row takes the first keys' scores of all lanes.
@@ -59,10 +75,10 @@ func (t *tile) blockWeights(lane int) []float32 {
 
 // writeWeights writes the weights of the tile's rows: zeros for keys of no block.
 func (t *tile) writeWeights() {
-	done := 0 // so many keys
+	done, keeps := 0, t.keepsScores() // so many keys are done
 	if t.started {
 		for lo := blockStart(t.visible.Lo); lo < t.visible.Hi; lo += BlockKeys {
-			if t.keeps && t.keptScores(lo) || !t.keeps && t.scoreAgain(lo) {
+			if keeps && t.keptScores(lo) || !keeps && t.scoreAgain(lo) {
 				keys := t.block.keys
 				t.clearWeights(done, keys.Lo-t.phase)
 				t.writeBlockWeights()
@@ -83,6 +99,7 @@ func (t *tile) markNaNs() {
 	}
 }
 
+// clearWeights clears the weights of keys lo to hi-1.
 func (t *tile) clearWeights(lo, hi int) {
 	if lo == hi {
 		return

@@ -110,7 +110,7 @@ func (j *Job) doSplitTask(s *scratch, i int) {
 		t.reset(s, h, row, j.width, j.isSkinny(j.splitBucket(tile).rows))
 	}
 	t.scratch = s
-	t.started, t.weighed = false, true // the merged tile writes weights
+	t.started = false
 	s.computeBlock(slot.tile[:], ints.AddSat(blockStart(t.visible.Lo), block*BlockKeys))
 	slot.setReady(i)
 	for c := &r.tiles[tile]; j.nextIsReady(tile) && c.merging.TryLock(); c.merging.Unlock() {

@@ -36,9 +36,9 @@ type tile struct {
 	skinny  bool // see skinny.go
 	packed  bool // q is filled in
 	started bool // a block has been merged
-	weighed bool // its weights are written, or another tile writes them
+	weighed bool // its weights are written
 	exact   bool // hidden values may not even be multiplied by 0, see nanpath.go
-	keeps   bool // scores for the weights, see outputs.go
+	whole   bool // computes all of its blocks itself, from the first to the last
 
 	block block
 }
@@ -96,7 +96,7 @@ func (t *tile) place(s *scratch, h kvHead, row, width int, skinny bool) {
 
 // setKernels sets the kernels of the tile, and with them its width.
 func (t *tile) setKernels(kern *ukernel.TileKernels) {
-	t.kern, t.packed, t.started, t.weighed, t.exact, t.keeps = kern, false, false, false, false, false
+	t.kern, t.packed, t.started, t.weighed, t.exact, t.whole = kern, false, false, false, false, false
 	if n := kern.Lanes; len(t.max) != n {
 		s := t.stats
 		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
