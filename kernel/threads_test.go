@@ -150,7 +150,7 @@ func splitCases() map[string]contracttest.Case {
 		"decode":          {B: 1, H: 4, HKV: 1, Lq: 1, Lk: 2100, D: 16, Dv: 12, Seed: 41},
 		"few":             {B: 1, H: 3, HKV: 1, Lq: 5, Lk: 1027, D: 20, Dv: 24, Mask: contracttest.Causal(1022), Seed: 42},
 		"window":          {B: 1, H: 2, HKV: 2, Lq: 3, Lk: 1500, D: 8, Dv: 8, Mask: contracttest.Causal(1300).And(contracttest.Window(600, -1)), Seed: 43},
-		"wide":            {B: 1, H: 1, HKV: 1, Lq: 90, Lk: 800, D: 8, Dv: 16, Mask: contracttest.Causal(710), Seed: 44},
+		"wide":            {B: 1, H: 1, HKV: 1, Lq: 90, Lk: 1600, D: 8, Dv: 16, Mask: contracttest.Causal(1510), Seed: 44},
 		"lengths":         {B: 5, H: 1, HKV: 1, Lq: 1, Lk: 1800, D: 12, Dv: 12, Mask: contracttest.KeyLengths([]int{3, 1800, 0, 700, 255}), Seed: 45},
 		"long and longer": {B: 4, H: 2, HKV: 2, Lq: 1, Lk: 1500, D: 8, Dv: 8, Mask: contracttest.KeyLengths([]int{1500, 600, 1300, 600}), Seed: 49},
 		"two rows":        {B: 1, H: 1, HKV: 1, Lq: 2, Lk: 513, D: 4, Dv: 4, Mask: contracttest.QueryLengths([]int{1}), Seed: 46},
