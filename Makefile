@@ -98,20 +98,10 @@ v3: ## the tests of the generic tier with GOAMD64=v3, if the CPU can run that
 	if test -n "$$missing"; then echo "NOT RUN: the tests with GOAMD64=v3, because the CPU lacks$$missing"; exit 0; fi; \
 	set -x; GOAMD64=v3 go test -tags purego $(TESTFLAGS) ./...
 
-fuzz: ## fuzz shapes, strides and options for FUZZTIME (30s) each
-	go test -C kernel -run '^$$' -fuzz 'FuzzAttention$$' -fuzztime $(FUZZTIME)
-	go test -C kernel -run '^$$' -fuzz FuzzAttentionBackward -fuzztime $(FUZZTIME)
-	go test -C linear -run '^$$' -fuzz FuzzLinear -fuzztime $(FUZZTIME)
-	go test -C linear -run '^$$' -fuzz FuzzFromPacked -fuzztime $(FUZZTIME)
-	go test -C kvcache -run '^$$' -fuzz FuzzCache -fuzztime $(FUZZTIME)
-	go test -C internal/safetensors -run '^$$' -fuzz FuzzNew -fuzztime $(FUZZTIME)
-	go test -C models/gguf -run '^$$' -fuzz FuzzNew -fuzztime $(FUZZTIME)
-	go test -C models/tokenizer/wordpiece -run '^$$' -fuzz FuzzEncode -fuzztime $(FUZZTIME)
-	go test -C models/tokenizer/bpe -run '^$$' -fuzz FuzzEncode -fuzztime $(FUZZTIME)
-	go test -C models/chattemplate -run '^$$' -fuzz FuzzTemplate -fuzztime $(FUZZTIME)
-	go test -C cluster/shard/internal/wire -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME)
-	go test -C cluster/embed/internal/wire -run '^$$' -fuzz FuzzDecode -fuzztime $(FUZZTIME)
-	go test -C cluster/embed/internal/corpus -run '^$$' -fuzz FuzzNext -fuzztime $(FUZZTIME)
+fuzz: ## fuzz every fuzz target of all modules for FUZZTIME (30s) each
+	@grep -ro --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sort | sed 's/:func / /' | while read -r file target; do \
+		(set -x; go test -C "$$(dirname "$$file")" -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME)) || exit 1; \
+	done
 
 soak: ## random calls in a program that misbehaves, for a minute; ARGS='-time 1h'
 	go run ./tools/soak $(ARGS)
