@@ -37,6 +37,7 @@ type Slot struct {
 	Name   string
 	Data   []byte    // the content,
 	Floats []float32 // also as floats, if they are some
+	Exact  bool      // Diff tells their NaNs apart by their bits
 
 	ld            int    // distance of the rows
 	before, after []byte // canaries
@@ -165,7 +166,7 @@ func (s *Slot) diff(want *Slot) error {
 		return nil
 	}
 	for i, x := range s.Floats {
-		if y := want.Floats[i]; !SameBits(x, y) {
+		if y := want.Floats[i]; !SameBits(x, y) || s.Exact && math.Float32bits(x) != math.Float32bits(y) {
 			return fmt.Errorf("[%d] (row %d, lane %d) is %v (%08x), want %v (%08x)", i, i/s.ld, i%s.ld,
 				x, math.Float32bits(x), y, math.Float32bits(y))
 		}
