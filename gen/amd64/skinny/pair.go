@@ -17,6 +17,9 @@ import (
 //	sapphirerapids   10.6 → 18.9  10.6 → 18.2  10.4 → 13.8  10.2 → 13.3
 //	skylake-avx512   14.2 → 17.9  13.8 → 13.9  13.4 → 12.9  13.1 → 12.8
 //	znver4           15.0 → 14.8  14.0 → 13.8  12.8 → 11.3   7.9 →  7.9
+//
+// Measured on Emerald Rapids, whose core is that of Sapphire Rapids, a decoding call takes 3%
+// less with 1 query from L2, and 1% more with 4: shuffles and broadcasts limit it, not FMAs.
 
 // pairs reports whether there are pairs for a number of queries: more are chains enough, and
 // leave no registers.
