@@ -18008,22 +18008,18 @@ widestep:
 	MOVQ   R10, R13
 	VMULPS (R13), Y2, Y3
 	VADDPS Y0, Y3, Y3
-	VCMPPS $0x03, Y3, Y3, Y4
-	VORPS  Y4, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y4
 	VADDPS Y0, Y4, Y4
-	VCMPPS $0x03, Y4, Y4, Y5
+	VCMPPS $0x03, Y4, Y3, Y5
 	VORPS  Y5, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y5
 	VADDPS Y0, Y5, Y5
-	VCMPPS $0x03, Y5, Y5, Y6
-	VORPS  Y6, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y6
 	VADDPS Y0, Y6, Y6
-	VCMPPS $0x03, Y6, Y6, Y7
+	VCMPPS $0x03, Y6, Y5, Y7
 	VORPS  Y7, Y1, Y1
 	ADDQ   BX, R13
 
@@ -18038,22 +18034,18 @@ widestep:
 	VUNPCKHPD Y5, Y3, Y3
 	VMULPS    (R13), Y2, Y5
 	VADDPS    Y0, Y5, Y5
-	VCMPPS    $0x03, Y5, Y5, Y8
-	VORPS     Y8, Y1, Y1
 	ADDQ      BX, R13
 	VMULPS    (R13), Y2, Y8
 	VADDPS    Y0, Y8, Y8
-	VCMPPS    $0x03, Y8, Y8, Y9
+	VCMPPS    $0x03, Y8, Y5, Y9
 	VORPS     Y9, Y1, Y1
 	ADDQ      BX, R13
 	VMULPS    (R13), Y2, Y9
 	VADDPS    Y0, Y9, Y9
-	VCMPPS    $0x03, Y9, Y9, Y10
-	VORPS     Y10, Y1, Y1
 	ADDQ      BX, R13
 	VMULPS    (R13), Y2, Y10
 	VADDPS    Y0, Y10, Y10
-	VCMPPS    $0x03, Y10, Y10, Y11
+	VCMPPS    $0x03, Y10, Y9, Y11
 	VORPS     Y11, Y1, Y1
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -18143,22 +18135,18 @@ unpackstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Y2, Y3
 	VADDPS Y0, Y3, Y3
-	VCMPPS $0x03, Y3, Y3, Y4
-	VORPS  Y4, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y4
 	VADDPS Y0, Y4, Y4
-	VCMPPS $0x03, Y4, Y4, Y5
+	VCMPPS $0x03, Y4, Y3, Y5
 	VORPS  Y5, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y5
 	VADDPS Y0, Y5, Y5
-	VCMPPS $0x03, Y5, Y5, Y6
-	VORPS  Y6, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y6
 	VADDPS Y0, Y6, Y6
-	VCMPPS $0x03, Y6, Y6, Y7
+	VCMPPS $0x03, Y6, Y5, Y7
 	VORPS  Y7, Y1, Y1
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -18242,22 +18230,18 @@ fewstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Y2, Y3
 	VADDPS Y0, Y3, Y3
-	VCMPPS $0x03, Y3, Y3, Y4
-	VORPS  Y4, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y4
 	VADDPS Y0, Y4, Y4
-	VCMPPS $0x03, Y4, Y4, Y5
+	VCMPPS $0x03, Y4, Y3, Y5
 	VORPS  Y5, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y5
 	VADDPS Y0, Y5, Y5
-	VCMPPS $0x03, Y5, Y5, Y6
-	VORPS  Y6, Y1, Y1
 	ADDQ   BX, R13
 	VMULPS (R13), Y2, Y6
 	VADDPS Y0, Y6, Y6
-	VCMPPS $0x03, Y6, Y6, Y7
+	VCMPPS $0x03, Y6, Y5, Y7
 	VORPS  Y7, Y1, Y1
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -18682,9 +18666,9 @@ lanes:
 	XORQ SI, SI
 	MOVQ dv+152(FP), DI
 	SUBQ $0x00000020, DI
-	JL   severalrest
+	JL   several4rest
 
-severalwide:
+several4wide:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -18703,7 +18687,7 @@ severalwide:
 	MOVQ    m+144(FP), R11
 	PCALIGN $0x40
 
-severalstep:
+several4step:
 	VBROADCASTSS (R10), Y12
 	VBROADCASTSS 4(R10), Y13
 	VBROADCASTSS 8(R10), Y14
@@ -18726,7 +18710,7 @@ severalstep:
 	ADDQ         AX, R9
 	ADDQ         CX, R10
 	DECQ         R11
-	JNZ          severalstep
+	JNZ          several4step
 	VXORPS       Y12, Y12, Y12
 	VBROADCASTSS (SP)(DX*4), Y13
 	MOVQ         off_base+24(FP), R9
@@ -18734,109 +18718,191 @@ severalstep:
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y14, Y14, Y14
 	VMULPS       Y13, Y0, Y0
 	VADDPS       Y12, Y0, Y0
-	VCMPPS       $0x03, Y0, Y0, Y15
-	VORPS        Y15, Y14, Y14
 	VMOVUPS      Y0, (R9)
 	VMULPS       Y13, Y1, Y1
 	VADDPS       Y12, Y1, Y1
-	VCMPPS       $0x03, Y1, Y1, Y0
-	VORPS        Y0, Y14, Y14
+	VCMPPS       $0x03, Y1, Y0, Y0
 	VMOVUPS      Y1, 32(R9)
 	VMULPS       Y13, Y2, Y2
 	VADDPS       Y12, Y2, Y2
-	VCMPPS       $0x03, Y2, Y2, Y0
-	VORPS        Y0, Y14, Y14
 	VMOVUPS      Y2, 64(R9)
 	VMULPS       Y13, Y3, Y3
 	VADDPS       Y12, Y3, Y3
-	VCMPPS       $0x03, Y3, Y3, Y0
-	VORPS        Y0, Y14, Y14
+	VCMPPS       $0x03, Y3, Y2, Y1
+	VORPS        Y1, Y0, Y0
 	VMOVUPS      Y3, 96(R9)
-	VMOVMSKPS    Y14, R9
+	VMOVMSKPS    Y0, R9
 	TESTQ        R9, R9
-	JZ           severalstep0finite
+	JZ           several4step0finite
 	LEAQ         (DX), R9
 	BTSQ         R9, R8
 
-severalstep0finite:
+several4step0finite:
 	VBROADCASTSS 4(SP)(DX*4), Y0
 	MOVQ         off_base+24(FP), R9
 	MOVQ         8(R9)(DX*8), R9
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y1, Y1, Y1
 	VMULPS       Y0, Y4, Y4
 	VADDPS       Y12, Y4, Y4
-	VCMPPS       $0x03, Y4, Y4, Y2
-	VORPS        Y2, Y1, Y1
 	VMOVUPS      Y4, (R9)
 	VMULPS       Y0, Y5, Y5
 	VADDPS       Y12, Y5, Y5
-	VCMPPS       $0x03, Y5, Y5, Y2
-	VORPS        Y2, Y1, Y1
+	VCMPPS       $0x03, Y5, Y4, Y1
 	VMOVUPS      Y5, 32(R9)
 	VMULPS       Y0, Y6, Y6
 	VADDPS       Y12, Y6, Y6
-	VCMPPS       $0x03, Y6, Y6, Y2
-	VORPS        Y2, Y1, Y1
 	VMOVUPS      Y6, 64(R9)
 	VMULPS       Y0, Y7, Y7
 	VADDPS       Y12, Y7, Y7
-	VCMPPS       $0x03, Y7, Y7, Y0
+	VCMPPS       $0x03, Y7, Y6, Y0
 	VORPS        Y0, Y1, Y1
 	VMOVUPS      Y7, 96(R9)
 	VMOVMSKPS    Y1, R9
 	TESTQ        R9, R9
-	JZ           severalstep1finite
+	JZ           several4step1finite
 	LEAQ         1(DX), R9
 	BTSQ         R9, R8
 
-severalstep1finite:
+several4step1finite:
 	VBROADCASTSS 8(SP)(DX*4), Y0
 	MOVQ         off_base+24(FP), R9
 	MOVQ         16(R9)(DX*8), R9
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y1, Y1, Y1
 	VMULPS       Y0, Y8, Y8
 	VADDPS       Y12, Y8, Y8
-	VCMPPS       $0x03, Y8, Y8, Y2
-	VORPS        Y2, Y1, Y1
 	VMOVUPS      Y8, (R9)
 	VMULPS       Y0, Y9, Y9
 	VADDPS       Y12, Y9, Y9
-	VCMPPS       $0x03, Y9, Y9, Y2
-	VORPS        Y2, Y1, Y1
+	VCMPPS       $0x03, Y9, Y8, Y1
 	VMOVUPS      Y9, 32(R9)
 	VMULPS       Y0, Y10, Y10
 	VADDPS       Y12, Y10, Y10
-	VCMPPS       $0x03, Y10, Y10, Y2
-	VORPS        Y2, Y1, Y1
 	VMOVUPS      Y10, 64(R9)
 	VMULPS       Y0, Y11, Y11
 	VADDPS       Y12, Y11, Y11
-	VCMPPS       $0x03, Y11, Y11, Y0
+	VCMPPS       $0x03, Y11, Y10, Y0
 	VORPS        Y0, Y1, Y1
 	VMOVUPS      Y11, 96(R9)
 	VMOVMSKPS    Y1, R9
 	TESTQ        R9, R9
-	JZ           severalstep2finite
+	JZ           several4step2finite
 	LEAQ         2(DX), R9
 	BTSQ         R9, R8
 
-severalstep2finite:
+several4step2finite:
 	ADDQ $0x00000080, SI
 	SUBQ $0x00000020, DI
-	JGE  severalwide
+	JGE  several4wide
 
-severalrest:
+several4rest:
 	ADDQ $0x00000020, DI
-	JZ   severaldone
+	SUBQ $0x00000010, DI
+	JL   several2rest
+
+several2wide:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+several2step:
+	VBROADCASTSS (R10), Y6
+	VBROADCASTSS 4(R10), Y7
+	VBROADCASTSS 8(R10), Y8
+	VMOVUPS      (R9), Y9
+	VFMADD231PS  Y9, Y6, Y0
+	VFMADD231PS  Y9, Y7, Y2
+	VFMADD231PS  Y9, Y8, Y4
+	VMOVUPS      32(R9), Y9
+	VFMADD231PS  Y9, Y6, Y1
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y9, Y8, Y5
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          several2step
+	VXORPS       Y6, Y6, Y6
+	VBROADCASTSS (SP)(DX*4), Y7
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Y7, Y0, Y0
+	VADDPS       Y6, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	VMULPS       Y7, Y1, Y1
+	VADDPS       Y6, Y1, Y1
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VMOVUPS      Y1, 32(R9)
+	VMOVMSKPS    Y0, R9
+	TESTQ        R9, R9
+	JZ           several2step0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+several2step0finite:
+	VBROADCASTSS 4(SP)(DX*4), Y0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         8(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Y0, Y2, Y2
+	VADDPS       Y6, Y2, Y2
+	VMOVUPS      Y2, (R9)
+	VMULPS       Y0, Y3, Y3
+	VADDPS       Y6, Y3, Y3
+	VCMPPS       $0x03, Y3, Y2, Y0
+	VMOVUPS      Y3, 32(R9)
+	VMOVMSKPS    Y0, R9
+	TESTQ        R9, R9
+	JZ           several2step1finite
+	LEAQ         1(DX), R9
+	BTSQ         R9, R8
+
+several2step1finite:
+	VBROADCASTSS 8(SP)(DX*4), Y0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         16(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Y0, Y4, Y4
+	VADDPS       Y6, Y4, Y4
+	VMOVUPS      Y4, (R9)
+	VMULPS       Y0, Y5, Y5
+	VADDPS       Y6, Y5, Y5
+	VCMPPS       $0x03, Y5, Y4, Y0
+	VMOVUPS      Y5, 32(R9)
+	VMOVMSKPS    Y0, R9
+	TESTQ        R9, R9
+	JZ           several2step2finite
+	LEAQ         2(DX), R9
+	BTSQ         R9, R8
+
+several2step2finite:
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000010, DI
+	JGE  several2wide
+
+several2rest:
+	ADDQ  $0x00000010, DI
+	TESTQ DI, DI
+	JZ    severaldone
 
 severalvector:
 	MOVQ    DI, R9
@@ -18876,14 +18942,12 @@ severallast:
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y6, Y6, Y6
 	VMULPS       Y5, Y1, Y1
 	VADDPS       Y4, Y1, Y1
 	VANDPS       Y0, Y1, Y1
 	VCMPPS       $0x03, Y1, Y1, Y5
-	VORPS        Y5, Y6, Y6
 	VMASKMOVPS   Y1, Y0, (R9)
-	VMOVMSKPS    Y6, R9
+	VMOVMSKPS    Y5, R9
 	TESTQ        R9, R9
 	JZ           severallast0finite
 	LEAQ         (DX), R9
@@ -18896,14 +18960,12 @@ severallast0finite:
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y5, Y5, Y5
 	VMULPS       Y1, Y2, Y2
 	VADDPS       Y4, Y2, Y2
 	VANDPS       Y0, Y2, Y2
 	VCMPPS       $0x03, Y2, Y2, Y1
-	VORPS        Y1, Y5, Y5
 	VMASKMOVPS   Y2, Y0, (R9)
-	VMOVMSKPS    Y5, R9
+	VMOVMSKPS    Y1, R9
 	TESTQ        R9, R9
 	JZ           severallast1finite
 	LEAQ         1(DX), R9
@@ -18916,14 +18978,12 @@ severallast1finite:
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y2, Y2, Y2
 	VMULPS       Y1, Y3, Y3
 	VADDPS       Y4, Y3, Y3
 	VANDPS       Y0, Y3, Y3
 	VCMPPS       $0x03, Y3, Y3, Y1
-	VORPS        Y1, Y2, Y2
 	VMASKMOVPS   Y3, Y0, (R9)
-	VMOVMSKPS    Y2, R9
+	VMOVMSKPS    Y1, R9
 	TESTQ        R9, R9
 	JZ           severallast2finite
 	LEAQ         2(DX), R9
@@ -18947,9 +19007,9 @@ single:
 	XORQ SI, SI
 	MOVQ dv+152(FP), DI
 	SUBQ $0x00000020, DI
-	JL   onerest
+	JL   one4rest
 
-onewide:
+one4wide:
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -18960,7 +19020,7 @@ onewide:
 	MOVQ    m+144(FP), R11
 	PCALIGN $0x40
 
-onestep:
+one4step:
 	VBROADCASTSS (R10), Y4
 	VMOVUPS      (R9), Y5
 	VFMADD231PS  Y5, Y4, Y0
@@ -18973,7 +19033,7 @@ onestep:
 	ADDQ         AX, R9
 	ADDQ         CX, R10
 	DECQ         R11
-	JNZ          onestep
+	JNZ          one4step
 	VXORPS       Y4, Y4, Y4
 	VBROADCASTSS (SP)(DX*4), Y5
 	MOVQ         off_base+24(FP), R9
@@ -18981,41 +19041,85 @@ onestep:
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y6, Y6, Y6
 	VMULPS       Y5, Y0, Y0
 	VADDPS       Y4, Y0, Y0
-	VCMPPS       $0x03, Y0, Y0, Y7
-	VORPS        Y7, Y6, Y6
 	VMOVUPS      Y0, (R9)
 	VMULPS       Y5, Y1, Y1
 	VADDPS       Y4, Y1, Y1
-	VCMPPS       $0x03, Y1, Y1, Y0
-	VORPS        Y0, Y6, Y6
+	VCMPPS       $0x03, Y1, Y0, Y0
 	VMOVUPS      Y1, 32(R9)
 	VMULPS       Y5, Y2, Y2
 	VADDPS       Y4, Y2, Y2
-	VCMPPS       $0x03, Y2, Y2, Y0
-	VORPS        Y0, Y6, Y6
 	VMOVUPS      Y2, 64(R9)
 	VMULPS       Y5, Y3, Y3
 	VADDPS       Y4, Y3, Y3
-	VCMPPS       $0x03, Y3, Y3, Y0
-	VORPS        Y0, Y6, Y6
+	VCMPPS       $0x03, Y3, Y2, Y1
+	VORPS        Y1, Y0, Y0
 	VMOVUPS      Y3, 96(R9)
-	VMOVMSKPS    Y6, R9
+	VMOVMSKPS    Y0, R9
 	TESTQ        R9, R9
-	JZ           onestep0finite
+	JZ           one4step0finite
 	LEAQ         (DX), R9
 	BTSQ         R9, R8
 
-onestep0finite:
+one4step0finite:
 	ADDQ $0x00000080, SI
 	SUBQ $0x00000020, DI
-	JGE  onewide
+	JGE  one4wide
 
-onerest:
+one4rest:
 	ADDQ $0x00000020, DI
-	JZ   onedone
+	SUBQ $0x00000010, DI
+	JL   one2rest
+
+one2wide:
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+one2step:
+	VBROADCASTSS (R10), Y2
+	VMOVUPS      (R9), Y3
+	VFMADD231PS  Y3, Y2, Y0
+	VMOVUPS      32(R9), Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          one2step
+	VXORPS       Y2, Y2, Y2
+	VBROADCASTSS (SP)(DX*4), Y3
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Y3, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (R9)
+	VMULPS       Y3, Y1, Y1
+	VADDPS       Y2, Y1, Y1
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VMOVUPS      Y1, 32(R9)
+	VMOVMSKPS    Y0, R9
+	TESTQ        R9, R9
+	JZ           one2step0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+one2step0finite:
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000010, DI
+	JGE  one2wide
+
+one2rest:
+	ADDQ  $0x00000010, DI
+	TESTQ DI, DI
+	JZ    onedone
 
 onevector:
 	MOVQ    DI, R9
@@ -19049,14 +19153,12 @@ onelast:
 	MOVQ         dst_base+0(FP), R10
 	LEAQ         (R10)(R9*4), R9
 	ADDQ         SI, R9
-	VXORPS       Y4, Y4, Y4
 	VMULPS       Y3, Y1, Y1
 	VADDPS       Y2, Y1, Y1
 	VANDPS       Y0, Y1, Y1
 	VCMPPS       $0x03, Y1, Y1, Y2
-	VORPS        Y2, Y4, Y4
 	VMASKMOVPS   Y1, Y0, (R9)
-	VMOVMSKPS    Y4, R9
+	VMOVMSKPS    Y2, R9
 	TESTQ        R9, R9
 	JZ           onelast0finite
 	LEAQ         (DX), R9

@@ -189,6 +189,11 @@ func PackAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, s
 //go:noescape
 func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
+// HeadValuesAVX512 computes n rows of dst, which start at off: the products of the weights p with m rows of v, which start at offv for every lane, normalised, o·(1/sum) + 0. It returns the set of lanes that hold a NaN.
+//
+//go:noescape
+func HeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+
 // SkinnyQK16x1L2AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 2 of the cache.
 //
 //go:noescape

@@ -32424,22 +32424,18 @@ unpackstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Z2, Z1
 	VADDPS Z0, Z1, Z1
-	VCMPPS $0x03, Z1, Z1, K1
-	KORW   K1, K2, K2
 	ADDQ   BX, R13
 	VMULPS (R13), Z2, Z3
 	VADDPS Z0, Z3, Z3
-	VCMPPS $0x03, Z3, Z3, K1
+	VCMPPS $0x03, Z3, Z1, K1
 	KORW   K1, K2, K2
 	ADDQ   BX, R13
 	VMULPS (R13), Z2, Z4
 	VADDPS Z0, Z4, Z4
-	VCMPPS $0x03, Z4, Z4, K1
-	KORW   K1, K2, K2
 	ADDQ   BX, R13
 	VMULPS (R13), Z2, Z5
 	VADDPS Z0, Z5, Z5
-	VCMPPS $0x03, Z5, Z5, K1
+	VCMPPS $0x03, Z5, Z4, K1
 	KORW   K1, K2, K2
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -32539,22 +32535,18 @@ fewstep:
 	MOVQ   R10, R13
 	VMULPS (R13), Z2, Z1
 	VADDPS Z0, Z1, Z1
-	VCMPPS $0x03, Z1, Z1, K1
-	KORW   K1, K2, K2
 	ADDQ   BX, R13
 	VMULPS (R13), Z2, Z3
 	VADDPS Z0, Z3, Z3
-	VCMPPS $0x03, Z3, Z3, K1
+	VCMPPS $0x03, Z3, Z1, K1
 	KORW   K1, K2, K2
 	ADDQ   BX, R13
 	VMULPS (R13), Z2, Z4
 	VADDPS Z0, Z4, Z4
-	VCMPPS $0x03, Z4, Z4, K1
-	KORW   K1, K2, K2
 	ADDQ   BX, R13
 	VMULPS (R13), Z2, Z5
 	VADDPS Z0, Z5, Z5
-	VCMPPS $0x03, Z5, Z5, K1
+	VCMPPS $0x03, Z5, Z4, K1
 	KORW   K1, K2, K2
 
 	// Transpose the 4×4 matrix in each quarter.
@@ -32668,6 +32660,659 @@ finite:
 	CMPQ R10, R9
 	JL   lane
 	JMP  done
+
+// func HeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
+TEXT ·HeadValuesAVX512(SB), NOSPLIT, $256-192
+	PCALIGN $0x40
+	MOVQ    ldv+96(FP), AX
+	SHLQ    $0x02, AX
+	MOVQ    ldp+128(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    sum_base+160(FP), DX
+	MOVQ    n+136(FP), BX
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS const3f800000AVX512<>+0(SB), Y1
+	XORQ    SI, SI
+
+	// 1/sum, 0 for a sum of 0.
+inverses:
+	VMOVUPS   (DX)(SI*4), Y2
+	VDIVPS    Y2, Y1, Y3
+	VCMPPS    $0x04, Y0, Y2, K1
+	VMOVAPS.Z Y3, K1, Y3
+	VMOVUPS   Y3, (SP)(SI*4)
+	ADDQ      $0x00000008, SI
+	CMPQ      SI, BX
+	JL        inverses
+	XORQ      R8, R8
+	XORQ      DX, DX
+
+lanes:
+	MOVQ n+136(FP), BX
+	SUBQ DX, BX
+	CMPQ BX, $0x04
+	JL   single
+	MOVQ offv_base+72(FP), BX
+	LEAQ (BX)(DX*8), BX
+	MOVQ (BX), SI
+	CMPQ SI, 8(BX)
+	JNE  single
+	CMPQ SI, 16(BX)
+	JNE  single
+	CMPQ SI, 24(BX)
+	JNE  single
+
+	// 4 lanes, 4 vectors of columns at a time.
+	MOVQ offv_base+72(FP), BX
+	MOVQ (BX)(DX*8), BX
+	MOVQ v_base+48(FP), SI
+	LEAQ (SI)(BX*4), BX
+	XORQ SI, SI
+	MOVQ dv+152(FP), DI
+	SUBQ $0x00000040, DI
+	JL   several4rest
+
+several4wide:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	VXORPS  Z8, Z8, Z8
+	VXORPS  Z9, Z9, Z9
+	VXORPS  Z10, Z10, Z10
+	VXORPS  Z11, Z11, Z11
+	VXORPS  Z12, Z12, Z12
+	VXORPS  Z13, Z13, Z13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+several4step:
+	VBROADCASTSS (R10), Z16
+	VBROADCASTSS 4(R10), Z17
+	VBROADCASTSS 8(R10), Z18
+	VBROADCASTSS 12(R10), Z19
+	VMOVUPS      (R9), Z20
+	VFMADD231PS  Z20, Z16, Z0
+	VFMADD231PS  Z20, Z17, Z4
+	VFMADD231PS  Z20, Z18, Z8
+	VFMADD231PS  Z20, Z19, Z12
+	VMOVUPS      64(R9), Z20
+	VFMADD231PS  Z20, Z16, Z1
+	VFMADD231PS  Z20, Z17, Z5
+	VFMADD231PS  Z20, Z18, Z9
+	VFMADD231PS  Z20, Z19, Z13
+	VMOVUPS      128(R9), Z20
+	VFMADD231PS  Z20, Z16, Z2
+	VFMADD231PS  Z20, Z17, Z6
+	VFMADD231PS  Z20, Z18, Z10
+	VFMADD231PS  Z20, Z19, Z14
+	VMOVUPS      192(R9), Z20
+	VFMADD231PS  Z20, Z16, Z3
+	VFMADD231PS  Z20, Z17, Z7
+	VFMADD231PS  Z20, Z18, Z11
+	VFMADD231PS  Z20, Z19, Z15
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          several4step
+	VXORPS       Z16, Z16, Z16
+	VBROADCASTSS (SP)(DX*4), Z17
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z17, Z0, Z0
+	VADDPS       Z16, Z0, Z0
+	VMOVUPS      Z0, (R9)
+	VMULPS       Z17, Z1, Z1
+	VADDPS       Z16, Z1, Z1
+	VCMPPS       $0x03, Z1, Z0, K1
+	VMOVUPS      Z1, 64(R9)
+	VMULPS       Z17, Z2, Z2
+	VADDPS       Z16, Z2, Z2
+	VMOVUPS      Z2, 128(R9)
+	VMULPS       Z17, Z3, Z3
+	VADDPS       Z16, Z3, Z3
+	VCMPPS       $0x03, Z3, Z2, K2
+	KORW         K2, K1, K1
+	VMOVUPS      Z3, 192(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several4step0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+several4step0finite:
+	VBROADCASTSS 4(SP)(DX*4), Z0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         8(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z0, Z4, Z4
+	VADDPS       Z16, Z4, Z4
+	VMOVUPS      Z4, (R9)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z16, Z5, Z5
+	VCMPPS       $0x03, Z5, Z4, K1
+	VMOVUPS      Z5, 64(R9)
+	VMULPS       Z0, Z6, Z6
+	VADDPS       Z16, Z6, Z6
+	VMOVUPS      Z6, 128(R9)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z16, Z7, Z7
+	VCMPPS       $0x03, Z7, Z6, K2
+	KORW         K2, K1, K1
+	VMOVUPS      Z7, 192(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several4step1finite
+	LEAQ         1(DX), R9
+	BTSQ         R9, R8
+
+several4step1finite:
+	VBROADCASTSS 8(SP)(DX*4), Z0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         16(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z0, Z8, Z8
+	VADDPS       Z16, Z8, Z8
+	VMOVUPS      Z8, (R9)
+	VMULPS       Z0, Z9, Z9
+	VADDPS       Z16, Z9, Z9
+	VCMPPS       $0x03, Z9, Z8, K1
+	VMOVUPS      Z9, 64(R9)
+	VMULPS       Z0, Z10, Z10
+	VADDPS       Z16, Z10, Z10
+	VMOVUPS      Z10, 128(R9)
+	VMULPS       Z0, Z11, Z11
+	VADDPS       Z16, Z11, Z11
+	VCMPPS       $0x03, Z11, Z10, K2
+	KORW         K2, K1, K1
+	VMOVUPS      Z11, 192(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several4step2finite
+	LEAQ         2(DX), R9
+	BTSQ         R9, R8
+
+several4step2finite:
+	VBROADCASTSS 12(SP)(DX*4), Z0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         24(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z0, Z12, Z12
+	VADDPS       Z16, Z12, Z12
+	VMOVUPS      Z12, (R9)
+	VMULPS       Z0, Z13, Z13
+	VADDPS       Z16, Z13, Z13
+	VCMPPS       $0x03, Z13, Z12, K1
+	VMOVUPS      Z13, 64(R9)
+	VMULPS       Z0, Z14, Z14
+	VADDPS       Z16, Z14, Z14
+	VMOVUPS      Z14, 128(R9)
+	VMULPS       Z0, Z15, Z15
+	VADDPS       Z16, Z15, Z15
+	VCMPPS       $0x03, Z15, Z14, K2
+	KORW         K2, K1, K1
+	VMOVUPS      Z15, 192(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several4step3finite
+	LEAQ         3(DX), R9
+	BTSQ         R9, R8
+
+several4step3finite:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000040, DI
+	JGE  several4wide
+
+several4rest:
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000020, DI
+	JL   several2rest
+
+several2wide:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	VXORPS  Z5, Z5, Z5
+	VXORPS  Z6, Z6, Z6
+	VXORPS  Z7, Z7, Z7
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+several2step:
+	VBROADCASTSS (R10), Z8
+	VBROADCASTSS 4(R10), Z9
+	VBROADCASTSS 8(R10), Z10
+	VBROADCASTSS 12(R10), Z11
+	VMOVUPS      (R9), Z12
+	VFMADD231PS  Z12, Z8, Z0
+	VFMADD231PS  Z12, Z9, Z2
+	VFMADD231PS  Z12, Z10, Z4
+	VFMADD231PS  Z12, Z11, Z6
+	VMOVUPS      64(R9), Z12
+	VFMADD231PS  Z12, Z8, Z1
+	VFMADD231PS  Z12, Z9, Z3
+	VFMADD231PS  Z12, Z10, Z5
+	VFMADD231PS  Z12, Z11, Z7
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          several2step
+	VXORPS       Z8, Z8, Z8
+	VBROADCASTSS (SP)(DX*4), Z9
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z9, Z0, Z0
+	VADDPS       Z8, Z0, Z0
+	VMOVUPS      Z0, (R9)
+	VMULPS       Z9, Z1, Z1
+	VADDPS       Z8, Z1, Z1
+	VCMPPS       $0x03, Z1, Z0, K1
+	VMOVUPS      Z1, 64(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several2step0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+several2step0finite:
+	VBROADCASTSS 4(SP)(DX*4), Z0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         8(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z0, Z2, Z2
+	VADDPS       Z8, Z2, Z2
+	VMOVUPS      Z2, (R9)
+	VMULPS       Z0, Z3, Z3
+	VADDPS       Z8, Z3, Z3
+	VCMPPS       $0x03, Z3, Z2, K1
+	VMOVUPS      Z3, 64(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several2step1finite
+	LEAQ         1(DX), R9
+	BTSQ         R9, R8
+
+several2step1finite:
+	VBROADCASTSS 8(SP)(DX*4), Z0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         16(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z0, Z4, Z4
+	VADDPS       Z8, Z4, Z4
+	VMOVUPS      Z4, (R9)
+	VMULPS       Z0, Z5, Z5
+	VADDPS       Z8, Z5, Z5
+	VCMPPS       $0x03, Z5, Z4, K1
+	VMOVUPS      Z5, 64(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several2step2finite
+	LEAQ         2(DX), R9
+	BTSQ         R9, R8
+
+several2step2finite:
+	VBROADCASTSS 12(SP)(DX*4), Z0
+	MOVQ         off_base+24(FP), R9
+	MOVQ         24(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z0, Z6, Z6
+	VADDPS       Z8, Z6, Z6
+	VMOVUPS      Z6, (R9)
+	VMULPS       Z0, Z7, Z7
+	VADDPS       Z8, Z7, Z7
+	VCMPPS       $0x03, Z7, Z6, K1
+	VMOVUPS      Z7, 64(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           several2step3finite
+	LEAQ         3(DX), R9
+	BTSQ         R9, R8
+
+several2step3finite:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000020, DI
+	JGE  several2wide
+
+several2rest:
+	ADDQ  $0x00000020, DI
+	TESTQ DI, DI
+	JZ    severaldone
+
+severalvector:
+	MOVQ    DI, R9
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    masksAVX512<>+0(SB), R10
+	MOVQ    $0x00000040, R11
+	SUBQ    R9, R11
+	LEAQ    (R10)(R11*4), R10
+	VMOVUPS (R10), Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	VXORPS  Z4, Z4, Z4
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+severallast:
+	VBROADCASTSS (R10), Z5
+	VBROADCASTSS 4(R10), Z6
+	VBROADCASTSS 8(R10), Z7
+	VBROADCASTSS 12(R10), Z8
+	VPMOVD2M     Z0, K1
+	VMOVUPS.Z    (R9), K1, Z9
+	VFMADD231PS  Z9, Z5, Z1
+	VFMADD231PS  Z9, Z6, Z2
+	VFMADD231PS  Z9, Z7, Z3
+	VFMADD231PS  Z9, Z8, Z4
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          severallast
+	VXORPS       Z5, Z5, Z5
+	VBROADCASTSS (SP)(DX*4), Z6
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z6, Z1, Z1
+	VADDPS       Z5, Z1, Z1
+	VANDPS       Z0, Z1, Z1
+	VCMPPS       $0x03, Z1, Z1, K1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      Z1, K2, (R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           severallast0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+severallast0finite:
+	VBROADCASTSS 4(SP)(DX*4), Z1
+	MOVQ         off_base+24(FP), R9
+	MOVQ         8(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z1, Z2, Z2
+	VADDPS       Z5, Z2, Z2
+	VANDPS       Z0, Z2, Z2
+	VCMPPS       $0x03, Z2, Z2, K1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      Z2, K2, (R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           severallast1finite
+	LEAQ         1(DX), R9
+	BTSQ         R9, R8
+
+severallast1finite:
+	VBROADCASTSS 8(SP)(DX*4), Z1
+	MOVQ         off_base+24(FP), R9
+	MOVQ         16(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z1, Z3, Z3
+	VADDPS       Z5, Z3, Z3
+	VANDPS       Z0, Z3, Z3
+	VCMPPS       $0x03, Z3, Z3, K1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      Z3, K2, (R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           severallast2finite
+	LEAQ         2(DX), R9
+	BTSQ         R9, R8
+
+severallast2finite:
+	VBROADCASTSS 12(SP)(DX*4), Z1
+	MOVQ         off_base+24(FP), R9
+	MOVQ         24(R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z1, Z4, Z4
+	VADDPS       Z5, Z4, Z4
+	VANDPS       Z0, Z4, Z4
+	VCMPPS       $0x03, Z4, Z4, K1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      Z4, K2, (R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           severallast3finite
+	LEAQ         3(DX), R9
+	BTSQ         R9, R8
+
+severallast3finite:
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000010, DI
+	JG   severalvector
+
+severaldone:
+	ADDQ $0x04, DX
+	JMP  next
+
+single:
+	// 1 lanes, 4 vectors of columns at a time.
+	MOVQ offv_base+72(FP), BX
+	MOVQ (BX)(DX*8), BX
+	MOVQ v_base+48(FP), SI
+	LEAQ (SI)(BX*4), BX
+	XORQ SI, SI
+	MOVQ dv+152(FP), DI
+	SUBQ $0x00000040, DI
+	JL   one4rest
+
+one4wide:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	VXORPS  Z2, Z2, Z2
+	VXORPS  Z3, Z3, Z3
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+one4step:
+	VBROADCASTSS (R10), Z4
+	VMOVUPS      (R9), Z5
+	VFMADD231PS  Z5, Z4, Z0
+	VMOVUPS      64(R9), Z5
+	VFMADD231PS  Z5, Z4, Z1
+	VMOVUPS      128(R9), Z5
+	VFMADD231PS  Z5, Z4, Z2
+	VMOVUPS      192(R9), Z5
+	VFMADD231PS  Z5, Z4, Z3
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          one4step
+	VXORPS       Z4, Z4, Z4
+	VBROADCASTSS (SP)(DX*4), Z5
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z5, Z0, Z0
+	VADDPS       Z4, Z0, Z0
+	VMOVUPS      Z0, (R9)
+	VMULPS       Z5, Z1, Z1
+	VADDPS       Z4, Z1, Z1
+	VCMPPS       $0x03, Z1, Z0, K1
+	VMOVUPS      Z1, 64(R9)
+	VMULPS       Z5, Z2, Z2
+	VADDPS       Z4, Z2, Z2
+	VMOVUPS      Z2, 128(R9)
+	VMULPS       Z5, Z3, Z3
+	VADDPS       Z4, Z3, Z3
+	VCMPPS       $0x03, Z3, Z2, K2
+	KORW         K2, K1, K1
+	VMOVUPS      Z3, 192(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           one4step0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+one4step0finite:
+	ADDQ $0x00000100, SI
+	SUBQ $0x00000040, DI
+	JGE  one4wide
+
+one4rest:
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000020, DI
+	JL   one2rest
+
+one2wide:
+	VXORPS  Z0, Z0, Z0
+	VXORPS  Z1, Z1, Z1
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+one2step:
+	VBROADCASTSS (R10), Z2
+	VMOVUPS      (R9), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VMOVUPS      64(R9), Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          one2step
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS (SP)(DX*4), Z3
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z3, Z0, Z0
+	VADDPS       Z2, Z0, Z0
+	VMOVUPS      Z0, (R9)
+	VMULPS       Z3, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VCMPPS       $0x03, Z1, Z0, K1
+	VMOVUPS      Z1, 64(R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           one2step0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+one2step0finite:
+	ADDQ $0x00000080, SI
+	SUBQ $0x00000020, DI
+	JGE  one2wide
+
+one2rest:
+	ADDQ  $0x00000020, DI
+	TESTQ DI, DI
+	JZ    onedone
+
+onevector:
+	MOVQ    DI, R9
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQGT R10, R9
+	LEAQ    masksAVX512<>+0(SB), R10
+	MOVQ    $0x00000040, R11
+	SUBQ    R9, R11
+	LEAQ    (R10)(R11*4), R10
+	VMOVUPS (R10), Z0
+	VXORPS  Z1, Z1, Z1
+	LEAQ    (BX)(SI*1), R9
+	MOVQ    p_base+104(FP), R10
+	LEAQ    (R10)(DX*4), R10
+	MOVQ    m+144(FP), R11
+	PCALIGN $0x40
+
+onelast:
+	VBROADCASTSS (R10), Z2
+	VPMOVD2M     Z0, K1
+	VMOVUPS.Z    (R9), K1, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         AX, R9
+	ADDQ         CX, R10
+	DECQ         R11
+	JNZ          onelast
+	VXORPS       Z2, Z2, Z2
+	VBROADCASTSS (SP)(DX*4), Z3
+	MOVQ         off_base+24(FP), R9
+	MOVQ         (R9)(DX*8), R9
+	MOVQ         dst_base+0(FP), R10
+	LEAQ         (R10)(R9*4), R9
+	ADDQ         SI, R9
+	VMULPS       Z3, Z1, Z1
+	VADDPS       Z2, Z1, Z1
+	VANDPS       Z0, Z1, Z1
+	VCMPPS       $0x03, Z1, Z1, K1
+	VPMOVD2M     Z0, K2
+	VMOVUPS      Z1, K2, (R9)
+	KMOVW        K1, R9
+	TESTQ        R9, R9
+	JZ           onelast0finite
+	LEAQ         (DX), R9
+	BTSQ         R9, R8
+
+onelast0finite:
+	ADDQ $0x00000040, SI
+	SUBQ $0x00000010, DI
+	JG   onevector
+
+onedone:
+	ADDQ $0x01, DX
+
+next:
+	CMPQ DX, n+136(FP)
+	JL   lanes
+	MOVQ R8, ret+184(FP)
+	VZEROUPPER
+	RET
 
 // func SkinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+

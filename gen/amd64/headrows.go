@@ -18,8 +18,8 @@ import (
 //
 // The chain of a key takes twice as long as its loads and shuffles. Two keys side by side hide that.
 //
-// These kernels are for calls so short that vectors of 8 lanes suffice: AVX-512 has none of its
-// own, as the narrowest tile of its tier is that of AVX2.
+// It is for calls so short that vectors of 8 lanes suffice: AVX-512 has none of its own, as the
+// narrowest tile of its tier is that of AVX2.
 func (g *gen) HeadScores() {
 	if g.EVEX() {
 		return
@@ -110,35 +110,38 @@ func (h *headScores) columns(src, q reg.GPVirtual, acc reg.VecVirtual) {
 
 // HeadValues are the rows of the output of lanes that have values of their own: columns of V are
 // in the vectors, so that a row is normalised in registers and stored where it belongs. Three
-// neighbouring lanes with the same values share their loads:
+// neighbouring lanes with the same values, four with AVX-512, share their loads:
 //
 //	v[offV[lane]+j·ldv+e..] ──► acc[lane] += p[j][lane], a broadcast, · v ──► ·inv + 0 ──► dst[off[lane]+e..]
 //
 // 4 vectors of columns of 3 lanes make 12 accumulators, which with the 3 broadcasts and a vector
-// of V are all registers of AVX2. The columns after those are taken a vector at a time, under a mask.
+// of V are all registers of AVX2. With AVX-512, 16 accumulators take 8 loads for 16 FMAs, fewer than
+// Gemm does, and no shuffles, of which Unpack takes two a vector. The columns after those are taken
+// two vectors at a time, and then one, under a mask.
 func (g *gen) HeadValues() {
-	if g.EVEX() {
-		return
-	}
 	g.Kernel(spec.HeadValues)
 	h := &headValues{g: g, inv: g.Frame(4 * maxLanes), ldv: g.Stride("ldv"), ldp: g.Stride("ldp")}
 	h.lane, h.v, h.column, h.columns, h.nans = g.GP64(), g.GP64(), g.GP64(), g.GP64(), g.GP64()
+	h.lanes = 3
+	if g.EVEX() {
+		h.lanes = 4
+	}
 	h.inverses()
 	g.XORQ(h.nans, h.nans)
 	g.XORQ(h.lane, h.lane)
 	g.Label("lanes")
 	left := g.Num("n")
 	g.SUBQ(h.lane, left)
-	g.CMPQ(left, operand.Imm(headLanes))
+	g.CMPQ(left, operand.Imm(uint64(h.lanes)))
 	g.JL(operand.LabelRef("single"))
 	off, first := g.Slice("offv"), g.GP64()
 	g.LEAQ(emit.Indexed(off, h.lane, 8), off)
 	g.MOVQ(emit.At(off, 0), first)
-	for i := 1; i < headLanes; i++ {
+	for i := 1; i < h.lanes; i++ {
 		g.CMPQ(first, emit.At(off, 8*i))
 		g.JNE(operand.LabelRef("single"))
 	}
-	h.rows(headLanes, "several")
+	h.rows(h.lanes, "several")
 	g.JMP(operand.LabelRef("next"))
 	g.Label("single")
 	h.rows(1, "one")
@@ -150,13 +153,14 @@ func (g *gen) HeadValues() {
 }
 
 const (
-	headLanes   = 3  // lanes with the same values that are computed side by side
-	headVectors = 4  // of their columns
+	headVectors = 4  // of columns that are computed side by side
 	maxLanes    = 64 // ukernel.MaxLanes
+	leastLanes  = 8  // a tile may have no more, whatever the vectors
 )
 
 type headValues struct {
 	g        *gen
+	lanes    int         // with the same values that are computed side by side
 	inv      operand.Mem // 1/sum of every lane
 	ldv, ldp reg.GPVirtual
 
@@ -167,18 +171,18 @@ type headValues struct {
 // inverses emits 1/sum, or 0 for a sum of 0, of all lanes.
 func (h *headValues) inverses() {
 	sum, n, x := h.g.Slice("sum"), h.g.Num("n"), h.g.GP64()
-	zero, one := h.g.Vec(), h.g.Vec()
+	zero, one := h.g.YMM(), h.g.YMM()
 	h.g.Zero(h.g.Context, zero)
 	h.g.VMOVUPS(h.g.Constant(math.Float32bits(1)), one)
 	h.g.XORQ(x, x)
 	h.g.Comment("1/sum, 0 for a sum of 0.")
 	h.g.Label("inverses")
-	s, inv := h.g.Vec(), h.g.Vec()
+	s, inv := h.g.YMM(), h.g.YMM()
 	h.g.VMOVUPS(emit.Indexed(sum, x, 4), s)
 	h.g.VDIVPS(s, one, inv)
 	h.g.ZeroWhere(h.g.Context, inv, s, zero)
 	h.g.VMOVUPS(inv, h.inverse(x, 0))
-	h.g.ADDQ(operand.U32(h.g.Lanes()), x)
+	h.g.ADDQ(operand.U32(leastLanes), x)
 	h.g.CMPQ(x, n)
 	h.g.JL(operand.LabelRef("inverses"))
 }
@@ -192,7 +196,6 @@ func (h *headValues) inverse(lane reg.GPVirtual, more int) operand.Mem {
 
 // rows emits n lanes with the same values.
 func (h *headValues) rows(n int, name string) {
-	width := headVectors * h.g.Lanes()
 	off := h.g.GP64()
 	h.g.Commentf("%d lanes, %d vectors of columns at a time.", n, headVectors)
 	h.g.MOVQ(h.g.Slice("offv"), off)
@@ -200,15 +203,10 @@ func (h *headValues) rows(n int, name string) {
 	h.g.LEAQ(emit.Indexed(h.g.Slice("v"), off, 4), h.v)
 	h.g.XORQ(h.column, h.column)
 	h.g.MOVQ(h.g.Num("dv"), h.columns)
-	h.g.SUBQ(operand.U32(width), h.columns)
-	h.g.JL(operand.LabelRef(name + "rest"))
-	h.g.Label(name + "wide")
-	h.tile(n, headVectors, name+"step", h.g.wholeVectors(), nil)
-	h.g.ADDQ(operand.U32(4*width), h.column)
-	h.g.SUBQ(operand.U32(width), h.columns)
-	h.g.JGE(operand.LabelRef(name + "wide"))
-	h.g.Label(name + "rest")
-	h.g.ADDQ(operand.U32(width), h.columns)
+	for vectors := headVectors; vectors > 1; vectors /= 2 {
+		h.whole(n, vectors, fmt.Sprintf("%s%d", name, vectors))
+	}
+	h.g.TESTQ(h.columns, h.columns)
 	h.g.JZ(operand.LabelRef(name + "done"))
 	h.g.Label(name + "vector")
 	left, most, mask := h.g.GP64(), h.g.GP64(), h.g.Vec()
@@ -227,6 +225,20 @@ func (h *headValues) rows(n int, name string) {
 	h.g.JG(operand.LabelRef(name + "vector"))
 	h.g.Label(name + "done")
 	h.g.ADDQ(operand.Imm(uint64(n)), h.lane)
+}
+
+// whole emits the loop over all groups of so many vectors.
+func (h *headValues) whole(n, vectors int, name string) {
+	width := vectors * h.g.Lanes()
+	h.g.SUBQ(operand.U32(width), h.columns)
+	h.g.JL(operand.LabelRef(name + "rest"))
+	h.g.Label(name + "wide")
+	h.tile(n, vectors, name+"step", h.g.wholeVectors(), nil)
+	h.g.ADDQ(operand.U32(4*width), h.column)
+	h.g.SUBQ(operand.U32(width), h.columns)
+	h.g.JGE(operand.LabelRef(name + "wide"))
+	h.g.Label(name + "rest")
+	h.g.ADDQ(operand.U32(width), h.columns)
 }
 
 // tile emits a number of vectors of the columns of n lanes.
@@ -274,14 +286,19 @@ func (h *headValues) finish(row []reg.VecVirtual, i int, finite string, zero reg
 	h.g.MOVQ(emit.Indexed(to, h.lane, 8).Offset(8*i), to)
 	h.g.LEAQ(emit.Indexed(h.g.Slice("dst"), to, 4), to)
 	h.g.ADDQ(h.column, to)
-	set := h.g.NewSet(h.g.Context)
+	var set reg.Register
 	for x, y := range row {
 		h.g.VMULPS(inv, y, y)
 		h.g.VADDPS(zero, y, y)
 		if mask != nil { // 0·Inf beside the columns is no NaN of the row
 			h.g.VANDPS(mask, y, y)
 		}
-		h.g.OrNaN(h.g.Context, set, y)
+		switch last := row[x/2*2]; { // one comparison for two vectors
+		case x < 2 && (x == 1 || len(row) == 1):
+			set = h.g.NaN(h.g.Context, last, y)
+		case x%2 == 1:
+			h.g.OrNaN(h.g.Context, set, last, y)
+		}
 		move.store(y, emit.At(to, x*h.g.VecBytes()))
 	}
 	bits := h.g.GP64()

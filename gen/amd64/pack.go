@@ -261,7 +261,9 @@ func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows 
 			for i := range v {
 				u.g.VMULPS(emit.At(q, 0), inv, v[i])
 				u.g.VADDPS(zero, v[i], v[i])
-				u.g.OrNaN(u.g.Context, set, v[i])
+				if i%2 == 1 {
+					u.g.OrNaN(u.g.Context, set, v[i-1], v[i])
+				}
 				if x+i < columns-1 {
 					u.g.ADDQ(u.ld, q)
 				}

@@ -189,6 +189,7 @@ var avx512Lanes = LaneKernels{
 	MergeStats:      asm.MergeStatsAVX512,
 	Pack:            asm.PackAVX512,
 	Unpack:          asm.UnpackAVX512,
+	HeadValues:      asm.HeadValuesAVX512,
 	BackwardWeights: asm.BackwardWeightsAVX512,
 	BackwardScores:  asm.BackwardScoresAVX512,
 	BackwardSoftcap: asm.BackwardSoftcapAVX512,

@@ -127,10 +127,14 @@ func (i AVX2) NewSet(c *build.Context) reg.Register {
 	return s
 }
 
-func (AVX2) OrNaN(c *build.Context, set, x reg.Register) {
+func (AVX2) OrNaN(c *build.Context, set, x, y reg.Register) {
+	c.VORPS(AVX2{}.NaN(c, x, y), set, set)
+}
+
+func (AVX2) NaN(c *build.Context, x, y reg.Register) reg.Register {
 	m := c.YMM()
-	c.VCMPPS(operand.Imm(Unordered), x, x, m)
-	c.VORPS(m, set, set)
+	c.VCMPPS(operand.Imm(Unordered), y, x, m)
+	return m
 }
 
 func (AVX2) SetBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {

@@ -115,10 +115,14 @@ func (AVX512) NewSet(c *build.Context) reg.Register {
 	return k
 }
 
-func (AVX512) OrNaN(c *build.Context, set, x reg.Register) {
+func (AVX512) OrNaN(c *build.Context, set, x, y reg.Register) {
+	c.KORW(AVX512{}.NaN(c, x, y), set, set)
+}
+
+func (AVX512) NaN(c *build.Context, x, y reg.Register) reg.Register {
 	k := c.K()
-	c.VCMPPS(operand.Imm(Unordered), x, x, k)
-	c.KORW(k, set, set)
+	c.VCMPPS(operand.Imm(Unordered), y, x, k)
+	return k
 }
 
 func (AVX512) SetBits(c *build.Context, set reg.Register, bits reg.GPVirtual) {

@@ -69,10 +69,11 @@ type ISA interface {
 	// TakeSign gives y, whose sign is not set, the sign of x. x may be overwritten.
 	TakeSign(c *build.Context, y, x, signBit reg.Register)
 
-	// NewSet returns an empty set of lanes, OrNaN adds the lanes in which x is NaN, and
-	// SetBits stores the set as bits.
+	// NewSet returns an empty set of lanes, NaN that of the lanes in which x or y is NaN. OrNaN
+	// adds these to a set, and SetBits stores it as bits.
 	NewSet(c *build.Context) reg.Register
-	OrNaN(c *build.Context, set, x reg.Register)
+	NaN(c *build.Context, x, y reg.Register) reg.Register
+	OrNaN(c *build.Context, set, x, y reg.Register)
 	SetBits(c *build.Context, set reg.Register, bits reg.GPVirtual)
 
 	// ReplaceNaN replaces by other the lanes of x that are NaN.

@@ -66,7 +66,7 @@ func (g *gen) SkinnyUnpack() {
 			c := g.Vec()
 			g.VMULPS(emit.Indexed(o, x, 1), inv, c)
 			g.VADDPS(zero, c, c)
-			g.OrNaN(g.Context, set, c)
+			g.OrNaN(g.Context, set, c, c)
 			g.VMOVUPS(c, emit.Indexed(to, x, 1))
 		}, func(x reg.GPVirtual) {
 			c, m := g.XMM(), g.XMM()
