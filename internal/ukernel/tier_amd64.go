@@ -25,9 +25,14 @@ func archTiers() []Tier {
 }
 
 // withNarrowTile returns k with the narrowest tile of another ISA before its own, so
-// that 8 queries do not pay for 16 lanes. The other kernels remain those of k.
+// that 8 queries do not pay for 16 lanes. The other kernels remain those of k, and so does
+// HeadValues, whose vectors hold columns.
 func withNarrowTile(k, narrow Kernels) Kernels {
-	k.Tiles = append(narrow.Tiles[:1:1], k.Tiles...)
+	tile := narrow.Tiles[0]
+	lanes := *tile.LaneKernels
+	lanes.HeadValues = k.Tiles[0].HeadValues
+	tile.LaneKernels = &lanes
+	k.Tiles = append([]TileKernels{tile}, k.Tiles...)
 	return k
 }
 
