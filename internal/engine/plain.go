@@ -112,11 +112,17 @@ func (s *scratch) plainBatch(j *Job, tiles []tile) {
 
 // headKeys is the largest number of keys for which HeadValues is faster than a product and
 // Unpack. On Zen 3, 12 heads of D = 64 gain 10% with 8 keys, 6% with 16 and 4% with 32; with 128
-// they lose 2%.
+// they lose 2%. Tuning.HeadKeys may say another number.
 const headKeys = 64
 
 // usesHeadValues tells whether the tile's values go to Out in one step.
-func (t *tile) usesHeadValues() bool { return t.kern.HeadValues != nil && t.job.keys() <= headKeys }
+func (t *tile) usesHeadValues() bool {
+	j, most := t.job, headKeys
+	if j.tier.HeadKeys != 0 && j.dv() == ukernel.ColumnSegment {
+		most = j.tier.HeadKeys
+	}
+	return t.kern.HeadValues != nil && j.keys() <= most
+}
 
 // valuesPlain multiplies the weights with the values, unless unpackPlain does it.
 func (t *tile) valuesPlain() {

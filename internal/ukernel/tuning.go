@@ -26,6 +26,10 @@ type Tuning struct {
 	// known.
 	FullRows int
 
+	// HeadKeys, if not 0, is the largest number of keys for which HeadValues is faster than a
+	// product and Unpack if V has ColumnSegment columns. The engine knows what holds for others.
+	HeadKeys int
+
 	// QKKeys is the number of keys that QK of float32 takes at a time, for up to 4 queries, and
 	// QKSegments the number of segments of columns. More of either are more chains of FMAs at a
 	// time, for which fast units wait; more keys are more rows of memory at a time.
@@ -77,6 +81,8 @@ func (t *Tier) Check(x *Tuning) error {
 		return fmt.Errorf("SkinnyRows=%d: want 0 to %d", x.SkinnyRows, MaxLanes)
 	case x.FullRows < 0:
 		return fmt.Errorf("FullRows=%d: want 0 or more", x.FullRows)
+	case x.HeadKeys < 0:
+		return fmt.Errorf("HeadKeys=%d: want 0 or more", x.HeadKeys)
 	case !kernels.choose(x):
 		return fmt.Errorf("QKKeys=%d,QKSegments=%d,QKNear=%d,PVNear=%d: there are no such kernels", x.QKKeys, x.QKSegments, x.QKNear, x.PVNear)
 	case x.PrefetchBytes < 1 || x.PrefetchBytes > maxPrefetchBytes:

@@ -25,6 +25,7 @@ var groups = []group{
 	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), decode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},
+	{"heads", []string{"HeadKeys"}, values("HeadKeys", 0, 128, 256), plainCalls},
 	{"threads", []string{"ThreadFMAs"}, values("ThreadFMAs", 1<<18, 1<<19, 1<<20, 1<<21, 1<<22, 1<<23), threads},
 	{"steps", []string{"WeightSteps"}, values("WeightSteps", 128, 256, 384, 512), weights},
 	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8), halves},

@@ -72,6 +72,14 @@ func fullTiles(tier string) (w []workload, err error) {
 	return w, nil
 }
 
+// plainCalls have at most one block of keys, and 64 columns.
+func plainCalls(tier string) (w []workload, err error) {
+	for _, keys := range []int{96, 128, 192, 256} {
+		w = append(w, attention(fmt.Sprintf("%d keys", keys), tier, 12, 12, 128, keys, 64, 1, 1))
+	}
+	return w, nil
+}
+
 // threads has calls that are worth one thread or several.
 func threads(tier string) (w []workload, err error) {
 	for _, n := range []int{16, 32, 64, 128, 256} {
