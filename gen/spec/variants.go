@@ -8,6 +8,7 @@ type QKVariant struct {
 	Keys     int // of a tile for up to 4 queries
 	Segments int // of the columns that such a tile computes side by side, if D has so many
 	Near     int // level of the cache into which rows are prefetched that are needed soon
+	Ahead    int // least number of queries for which words are loaded between earlier FMAs, 0 for none
 }
 
 // A PVVariant tells an ISA's kernels SkinnyPV for float32 apart.

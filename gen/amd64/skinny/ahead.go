@@ -14,10 +14,13 @@ import (
 // threads on a core, else up to a tenth.
 
 // ahead reports whether steps do that, for a number of queries. On Zen 4 float32 would gain
-// 4% with 2 queries and lose as much with 8. bfloat16 with one query, which takes the least
-// time, would then wait for memory and read a seventh less per second.
+// 4% with 2 queries and lose as much with 8, so its variant says. bfloat16 with one query,
+// which takes the least time, would then wait for memory and read a seventh less per second.
 func (f *qkEmitter) ahead(queries int) bool {
-	return f.g.EVEX() && f.words.element != spec.Float32 && !(f.words.element == spec.BF16 && queries == 1)
+	if f.words.element == spec.Float32 {
+		return f.variant.Ahead > 0 && queries >= f.variant.Ahead
+	}
+	return f.g.EVEX() && !(f.words.element == spec.BF16 && queries == 1)
 }
 
 // stepsAhead emits the loop over steps in that way. The words of the first vector of a step
