@@ -50,7 +50,7 @@ func packers() (packer[float32], packer[uint16]) {
 
 // pack returns the panels of the weights w, which lie in data.
 func pack[E any](l *Linear, w *Matrix, data []E, kernel, rest packer[E]) []E {
-	packed := hugepages.Share[E](l.lanes() * l.k)
+	packed := hugepages.Make[E](l.lanes() * l.k)
 	l.eachPanel(func(p int) {
 		first, lanes := p*ukernel.PanelLanes, l.panelWidth(p)
 		panel := packed[l.panelStart(p):][:lanes*l.k]

@@ -56,7 +56,7 @@ func NewQuantized(format Format, data []byte, n, k int, bias []float32) (*Linear
 		return nil, (*kernel.ArgumentError)(f)
 	}
 	l := &Linear{n: n, k: k, format: format}
-	l.blocks = hugepages.Share[byte](l.blockBytes(l.lanes()))
+	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
 	row := l.blockBytes(1)
 	l.eachPanel(func(p int) {
 		first := p * ukernel.PanelLanes
