@@ -293,11 +293,12 @@ func (h *headValues) finish(row []reg.VecVirtual, i int, finite string, zero reg
 		if mask != nil { // 0·Inf beside the columns is no NaN of the row
 			h.g.VANDPS(mask, y, y)
 		}
-		switch last := row[x/2*2]; { // one comparison for two vectors
-		case x < 2 && (x == 1 || len(row) == 1):
-			set = h.g.NaN(h.g.Context, last, y)
-		case x%2 == 1:
-			h.g.OrNaN(h.g.Context, set, last, y)
+		switch first := row[x/2*2]; { // of two vectors, which take one comparison
+		case x%2 == 0 && x+1 < len(row):
+		case set == nil:
+			set = h.g.NaN(h.g.Context, first, y)
+		default:
+			h.g.OrNaN(h.g.Context, set, first, y)
 		}
 		move.store(y, emit.At(to, x*h.g.VecBytes()))
 	}

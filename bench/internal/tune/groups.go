@@ -27,8 +27,8 @@ var groups = []group{
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},
 	{"heads", []string{"HeadKeys"}, values("HeadKeys", 0, 128, 256), plainCalls},
 	{"threads", []string{"ThreadFMAs"}, values("ThreadFMAs", 1<<18, 1<<19, 1<<20, 1<<21, 1<<22, 1<<23), threads},
-	{"steps", []string{"WeightSteps"}, values("WeightSteps", 128, 256, 384, 512), weights},
-	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8), halves},
+	{"steps", []string{"WeightSteps"}, values("WeightSteps", 128, 256, 384, 512, 1024), weights},
+	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 32), halves},
 	{"quantized", []string{"QuantizedRows"}, values("QuantizedRows", 1, 2, 4, 8, 12, 16, 24), quantized},
 }
 

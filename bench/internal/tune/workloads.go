@@ -115,7 +115,7 @@ func halves(tier string) (w []workload, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, rows := range []int{1, 2, 4, 8, 16} {
+	for _, rows := range []int{1, 2, 4, 8, 16, 48} {
 		w = append(w, product(tier, l, rows, size, size))
 	}
 	return w, nil

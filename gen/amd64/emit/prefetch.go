@@ -18,8 +18,8 @@ import (
 // There are variants of float32 with AVX-512 that prefetch into the second-level cache both
 // times. Prefetches into the first-level cache occupy its few buffers for outstanding lines,
 // and loads wait for those. On Zen 4 with huge pages the second level takes 5 to 10% less time
-// from memory, and 3% more from L3; on Zen 5 and Emerald Rapids it takes more from both. Types that take longer to
-// widen than to read, and AVX2, would lose 3 to 6% on Zen 4.
+// from memory, and 3% more from L3; on Zen 5 and Emerald Rapids it takes more from both. Types
+// that take longer to widen than to read, and AVX2, would lose 3 to 6% on Zen 4.
 //
 // Its registers are an address, the distance of the further address and the bytes left in
 // the row. What is needed once per row or less is in memory, in the place of the argument

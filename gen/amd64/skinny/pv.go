@@ -127,7 +127,7 @@ func (f *pvEmitter) forward(stride reg.GPVirtual, pointers ...operand.Op) {
 }
 
 // startScales goes to the scales of a pass's first columns, nextScales from those of a block
-// to those of the next block, with a label's name.
+// to those of the next block.
 func (f *pvEmitter) startScales() {
 	if f.element == spec.Int8 {
 		f.g.Move(f.scales, f.scale)
@@ -223,8 +223,8 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.g.ADDQ(operand.Imm(uint64(s.columns)), f.columns)
 }
 
-// fits goes past the blocks of several lines if they have not one scale, or if the queries are
-// more than one group. Two groups would read V twice, where a line reads it once.
+// fits skips the blocks of several lines if the queries are more than one group, which would read
+// V more than once, or if the columns of a block have more than one scale.
 func (f *pvEmitter) fits(s columnBlock) {
 	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.most)))
 	f.g.JG(operand.LabelRef(s.name + "end"))
