@@ -63,16 +63,28 @@ func (k *kernels) variants(b *bytes.Buffer) {
 		return
 	}
 	fmt.Fprint(b, "Variants: Variants{\n")
-	for _, field := range []string{"QK", "PV"} {
-		fmt.Fprintf(b, "%s: []%sVariant{\n", field, field)
-		for _, fn := range k.functions {
-			if t := fn.Table; t.Variant != "" && t.Field == field {
-				fmt.Fprintf(b, "{%s, Kernel: asm.%s},\n", t.Variant, fn.Name+k.isa)
+	for _, field := range []string{"QK", "PV", "Weight"} {
+		if tables := k.variantTables(field); len(tables) > 0 {
+			fmt.Fprintf(b, "%s: []%sVariant{\n", field, field)
+			for _, t := range tables {
+				fmt.Fprintf(b, "{%s", t.Variant)
+				k.eachOf(t, func(field, function string) { fmt.Fprintf(b, ", %s: asm.%s", field, function) })
+				fmt.Fprint(b, "},\n")
 			}
+			fmt.Fprint(b, "},\n")
 		}
-		fmt.Fprint(b, "},\n")
 	}
 	fmt.Fprint(b, "},\n")
+}
+
+// variantTables lists the tables of variants of a field.
+func (k *kernels) variantTables(field string) (list []spec.Table) {
+	for _, fn := range k.functions {
+		if t := fn.Table; t.Variant != "" && t.Field == field && !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // eachOf calls f for each field of a table.

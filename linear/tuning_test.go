@@ -2,6 +2,7 @@ package linear_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -16,20 +17,20 @@ func TestTunings(t *testing.T) {
 	cases := []testCase{
 		{m: 13, n: 60, k: 600, bias: true, kind: testutil.Mantissas, seed: 1},
 		{m: 5, n: 60, k: 300, dtype: kernel.Float16, kind: testutil.Mantissas, seed: 2},
+		{m: 19, n: 100, k: 300, dtype: kernel.BFloat16, kind: testutil.Mantissas, seed: 4},
 		{m: 9, n: 60, k: 320, format: linear.Q8_0, seed: 3},
 	}
 	for _, e := range ukernel.Tunings {
 		t.Run(fmt.Sprintf("%s/%s", e.Tier, e.CPU), func(t *testing.T) {
-			changed := false
-			tune(t, func(x *ukernel.Tuning) {}) // undone at the end
-			for i := range ukernel.Tiers {
-				if tier := &ukernel.Tiers[i]; tier.Name == e.Tier {
-					tier.Tuning, changed = e.Tuning, true
-				}
-			}
-			if !changed {
+			i := slices.IndexFunc(ukernel.Tiers, func(tier ukernel.Tier) bool { return tier.Name == e.Tier })
+			if i < 0 {
 				t.Skipf("NOT RUN: this build has no tier %s", e.Tier)
 			}
+			tier, before := &ukernel.Tiers[i], ukernel.Tiers[i].Tuning
+			if err := tier.Tune(e.Tuning); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { tier.Tune(before) })
 			contracttest.ForceThreads(t)
 			for _, c := range cases {
 				c.check(t, 1, 2)

@@ -52,9 +52,17 @@ func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
 }
 
 func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
-	g.Kernel(spec.WeightGemm(b))
-	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b}
-	t.emit(s.Rows)
+	variants := g.WeightVariants()
+	for _, v := range variants {
+		g.Kernel(v.Function(b))
+		t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, variant: v}
+		t.emit(s.Rows)
+	}
+	if variants == nil {
+		g.Kernel(spec.WeightGemm(b))
+		t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b}
+		t.emit(s.Rows)
+	}
 }
 
 // A gemmer emits one product.
@@ -64,16 +72,18 @@ type gemmer struct {
 	epilogue spec.Epilogue
 	weights  bool
 	element  spec.Element // of B
+	variant  spec.WeightVariant
 
 	a, c, m     reg.GPVirtual // row of A, row of C, rows left
 	rs, cs, ldb reg.GPVirtual // in bytes
 	odd         map[int]reg.GPVirtual
 
-	// follow is the next line to prefetch after the part of the panel, and followed where the part
-	// after it ends.
-	follow, followed reg.GPVirtual
-	prefetched       int          // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
-	ahead            reg.Register // distance of the columns to prefetch, in bytes, if there are any
+	prefetched int          // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
+	ahead      reg.Register // distance of the columns to prefetch, in bytes, if there are any
+
+	follow   reg.GPVirtual // next line to prefetch of the part of the panel that follows, see gemm_weights.go
+	followed operand.Mem   // the part's end
+	lines    int           // that an iteration prefetches
 
 	// first is the argument k, which becomes the steps of the first segment. With a single
 	// segment a tile needs first and more alone.
@@ -98,7 +108,7 @@ func (t *gemmer) emit(rows int) {
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
 	t.m = t.g.Num("m")
 	t.oddMultiples(rows)
-	if t.weights && rows*t.vectors < busy {
+	if t.follows(rows) {
 		t.followPart(rows)
 	}
 
@@ -315,19 +325,7 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name strin
 	t.g.SUBQ(operand.Imm(unroll), k)
 	t.g.JL(operand.LabelRef(name + "fewer"))
 	if t.follow != nil && len(acc) > 1 {
-		t.g.CMPQ(t.follow, t.followed)
-		t.g.JGE(operand.LabelRef(name + "all"))
-		t.g.Comment("The same as below, with a line of the part that follows.")
-		t.g.Label(name + "follow")
-		for range unroll {
-			t.step(acc, p, b)
-		}
-		t.g.PREFETCHT1(emit.At(t.follow, 0))
-		t.g.ADDQ(operand.Imm(spec.LineBytes), t.follow)
-		t.g.SUBQ(operand.Imm(unroll), k)
-		t.g.JGE(operand.LabelRef(name + "follow"))
-		t.g.JMP(operand.LabelRef(name + "fewer"))
-		t.g.Label(name + "all")
+		t.followSteps(acc, k, p, b, name)
 	}
 	t.g.Comment("One step: a row of B times a number of every row of A.")
 	if t.follow == nil || len(acc) == 1 { // of two loops that are aligned, Go's assembler finds no end
@@ -370,6 +368,7 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, k, p, b reg.GPVirtual, name st
 		for v := range acc {
 			t.g.VFMADD231PS(t.operandOfB(emit.At(b, i*row+v*t.bytesOfB())), a, acc[v])
 		}
+		t.prefetchPanel(1, b, i*row)
 	}
 	t.g.ADDQ(operand.U32(4*steps), p)
 	t.g.ADDQ(operand.U32(steps*row), b)
@@ -418,43 +417,9 @@ func (t *gemmer) step(acc [][]reg.VecVirtual, p, b reg.GPVirtual) {
 			}
 		}
 	}
-	if t.weights && len(acc)*t.vectors >= busy {
-		for d := 0; d < t.vectors*t.bytesOfB(); d += spec.LineBytes {
-			t.g.PREFETCHT0(emit.At(b, ahead+d))
-		}
-	}
+	t.prefetchPanel(len(acc), b, 0)
 	t.g.ADDQ(t.ldb, b)
 	t.g.ADDQ(t.cs, p)
-}
-
-// A step of busy FMAs or more takes so long that the processor, by looking ahead, fetches
-// little memory. Then instructions prefetch the packed panel, ahead bytes before it is
-// needed. On Zen 4 products with 8 rows gain a fifth, those with up to 4 rows would lose.
-const (
-	busy  = 18
-	ahead = 4096
-)
-
-// followPart prepares prefetches of the part of the panel that follows the given one in memory,
-// for tiles of so few FMAs that all rows but the first ones find the part in the first-level
-// cache: memory would rest meanwhile. On Zen 3, with weights that come from memory, products with
-// 3 to 8 rows gain 15 to 20%, with 12 to 16 rows 40%, and with 32 rows 15%. There is a line for each iteration, until there are as
-// many as the part has. With a single tile of rows there are none: it reads as fast as memory
-// gives, and the processor's own prefetcher goes on.
-func (t *gemmer) followPart(rows int) {
-	t.g.Comment("The part of the panel that follows.")
-	t.follow, t.followed = t.g.GP64(), t.g.Slice("b")
-	t.g.MOVQ(t.first, t.follow)
-	t.g.CMPQ(t.more, operand.Imm(0))
-	t.g.JE(operand.LabelRef("part"))
-	t.g.ADDQ(t.rest, t.follow)
-	t.g.Label("part")
-	t.g.IMULQ(t.ldb, t.follow)
-	t.g.ADDQ(t.follow, t.followed)
-	t.g.XCHGQ(t.follow, t.followed)
-	t.g.ADDQ(t.follow, t.followed)
-	t.g.CMPQ(t.m, operand.Imm(uint64(rows)))
-	t.g.CMOVQLE(t.followed, t.follow)
 }
 
 // bytesOfB is the size of a vector of B in memory.

@@ -3,12 +3,13 @@ package spec
 import "strings"
 
 // A Table is a struct type of package ukernel that holds micro-kernels. Its fields are the
-// functions of one kind, without their prefix.
+// functions of one kind, without their prefix and suffix.
 type Table struct {
 	Field, Type string // of the table in ukernel.Kernels
 	Lanes       int    // of a table for query tiles
 	Variant     string // of a table for a variant of a kernel: the fields that tell it apart
 	prefix      string // of the functions
+	suffix      string // of those of a variant
 }
 
 // The tables but those for query tiles.
@@ -38,5 +39,5 @@ func (f Function) Field() string {
 	if f.Table.Lanes > 0 {
 		return strings.TrimRight(f.Name, "1234") // the number of vectors
 	}
-	return strings.TrimPrefix(f.Name, f.Table.prefix)
+	return strings.TrimSuffix(strings.TrimPrefix(f.Name, f.Table.prefix), f.Table.suffix)
 }

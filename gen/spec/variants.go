@@ -16,6 +16,11 @@ type PVVariant struct {
 	Near int // as in QKVariant
 }
 
+// A WeightVariant tells an ISA's kernels WeightGemm apart.
+type WeightVariant struct {
+	Prefetch int // which register tiles prefetch the packed panel: 0 high ones, 1 all
+}
+
 // Function is SkinnyQK in this variant.
 func (v QKVariant) Function() Function {
 	return SkinnyQK(Float32).variant(fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near),
@@ -29,9 +34,19 @@ func (v PVVariant) Function() Function {
 		fmt.Sprintf("The near prefetches go to level %d of the cache.", v.Near))
 }
 
+// Function is WeightGemm for a type of weights in this variant.
+func (v WeightVariant) Function(b Element) Function {
+	doc := "High register tiles prefetch the panel."
+	if v.Prefetch > 0 {
+		doc = "All register tiles prefetch the panel, and several of them the part that follows, too."
+	}
+	return WeightGemm(b).variant(fmt.Sprintf("P%d", v.Prefetch), variantTable("Weight", fmt.Sprintf("Prefetch: %d", v.Prefetch)), doc)
+}
+
 // variant returns f under another name and in another table, with one more sentence in its
 // comment.
 func (f Function) variant(name string, t Table, doc string) Function {
+	t.prefix, t.suffix = f.Table.prefix, name
 	f.Name, f.Table, f.Doc = f.Name+name, t, f.Doc+" "+doc
 	return f
 }

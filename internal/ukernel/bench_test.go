@@ -27,7 +27,7 @@ func BenchmarkKernels(b *testing.B) {
 			if k.kernel == "Skinny.QK" && t.Variants.QK != nil {
 				for _, v := range t.Variants.QK {
 					p := *p
-					p.Skinny.QK = v.Kernel
+					p.Skinny.QK = v.QK
 					b.Run(fmt.Sprintf("%s/variant=%v", name, v), func(b *testing.B) { k.run(b, &p) })
 				}
 				continue

@@ -258,14 +258,18 @@ func eachVariant(t *testing.T, tier *Tier, tile int, kernel string, test func(t 
 			t.Run(fmt.Sprintf("variant=%v", v), func(t *testing.T) { test(t, choose) })
 		}
 	}
-	switch qk, pv := tier.Variants.QK, tier.Variants.PV; {
+	switch qk, pv, weight := tier.Variants.QK, tier.Variants.PV, tier.Variants.Weight; {
 	case kernel == "Skinny.QK" && qk != nil:
 		for i, v := range qk {
-			run(v, i, len(qk), func(p *kernelSet) { p.Skinny.QK = v.Kernel })
+			run(v, i, len(qk), func(p *kernelSet) { p.Skinny.QK = v.QK })
 		}
 	case kernel == "Skinny.PV" && pv != nil:
 		for i, v := range pv {
-			run(v, i, len(pv), func(p *kernelSet) { p.Skinny.PV = v.Kernel })
+			run(v, i, len(pv), func(p *kernelSet) { p.Skinny.PV = v.PV })
+		}
+	case weight != nil && strings.HasPrefix(kernel, "Weights.Gemm") && !strings.Contains(kernel, "GemmQ"):
+		for i, v := range weight {
+			run(v, i, len(weight), func(p *kernelSet) { v.choose(&p.Weights) })
 		}
 	default:
 		test(t, func(*kernelSet) {})

@@ -72,10 +72,10 @@ var avx2Kernels = Kernels{
 	},
 	Variants: Variants{
 		QK: []QKVariant{
-			{Keys: 16, Segments: 1, Near: 1, Kernel: asm.SkinnyQK16x1L1AVX2},
+			{Keys: 16, Segments: 1, Near: 1, QK: asm.SkinnyQK16x1L1AVX2},
 		},
 		PV: []PVVariant{
-			{Near: 1, Kernel: asm.SkinnyPVL1AVX2},
+			{Near: 1, PV: asm.SkinnyPVL1AVX2},
 		},
 	},
 }
@@ -127,9 +127,6 @@ var avx512Kernels = Kernels{
 		Finite:       asm.FiniteAVX512,
 	},
 	Weights: WeightKernels{
-		Gemm:       asm.WeightGemmAVX512,
-		GemmF16:    asm.WeightGemmF16AVX512,
-		GemmBF16:   asm.WeightGemmBF16AVX512,
 		AddBias:    asm.AddBiasAVX512,
 		Pack:       asm.WeightPackAVX512,
 		PackHalves: asm.WeightPackHalvesAVX512,
@@ -165,15 +162,19 @@ var avx512Kernels = Kernels{
 	},
 	Variants: Variants{
 		QK: []QKVariant{
-			{Keys: 16, Segments: 1, Near: 2, Kernel: asm.SkinnyQK16x1L2AVX512},
-			{Keys: 16, Segments: 1, Near: 1, Kernel: asm.SkinnyQK16x1L1AVX512},
-			{Keys: 16, Segments: 2, Near: 2, Kernel: asm.SkinnyQK16x2L2AVX512},
-			{Keys: 16, Segments: 2, Near: 1, Kernel: asm.SkinnyQK16x2L1AVX512},
-			{Keys: 32, Segments: 1, Near: 1, Kernel: asm.SkinnyQK32x1L1AVX512},
+			{Keys: 16, Segments: 1, Near: 2, QK: asm.SkinnyQK16x1L2AVX512},
+			{Keys: 16, Segments: 1, Near: 1, QK: asm.SkinnyQK16x1L1AVX512},
+			{Keys: 16, Segments: 2, Near: 2, QK: asm.SkinnyQK16x2L2AVX512},
+			{Keys: 16, Segments: 2, Near: 1, QK: asm.SkinnyQK16x2L1AVX512},
+			{Keys: 32, Segments: 1, Near: 1, QK: asm.SkinnyQK32x1L1AVX512},
 		},
 		PV: []PVVariant{
-			{Near: 2, Kernel: asm.SkinnyPVL2AVX512},
-			{Near: 1, Kernel: asm.SkinnyPVL1AVX512},
+			{Near: 2, PV: asm.SkinnyPVL2AVX512},
+			{Near: 1, PV: asm.SkinnyPVL1AVX512},
+		},
+		Weight: []WeightVariant{
+			{Prefetch: 0, Gemm: asm.WeightGemmP0AVX512, GemmF16: asm.WeightGemmF16P0AVX512, GemmBF16: asm.WeightGemmBF16P0AVX512},
+			{Prefetch: 1, Gemm: asm.WeightGemmP1AVX512, GemmF16: asm.WeightGemmF16P1AVX512, GemmBF16: asm.WeightGemmBF16P1AVX512},
 		},
 	},
 }

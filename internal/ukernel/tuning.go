@@ -51,6 +51,11 @@ type Tuning struct {
 	// from L2. It is a multiple of InputSegment.
 	WeightSteps int
 
+	// PanelPrefetch tells the kernels apart that multiply with a packed panel of weights, on tiers
+	// with several. With 0, register tiles of many rows prefetch it. With 1 all do, unless they
+	// have a single row and float32, and several tiles prefetch the part that follows, too.
+	PanelPrefetch int
+
 	// WidenRows, if not 0, is the largest number of rows for which 16-bit weights are
 	// widened in registers. For more rows they are widened once, before the product.
 	WidenRows int
@@ -84,7 +89,8 @@ func (t *Tier) Check(x *Tuning) error {
 	case x.HeadKeys < 0:
 		return fmt.Errorf("HeadKeys=%d: want 0 or more", x.HeadKeys)
 	case !kernels.choose(x):
-		return fmt.Errorf("QKKeys=%d,QKSegments=%d,QKNear=%d,PVNear=%d: there are no such kernels", x.QKKeys, x.QKSegments, x.QKNear, x.PVNear)
+		return fmt.Errorf("QKKeys=%d,QKSegments=%d,QKNear=%d,PVNear=%d,PanelPrefetch=%d: there are no such kernels",
+			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear, x.PanelPrefetch)
 	case x.PrefetchBytes < 1 || x.PrefetchBytes > maxPrefetchBytes:
 		return fmt.Errorf("PrefetchBytes=%d: want 1 to %d", x.PrefetchBytes, maxPrefetchBytes)
 	case x.ThreadFMAs < 1:

@@ -8,35 +8,58 @@ import "fmt"
 type Variants struct {
 	QK []QKVariant // SkinnyKernels.QK
 	PV []PVVariant // SkinnyKernels.PV
+
+	Weight []WeightVariant // WeightKernels.Gemm, GemmF16 and GemmBF16
 }
 
 // A QKVariant is a kernel QK. Near and Keys are those of Tuning.
 type QKVariant struct {
 	Keys, Segments, Near int
-	Kernel               func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int)
+	QK                   func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int)
 }
 
 // A PVVariant is a kernel PV.
 type PVVariant struct {
-	Near   int
-	Kernel func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
+	Near int
+	PV   func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, m, dv int, load bool, next []float32, far int)
+}
+
+// A WeightVariant has the kernels for packed panels of numbers. Prefetch is Tuning.PanelPrefetch.
+type WeightVariant struct {
+	Prefetch int
+	Gemm     func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+	GemmF16  func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
+	GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
 }
 
 func (v QKVariant) String() string { return fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near) }
 func (v PVVariant) String() string { return fmt.Sprintf("L%d", v.Near) }
 
+func (v WeightVariant) String() string { return fmt.Sprintf("P%d", v.Prefetch) }
+
+// choose puts the kernels of v into w.
+func (v *WeightVariant) choose(w *WeightKernels) {
+	w.Gemm, w.GemmF16, w.GemmBF16 = v.Gemm, v.GemmF16, v.GemmBF16
+}
+
 // choose sets the kernels that x asks for. It reports whether there are such.
 func (k *Kernels) choose(x *Tuning) bool {
-	qk, pv := k.Variants.QK == nil, k.Variants.PV == nil
+	qk, pv, weight := k.Variants.QK == nil, k.Variants.PV == nil, k.Variants.Weight == nil
 	for _, v := range k.Variants.QK {
 		if v.Keys == x.QKKeys && v.Segments == x.QKSegments && v.Near == x.QKNear {
-			k.Skinny.QK, qk = v.Kernel, true
+			k.Skinny.QK, qk = v.QK, true
 		}
 	}
 	for _, v := range k.Variants.PV {
 		if v.Near == x.PVNear {
-			k.Skinny.PV, pv = v.Kernel, true
+			k.Skinny.PV, pv = v.PV, true
 		}
 	}
-	return qk && pv
+	for _, v := range k.Variants.Weight {
+		if v.Prefetch == x.PanelPrefetch {
+			v.choose(&k.Weights)
+			weight = true
+		}
+	}
+	return qk && pv && weight
 }

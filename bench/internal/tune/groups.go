@@ -28,6 +28,7 @@ var groups = []group{
 	{"heads", []string{"HeadKeys"}, values("HeadKeys", 0, 128, 256), plainCalls},
 	{"threads", []string{"ThreadFMAs"}, values("ThreadFMAs", 1<<18, 1<<19, 1<<20, 1<<21, 1<<22, 1<<23), threads},
 	{"steps", []string{"WeightSteps"}, values("WeightSteps", 128, 256, 384, 512, 1024), weights},
+	{"panels", []string{"PanelPrefetch"}, panels, fewRows},
 	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 32), halves},
 	{"quantized", []string{"QuantizedRows"}, values("QuantizedRows", 1, 2, 4, 8, 12, 16, 24), quantized},
 }
@@ -72,6 +73,16 @@ func variants(t *ukernel.Tier) (c []ukernel.Tuning) {
 			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear = qk.Keys, qk.Segments, qk.Near, pv.Near
 			c = append(c, x)
 		}
+	}
+	return c
+}
+
+// panels are all kernels for packed panels.
+func panels(t *ukernel.Tier) (c []ukernel.Tuning) {
+	for _, v := range t.Variants.Weight {
+		x := t.Tuning
+		x.PanelPrefetch = v.Prefetch
+		c = append(c, x)
 	}
 	return c
 }

@@ -96,7 +96,10 @@ func product(tier string, l *linear.Linear, rows, n, k int) workload {
 	return workload{fmt.Sprintf("%d rows", rows), func() error { return l.Apply(out, x, o) }}
 }
 
-const size = 1024 // inputs and outputs of linear layers
+const (
+	size       = 1024 // inputs and outputs of linear layers
+	manyLayers = 80   // of 2 or 4 MB are more than most caches hold
+)
 
 func weights(tier string) ([]workload, error) {
 	l, err := linear.New(linear.DenseMatrix(numbers.Normals(size*size), size, size), nil)
@@ -106,12 +109,41 @@ func weights(tier string) ([]workload, error) {
 	return []workload{product(tier, l, 32, size, size), product(tier, l, 128, size, size)}, nil
 }
 
-func halves(tier string) (w []workload, err error) {
-	x := make([]kernel.F16, size*size)
-	for i, v := range numbers.Normals(len(x)) {
-		x[i] = numeric.ToF16(v)
+// fewRows have weights of float32 and float16 that come from memory: each call has the next layer.
+func fewRows(tier string) (w []workload, err error) {
+	x := numbers.Normals(size * size)
+	for _, m := range []linear.Matrix{linear.DenseMatrix(x, size, size), linear.DenseMatrix(toF16(x), size, size)} {
+		layers := make([]*linear.Linear, manyLayers)
+		for i := range layers {
+			if layers[i], err = linear.New(m, nil); err != nil {
+				return nil, err
+			}
+		}
+		for _, rows := range []int{1, 2, 4, 8, 9, 12, 16, 32} {
+			calls := make([]workload, len(layers))
+			for i, l := range layers {
+				calls[i] = product(tier, l, rows, size, size)
+			}
+			next := 0
+			w = append(w, workload{fmt.Sprintf("%d %v", rows, m.DType()), func() error {
+				next++
+				return calls[next%len(calls)].call()
+			}})
+		}
 	}
-	l, err := linear.New(linear.DenseMatrix(x, size, size), nil)
+	return w, nil
+}
+
+func toF16(x []float32) []kernel.F16 {
+	h := make([]kernel.F16, len(x))
+	for i, v := range x {
+		h[i] = numeric.ToF16(v)
+	}
+	return h
+}
+
+func halves(tier string) (w []workload, err error) {
+	l, err := linear.New(linear.DenseMatrix(toF16(numbers.Normals(size*size)), size, size), nil)
 	if err != nil {
 		return nil, err
 	}

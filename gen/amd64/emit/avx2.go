@@ -23,6 +23,9 @@ func (AVX2) Tiles() []spec.TileShape {
 // WeightTile has 12 accumulators, too, and reads the rows of a packed panel as a whole.
 func (AVX2) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 6, Rows: 2} }
 
+// WeightVariants: all CPUs have the same kernel, which prefetches the part of the panel that follows.
+func (AVX2) WeightVariants() []spec.WeightVariant { return nil }
+
 // BlockTiles have 6 to 8 accumulators. The other registers are for scales, minima and weights.
 func (AVX2) BlockTiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 2, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 6, Rows: 1}}

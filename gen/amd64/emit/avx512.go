@@ -23,6 +23,11 @@ func (AVX512) Tiles() []spec.TileShape {
 // WeightTile is the same as one of tiles.
 func (AVX512) WeightTile() spec.TileShape { return spec.TileShape{Vectors: 3, Rows: 8} }
 
+// WeightVariants: Zen 4 loses if all tiles prefetch, Emerald Rapids gains.
+func (AVX512) WeightVariants() []spec.WeightVariant {
+	return []spec.WeightVariant{{Prefetch: 0}, {Prefetch: 1}}
+}
+
 // BlockTiles leave registers for the scales and for what makes the weights.
 func (AVX512) BlockTiles() []spec.TileShape {
 	return []spec.TileShape{{Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}}

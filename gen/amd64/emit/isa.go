@@ -15,6 +15,9 @@ type ISA interface {
 	Tiles() []spec.TileShape    // of Gemm, one for each width of a query tile
 	WeightTile() spec.TileShape // of WeightGemm, for all 48 lanes of a packed panel
 
+	// WeightVariants are those of WeightGemm, none if there is one kernel.
+	WeightVariants() []spec.WeightVariant
+
 	SkinnyRows() int  // queries in a tile of SkinnyQK, rows in one of SkinnyPV
 	SkinnyWords() int // words of 32 bits of a key in a step of SkinnyQK
 	SkinnyParts() int // number of parts in which they are loaded
