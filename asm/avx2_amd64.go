@@ -49,20 +49,20 @@ func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmAVX2 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows.
+// WeightGemmAVX2 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next.
 //
 //go:noescape
-func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows.
+// WeightGemmF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next.
 //
 //go:noescape
-func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows.
+// WeightGemmBF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next.
 //
 //go:noescape
-func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
 // AddBiasAVX2 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //

@@ -10707,9 +10707,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·WeightGemmAVX2(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmAVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -10732,19 +10732,11 @@ tiles:
 	CMPQ DI, $0x00000002
 	JLE  rows
 
-	// The part of the panel that follows.
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R8
-	CMPQ c_len+8(FP), $0x00
-	JE   part
-	ADDQ c_cap+16(FP), R8
-
-part:
-	IMULQ SI, R8
-	ADDQ  R8, R9
-	XCHGQ R8, R9
-	ADDQ  R8, R9
-	MOVQ  R9, b_len+80(FP)
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R9
+	MOVQ next_base+128(FP), R8
+	ADDQ R8, R9
+	MOVQ R9, next_len+136(FP)
 
 	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -10790,11 +10782,11 @@ tile2segment:
 	VXORPS Y11, Y11, Y11
 	SUBQ   $0x02, R11
 	JL     tile2fewer
-	CMPQ   R8, b_len+80(FP)
+	CMPQ   R8, next_len+136(FP)
 	JGE    tile2all
 
-	// The same as below, with lines of the part that follows.
-tile2follow:
+	// The same as below, with lines of the next part.
+tile2ahead:
 	VBROADCASTSS (R9), Y12
 	VBROADCASTSS (R9)(DX*1), Y13
 	VMOVUPS      (R10), Y14
@@ -10842,7 +10834,7 @@ tile2follow:
 	PREFETCHT1   (R8)
 	ADDQ         $0x00000040, R8
 	SUBQ         $0x02, R11
-	JGE          tile2follow
+	JGE          tile2ahead
 	JMP          tile2fewer
 
 tile2all:
@@ -11220,9 +11212,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
-TEXT ·WeightGemmF16AVX2(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmF16AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -11245,19 +11237,11 @@ tiles:
 	CMPQ DI, $0x00000002
 	JLE  rows
 
-	// The part of the panel that follows.
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R8
-	CMPQ c_len+8(FP), $0x00
-	JE   part
-	ADDQ c_cap+16(FP), R8
-
-part:
-	IMULQ SI, R8
-	ADDQ  R8, R9
-	XCHGQ R8, R9
-	ADDQ  R8, R9
-	MOVQ  R9, b_len+80(FP)
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R9
+	MOVQ next_base+128(FP), R8
+	ADDQ R8, R9
+	MOVQ R9, next_len+136(FP)
 
 	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -11303,11 +11287,11 @@ tile2segment:
 	VXORPS Y11, Y11, Y11
 	SUBQ   $0x02, R11
 	JL     tile2fewer
-	CMPQ   R8, b_len+80(FP)
+	CMPQ   R8, next_len+136(FP)
 	JGE    tile2all
 
-	// The same as below, with lines of the part that follows.
-tile2follow:
+	// The same as below, with lines of the next part.
+tile2ahead:
 	VBROADCASTSS (R9), Y12
 	VBROADCASTSS (R9)(DX*1), Y13
 	VCVTPH2PS    (R10), Y14
@@ -11355,7 +11339,7 @@ tile2follow:
 	PREFETCHT1   (R8)
 	ADDQ         $0x00000040, R8
 	SUBQ         $0x02, R11
-	JGE          tile2follow
+	JGE          tile2ahead
 	JMP          tile2fewer
 
 tile2all:
@@ -11799,9 +11783,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·WeightGemmBF16AVX2(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmBF16AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -11824,19 +11808,11 @@ tiles:
 	CMPQ DI, $0x00000002
 	JLE  rows
 
-	// The part of the panel that follows.
-	MOVQ b_base+72(FP), R9
-	MOVQ k+112(FP), R8
-	CMPQ c_len+8(FP), $0x00
-	JE   part
-	ADDQ c_cap+16(FP), R8
-
-part:
-	IMULQ SI, R8
-	ADDQ  R8, R9
-	XCHGQ R8, R9
-	ADDQ  R8, R9
-	MOVQ  R9, b_len+80(FP)
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R9
+	MOVQ next_base+128(FP), R8
+	ADDQ R8, R9
+	MOVQ R9, next_len+136(FP)
 
 	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -11882,11 +11858,11 @@ tile2segment:
 	VXORPS Y11, Y11, Y11
 	SUBQ   $0x02, R11
 	JL     tile2fewer
-	CMPQ   R8, b_len+80(FP)
+	CMPQ   R8, next_len+136(FP)
 	JGE    tile2all
 
-	// The same as below, with lines of the part that follows.
-tile2follow:
+	// The same as below, with lines of the next part.
+tile2ahead:
 	VBROADCASTSS (R9), Y12
 	VBROADCASTSS (R9)(DX*1), Y13
 	VPMOVZXWD    (R10), Y14
@@ -11946,7 +11922,7 @@ tile2follow:
 	PREFETCHT1   (R8)
 	ADDQ         $0x00000040, R8
 	SUBQ         $0x02, R11
-	JGE          tile2follow
+	JGE          tile2ahead
 	JMP          tile2fewer
 
 tile2all:

@@ -64,35 +64,35 @@ func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmP0AVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. High register tiles prefetch the panel.
+// WeightGemmP0AVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
 //
 //go:noescape
-func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmP1AVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. All register tiles prefetch the panel, and several of them the part that follows, too.
+// WeightGemmP1AVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next. All register tiles prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
-func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. High register tiles prefetch the panel.
+// WeightGemmF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
 //
 //go:noescape
-func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16P1AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. All register tiles prefetch the panel, and several of them the part that follows, too.
+// WeightGemmF16P1AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next. All register tiles prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
-func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. High register tiles prefetch the panel.
+// WeightGemmBF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
 //
 //go:noescape
-func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16P1AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. All register tiles prefetch the panel, and several of them the part that follows, too.
+// WeightGemmBF16P1AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next. All register tiles prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
-func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
 // AddBiasAVX512 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //

@@ -18453,9 +18453,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmP0AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmP0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -20230,9 +20230,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+// func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmP1AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmP1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -20258,19 +20258,11 @@ tiles:
 	CMPQ DI, $0x00000008
 	JLE  rows
 
-	// The part of the panel that follows.
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R11
-	CMPQ c_len+8(FP), $0x00
-	JE   part
-	ADDQ c_cap+16(FP), R11
-
-part:
-	IMULQ SI, R11
-	ADDQ  R11, R12
-	XCHGQ R11, R12
-	ADDQ  R11, R12
-	MOVQ  R12, b_len+80(FP)
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R12
+	MOVQ next_base+128(FP), R11
+	ADDQ R11, R12
+	MOVQ R12, next_len+136(FP)
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -20340,11 +20332,11 @@ tile8segment:
 	VXORPS Z23, Z23, Z23
 	SUBQ   $0x02, R14
 	JL     tile8fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile8all
 
-	// The same as below, with lines of the part that follows.
-tile8follow:
+	// The same as below, with lines of the next part.
+tile8ahead:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -20430,7 +20422,7 @@ tile8follow:
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
 	SUBQ         $0x02, R14
-	JGE          tile8follow
+	JGE          tile8ahead
 	JMP          tile8fewer
 
 tile8all:
@@ -20735,11 +20727,11 @@ tile7segment:
 	VXORPS Z20, Z20, Z20
 	SUBQ   $0x02, R14
 	JL     tile7fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile7all
 
-	// The same as below, with lines of the part that follows.
-tile7follow:
+	// The same as below, with lines of the next part.
+tile7ahead:
 	VMOVUPS      (R13), Z21
 	VMOVUPS      64(R13), Z22
 	VMOVUPS      128(R13), Z23
@@ -20817,7 +20809,7 @@ tile7follow:
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
 	SUBQ         $0x02, R14
-	JGE          tile7follow
+	JGE          tile7ahead
 	JMP          tile7fewer
 
 tile7all:
@@ -21097,11 +21089,11 @@ tile6segment:
 	VXORPS Z17, Z17, Z17
 	SUBQ   $0x02, R14
 	JL     tile6fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile6all
 
-	// The same as below, with lines of the part that follows.
-tile6follow:
+	// The same as below, with lines of the next part.
+tile6ahead:
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VMOVUPS      128(R13), Z20
@@ -21171,7 +21163,7 @@ tile6follow:
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
 	SUBQ         $0x02, R14
-	JGE          tile6follow
+	JGE          tile6ahead
 	JMP          tile6fewer
 
 tile6all:
@@ -21423,11 +21415,11 @@ tile5segment:
 	VXORPS Z14, Z14, Z14
 	SUBQ   $0x02, R14
 	JL     tile5fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile5all
 
-	// The same as below, with lines of the part that follows.
-tile5follow:
+	// The same as below, with lines of the next part.
+tile5ahead:
 	VMOVUPS      (R13), Z15
 	VMOVUPS      64(R13), Z16
 	VMOVUPS      128(R13), Z17
@@ -21489,7 +21481,7 @@ tile5follow:
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
 	SUBQ         $0x02, R14
-	JGE          tile5follow
+	JGE          tile5ahead
 	JMP          tile5fewer
 
 tile5all:
@@ -21714,11 +21706,11 @@ tile4segment:
 	VXORPS Z11, Z11, Z11
 	SUBQ   $0x02, R14
 	JL     tile4fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile4all
 
-	// The same as below, with lines of the part that follows.
-tile4follow:
+	// The same as below, with lines of the next part.
+tile4ahead:
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VMOVUPS      128(R13), Z14
@@ -21772,7 +21764,7 @@ tile4follow:
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
 	SUBQ         $0x02, R14
-	JGE          tile4follow
+	JGE          tile4ahead
 	JMP          tile4fewer
 
 tile4all:
@@ -21969,11 +21961,11 @@ tile3segment:
 	VXORPS Z8, Z8, Z8
 	SUBQ   $0x02, R14
 	JL     tile3fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile3all
 
-	// The same as below, with lines of the part that follows.
-tile3follow:
+	// The same as below, with lines of the next part.
+tile3ahead:
 	VMOVUPS      (R13), Z9
 	VMOVUPS      64(R13), Z10
 	VMOVUPS      128(R13), Z11
@@ -22019,7 +22011,7 @@ tile3follow:
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
 	SUBQ         $0x02, R14
-	JGE          tile3follow
+	JGE          tile3ahead
 	JMP          tile3fewer
 
 tile3all:
@@ -22190,11 +22182,11 @@ tile2segment:
 	VXORPS Z5, Z5, Z5
 	SUBQ   $0x02, R14
 	JL     tile2fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile2all
 
-	// The same as below, with lines of the part that follows.
-tile2follow:
+	// The same as below, with lines of the next part.
+tile2ahead:
 	VBROADCASTSS (R12), Z6
 	VBROADCASTSS (R12)(DX*1), Z7
 	VMOVUPS      (R13), Z8
@@ -22232,7 +22224,7 @@ tile2follow:
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
 	SUBQ         $0x02, R14
-	JGE          tile2follow
+	JGE          tile2ahead
 	JMP          tile2fewer
 
 tile2all:
@@ -22529,9 +22521,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmF16P0AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -24330,9 +24322,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmF16P1AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmF16P1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -24358,19 +24350,11 @@ tiles:
 	CMPQ DI, $0x00000008
 	JLE  rows
 
-	// The part of the panel that follows.
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R11
-	CMPQ c_len+8(FP), $0x00
-	JE   part
-	ADDQ c_cap+16(FP), R11
-
-part:
-	IMULQ SI, R11
-	ADDQ  R11, R12
-	XCHGQ R11, R12
-	ADDQ  R11, R12
-	MOVQ  R12, b_len+80(FP)
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R12
+	MOVQ next_base+128(FP), R11
+	ADDQ R11, R12
+	MOVQ R12, next_len+136(FP)
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -24440,11 +24424,11 @@ tile8segment:
 	VXORPS Z23, Z23, Z23
 	SUBQ   $0x02, R14
 	JL     tile8fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile8all
 
-	// The same as below, with lines of the part that follows.
-tile8follow:
+	// The same as below, with lines of the next part.
+tile8ahead:
 	VCVTPH2PS    (R13), Z24
 	VCVTPH2PS    32(R13), Z25
 	VCVTPH2PS    64(R13), Z26
@@ -24527,7 +24511,7 @@ tile8follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile8follow
+	JGE          tile8ahead
 	JMP          tile8fewer
 
 tile8all:
@@ -24829,11 +24813,11 @@ tile7segment:
 	VXORPS Z20, Z20, Z20
 	SUBQ   $0x02, R14
 	JL     tile7fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile7all
 
-	// The same as below, with lines of the part that follows.
-tile7follow:
+	// The same as below, with lines of the next part.
+tile7ahead:
 	VCVTPH2PS    (R13), Z21
 	VCVTPH2PS    32(R13), Z22
 	VCVTPH2PS    64(R13), Z23
@@ -24908,7 +24892,7 @@ tile7follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile7follow
+	JGE          tile7ahead
 	JMP          tile7fewer
 
 tile7all:
@@ -25185,11 +25169,11 @@ tile6segment:
 	VXORPS Z17, Z17, Z17
 	SUBQ   $0x02, R14
 	JL     tile6fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile6all
 
-	// The same as below, with lines of the part that follows.
-tile6follow:
+	// The same as below, with lines of the next part.
+tile6ahead:
 	VCVTPH2PS    (R13), Z18
 	VCVTPH2PS    32(R13), Z19
 	VCVTPH2PS    64(R13), Z20
@@ -25256,7 +25240,7 @@ tile6follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile6follow
+	JGE          tile6ahead
 	JMP          tile6fewer
 
 tile6all:
@@ -25505,11 +25489,11 @@ tile5segment:
 	VXORPS Z14, Z14, Z14
 	SUBQ   $0x02, R14
 	JL     tile5fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile5all
 
-	// The same as below, with lines of the part that follows.
-tile5follow:
+	// The same as below, with lines of the next part.
+tile5ahead:
 	VCVTPH2PS    (R13), Z15
 	VCVTPH2PS    32(R13), Z16
 	VCVTPH2PS    64(R13), Z17
@@ -25568,7 +25552,7 @@ tile5follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile5follow
+	JGE          tile5ahead
 	JMP          tile5fewer
 
 tile5all:
@@ -25790,11 +25774,11 @@ tile4segment:
 	VXORPS Z11, Z11, Z11
 	SUBQ   $0x02, R14
 	JL     tile4fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile4all
 
-	// The same as below, with lines of the part that follows.
-tile4follow:
+	// The same as below, with lines of the next part.
+tile4ahead:
 	VCVTPH2PS    (R13), Z12
 	VCVTPH2PS    32(R13), Z13
 	VCVTPH2PS    64(R13), Z14
@@ -25845,7 +25829,7 @@ tile4follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile4follow
+	JGE          tile4ahead
 	JMP          tile4fewer
 
 tile4all:
@@ -26039,11 +26023,11 @@ tile3segment:
 	VXORPS Z8, Z8, Z8
 	SUBQ   $0x02, R14
 	JL     tile3fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile3all
 
-	// The same as below, with lines of the part that follows.
-tile3follow:
+	// The same as below, with lines of the next part.
+tile3ahead:
 	VCVTPH2PS    (R13), Z9
 	VCVTPH2PS    32(R13), Z10
 	VCVTPH2PS    64(R13), Z11
@@ -26086,7 +26070,7 @@ tile3follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile3follow
+	JGE          tile3ahead
 	JMP          tile3fewer
 
 tile3all:
@@ -26254,11 +26238,11 @@ tile2segment:
 	VXORPS Z5, Z5, Z5
 	SUBQ   $0x02, R14
 	JL     tile2fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile2all
 
-	// The same as below, with lines of the part that follows.
-tile2follow:
+	// The same as below, with lines of the next part.
+tile2ahead:
 	VBROADCASTSS (R12), Z6
 	VBROADCASTSS (R12)(DX*1), Z7
 	VCVTPH2PS    (R13), Z8
@@ -26293,7 +26277,7 @@ tile2follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile2follow
+	JGE          tile2ahead
 	JMP          tile2fewer
 
 tile2all:
@@ -26638,9 +26622,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmBF16P0AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmBF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -28535,9 +28519,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+// func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmBF16P1AVX512(SB), NOSPLIT, $0-121
+TEXT ·WeightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -28563,19 +28547,11 @@ tiles:
 	CMPQ DI, $0x00000008
 	JLE  rows
 
-	// The part of the panel that follows.
-	MOVQ b_base+72(FP), R12
-	MOVQ k+112(FP), R11
-	CMPQ c_len+8(FP), $0x00
-	JE   part
-	ADDQ c_cap+16(FP), R11
-
-part:
-	IMULQ SI, R11
-	ADDQ  R11, R12
-	XCHGQ R11, R12
-	ADDQ  R11, R12
-	MOVQ  R12, b_len+80(FP)
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R12
+	MOVQ next_base+128(FP), R11
+	ADDQ R11, R12
+	MOVQ R12, next_len+136(FP)
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
@@ -28645,11 +28621,11 @@ tile8segment:
 	VXORPS Z23, Z23, Z23
 	SUBQ   $0x02, R14
 	JL     tile8fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile8all
 
-	// The same as below, with lines of the part that follows.
-tile8follow:
+	// The same as below, with lines of the next part.
+tile8ahead:
 	VPMOVZXWD    (R13), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R13), Z25
@@ -28738,7 +28714,7 @@ tile8follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile8follow
+	JGE          tile8ahead
 	JMP          tile8fewer
 
 tile8all:
@@ -29049,11 +29025,11 @@ tile7segment:
 	VXORPS Z20, Z20, Z20
 	SUBQ   $0x02, R14
 	JL     tile7fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile7all
 
-	// The same as below, with lines of the part that follows.
-tile7follow:
+	// The same as below, with lines of the next part.
+tile7ahead:
 	VPMOVZXWD    (R13), Z21
 	VPSLLD       $0x10, Z21, Z21
 	VPMOVZXWD    32(R13), Z22
@@ -29134,7 +29110,7 @@ tile7follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile7follow
+	JGE          tile7ahead
 	JMP          tile7fewer
 
 tile7all:
@@ -29420,11 +29396,11 @@ tile6segment:
 	VXORPS Z17, Z17, Z17
 	SUBQ   $0x02, R14
 	JL     tile6fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile6all
 
-	// The same as below, with lines of the part that follows.
-tile6follow:
+	// The same as below, with lines of the next part.
+tile6ahead:
 	VPMOVZXWD    (R13), Z18
 	VPSLLD       $0x10, Z18, Z18
 	VPMOVZXWD    32(R13), Z19
@@ -29497,7 +29473,7 @@ tile6follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile6follow
+	JGE          tile6ahead
 	JMP          tile6fewer
 
 tile6all:
@@ -29755,11 +29731,11 @@ tile5segment:
 	VXORPS Z14, Z14, Z14
 	SUBQ   $0x02, R14
 	JL     tile5fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile5all
 
-	// The same as below, with lines of the part that follows.
-tile5follow:
+	// The same as below, with lines of the next part.
+tile5ahead:
 	VPMOVZXWD    (R13), Z15
 	VPSLLD       $0x10, Z15, Z15
 	VPMOVZXWD    32(R13), Z16
@@ -29824,7 +29800,7 @@ tile5follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile5follow
+	JGE          tile5ahead
 	JMP          tile5fewer
 
 tile5all:
@@ -30055,11 +30031,11 @@ tile4segment:
 	VXORPS Z11, Z11, Z11
 	SUBQ   $0x02, R14
 	JL     tile4fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile4all
 
-	// The same as below, with lines of the part that follows.
-tile4follow:
+	// The same as below, with lines of the next part.
+tile4ahead:
 	VPMOVZXWD    (R13), Z12
 	VPSLLD       $0x10, Z12, Z12
 	VPMOVZXWD    32(R13), Z13
@@ -30116,7 +30092,7 @@ tile4follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile4follow
+	JGE          tile4ahead
 	JMP          tile4fewer
 
 tile4all:
@@ -30319,11 +30295,11 @@ tile3segment:
 	VXORPS Z8, Z8, Z8
 	SUBQ   $0x02, R14
 	JL     tile3fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile3all
 
-	// The same as below, with lines of the part that follows.
-tile3follow:
+	// The same as below, with lines of the next part.
+tile3ahead:
 	VPMOVZXWD    (R13), Z9
 	VPSLLD       $0x10, Z9, Z9
 	VPMOVZXWD    32(R13), Z10
@@ -30372,7 +30348,7 @@ tile3follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile3follow
+	JGE          tile3ahead
 	JMP          tile3fewer
 
 tile3all:
@@ -30549,11 +30525,11 @@ tile2segment:
 	VXORPS Z5, Z5, Z5
 	SUBQ   $0x02, R14
 	JL     tile2fewer
-	CMPQ   R11, b_len+80(FP)
+	CMPQ   R11, next_len+136(FP)
 	JGE    tile2all
 
-	// The same as below, with lines of the part that follows.
-tile2follow:
+	// The same as below, with lines of the next part.
+tile2ahead:
 	VBROADCASTSS (R12), Z6
 	VBROADCASTSS (R12)(DX*1), Z7
 	VPMOVZXWD    (R13), Z8
@@ -30594,7 +30570,7 @@ tile2follow:
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
 	SUBQ         $0x02, R14
-	JGE          tile2follow
+	JGE          tile2ahead
 	JMP          tile2fewer
 
 tile2all:

@@ -49,20 +49,20 @@ func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func GemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmNEON is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows.
+// WeightGemmNEON is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next.
 //
 //go:noescape
-func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
+func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16NEON is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows.
+// WeightGemmF16NEON is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next.
 //
 //go:noescape
-func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16NEON is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows.
+// WeightGemmBF16NEON is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next.
 //
 //go:noescape
-func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
+func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
 // AddBiasNEON adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
 //

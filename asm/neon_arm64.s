@@ -30467,8 +30467,8 @@ tile1done:
 	SUB $1, R5, R5
 	B rows
 
-// func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool)
-TEXT ·WeightGemmNEON(SB), NOSPLIT, $0-121
+// func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·WeightGemmNEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
@@ -31474,8 +31474,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-TEXT ·WeightGemmF16NEON(SB), NOSPLIT, $0-121
+// func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+TEXT ·WeightGemmF16NEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
@@ -32589,8 +32589,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool)
-TEXT ·WeightGemmBF16NEON(SB), NOSPLIT, $0-121
+// func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+TEXT ·WeightGemmBF16NEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2

@@ -4,8 +4,8 @@ package fallback
 const PanelLanes = 48
 
 // WeightGemm is Gemm for the lanes of a whole packed panel of weights, in segments of
-// InputSegment steps.
-func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+// InputSegment steps. The last argument is what kernels may prefetch.
+func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, _ []byte) {
 	if m == 0 {
 		return
 	}
@@ -15,12 +15,12 @@ func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb,
 }
 
 // WeightGemmF16 is WeightGemm with binary16 numbers in b.
-func WeightGemmF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+func WeightGemmF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
 	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, F16)
 }
 
 // WeightGemmBF16 is WeightGemm with bfloat16 numbers in b.
-func WeightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+func WeightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
 	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
 }
 

@@ -42,7 +42,7 @@ func (s *scratch) allSteps(j *job, rows, panels interval) {
 		x := s.rowsOf(j, rows, steps)
 		for p := panels.lo; p < panels.hi; p++ {
 			c, ldc := s.sums(j, rows, p, steps.lo == 0 && j.accumulate)
-			s.multiply(j, x, p, steps, c, ldc)
+			s.multiply(j, x, p, steps, c, ldc, j.next(panels, p, steps))
 			if steps.hi == j.linear.k {
 				finish(j, rows, p, c, ldc)
 			}
@@ -67,12 +67,14 @@ func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ld
 	return j.out.f32[rows.lo*j.out.rowStride+p*ukernel.PanelLanes:], j.out.rowStride
 }
 
-// multiply adds some steps, in whole segments, of the rows x to the sums c of panel p.
-func (s *scratch) multiply(j *job, x stepRows, p int, steps interval, c []float32, ldc int) {
+// multiply adds some steps, in whole segments, of the rows x to the sums c of panel p. Kernels may
+// prefetch next.
+func (s *scratch) multiply(j *job, x stepRows, p int, steps interval, c []float32, ldc int, next []byte) {
 	part := s.panelRows(j, p, steps)
 	for lo := 0; lo < x.n; {
 		m := ukernel.RowsPerCall(x.n-lo, ukernel.PanelLanes*steps.len())
-		part.multiply(j.tier, c[lo*ldc:], ldc, x.f32[min(lo*x.rs, len(x.f32)):], x.rs, x.cs, m, steps.len(), steps.lo > 0 || j.accumulate)
+		part.multiply(j.tier, c[lo*ldc:], ldc, x.f32[min(lo*x.rs, len(x.f32)):], x.rs, x.cs, m, steps.len(), steps.lo > 0 || j.accumulate, next)
+		next = nil // it is prefetched
 		lo += m
 	}
 }
@@ -92,7 +94,7 @@ func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 	l := j.linear
 	r := panelRows{lanes: l.panelWidth(p), dtype: l.dtype, format: l.format}
 	if l.format != 0 {
-		s.blockRows(j, &r, l.panelBlocks(p), steps)
+		s.blockRows(j, &r, l.stepBlocks(p, steps), steps)
 		return r
 	}
 	if j.isProduct() {
@@ -113,15 +115,15 @@ func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
 	return r
 }
 
-// blockRows sets r to some rows of a panel of quantized weights, in whole blocks: as they lie,
-// or widened.
-func (s *scratch) blockRows(j *job, r *panelRows, panel []byte, steps interval) {
-	size := r.format.layout().Bytes(r.lanes)
-	r.blocks = panel[steps.lo/ukernel.BlockSteps*size : steps.hi/ukernel.BlockSteps*size]
+// blockRows sets r to the blocks of some rows of a panel of quantized weights: as they lie, or
+// widened.
+func (s *scratch) blockRows(j *job, r *panelRows, blocks []byte, steps interval) {
+	r.blocks = blocks
 	if !j.widens && r.lanes == ukernel.PanelLanes {
 		return // the kernel widens them in registers
 	}
-	w, wide := &j.tier.Weights, s.wide[:steps.len()*r.lanes]
+	n := steps.len() * r.lanes
+	w, wide := &j.tier.Weights, s.wide[:n]
 	switch r.format {
 	case Q8_0:
 		w.WidenQ8_0(wide, r.blocks, r.lanes, steps.len())
@@ -135,7 +137,7 @@ func (s *scratch) blockRows(j *job, r *panelRows, panel []byte, steps interval) 
 
 // multiply adds the product of m rows of A with the k rows of the panel to c, or
 // writes it if load is false.
-func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool) {
+func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool, next []byte) {
 	switch {
 	case r.lanes < ukernel.PanelLanes:
 		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load)
@@ -146,11 +148,11 @@ func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32,
 	case r.format == Q4_1:
 		t.Weights.GemmQ4_1(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.dtype == view.Float32:
-		t.Weights.Gemm(c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load)
+		t.Weights.Gemm(c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load, next)
 	case r.dtype == view.Float16:
-		t.Weights.GemmF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load)
+		t.Weights.GemmF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load, next)
 	case r.dtype == view.BFloat16:
-		t.Weights.GemmBF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load)
+		t.Weights.GemmBF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load, next)
 	}
 }
 

@@ -81,9 +81,9 @@ type gemmer struct {
 	prefetched int          // rows of the register tiles that prefetch A, 0 for none; see gemm_prefetch.go
 	ahead      reg.Register // distance of the columns to prefetch, in bytes, if there are any
 
-	follow   reg.GPVirtual // next line to prefetch of the part of the panel that follows, see gemm_weights.go
-	followed operand.Mem   // the part's end
-	lines    int           // that an iteration prefetches
+	next    reg.GPVirtual // next line to prefetch of the next part of the panel, see gemm_weights.go
+	nextEnd operand.Mem   // the part's end
+	lines   int           // that an iteration prefetches
 
 	// first is the argument k, which becomes the steps of the first segment. With a single
 	// segment a tile needs first and more alone.
@@ -108,8 +108,8 @@ func (t *gemmer) emit(rows int) {
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
 	t.m = t.g.Num("m")
 	t.oddMultiples(rows)
-	if t.follows(rows) {
-		t.followPart(rows)
+	if t.fetchesNext(rows) {
+		t.prepareNext(rows)
 	}
 
 	t.g.Commentf("Tiles of %d rows while that many are left for another one after; the last two share the rest.", rows)
@@ -324,11 +324,11 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name strin
 	}
 	t.g.SUBQ(operand.Imm(unroll), k)
 	t.g.JL(operand.LabelRef(name + "fewer"))
-	if t.follow != nil && len(acc) > 1 {
-		t.followSteps(acc, k, p, b, name)
+	if t.next != nil && len(acc) > 1 {
+		t.stepsWithNext(acc, k, p, b, name)
 	}
 	t.g.Comment("One step: a row of B times a number of every row of A.")
-	if t.follow == nil || len(acc) == 1 { // of two loops that are aligned, Go's assembler finds no end
+	if t.next == nil || len(acc) == 1 { // of two loops that are aligned, Go's assembler finds no end
 		t.g.AlignLoop()
 	}
 	t.g.Label(name + "steps")

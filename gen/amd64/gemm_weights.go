@@ -18,23 +18,22 @@ import (
 // 4 rows would lose. On Emerald Rapids all gain, up to a third; a single row of float32 would lose
 // 2%. So WeightVariant.Prefetch says whether low tiles prefetch as well.
 //
-// The part that follows: all register tiles but the first one find the part of the panel in the
-// cache, and memory would rest meanwhile. So each iteration prefetches some lines of the part
-// after the given one, which is the next one that the caller needs, until they are all asked
-// for. With a single tile there are none: it reads as fast as memory gives. With weights from
-// memory, on Zen 3 with AVX2 products with 3 to 8 rows gain 15 to 20%, with 12 to 16 rows 40%, and
-// with 32 rows 15%; on Emerald Rapids with AVX-512 9 to 16 rows of float32 gain 25 to 35%, of
-// float16 10 to 40%, and 32 rows 17 and 5%.
+// The next part: all register tiles but the first one find their part of the panel in the cache,
+// and memory would rest meanwhile. So each iteration prefetches some lines of the part that the
+// caller needs next, until they are all asked for. With a single tile there are none: it reads as
+// fast as memory gives. With weights from memory, on Zen 3 with AVX2 products with 3 to 8 rows gain
+// 15 to 20%, with 12 to 16 rows 40%, and with 32 rows 15%; on Emerald Rapids with AVX-512 9 to 16 rows
+// of float32 gain 25 to 30%, of float16 10 to 40%, and 48 rows 13 and 3%.
 
 const (
-	busy        = 18   // FMAs of a step
-	panelAhead  = 4096 // bytes
-	followsRows = 16   // that prefetch all of the part that follows
+	busy       = 18   // FMAs of a step
+	panelAhead = 4096 // bytes
+	nextRows   = 16   // of A, with which all of the next part is asked for
 )
 
-// follows reports whether the tiles of a product prefetch the part that follows. High tiles do
-// in one of the variants, low ones in any case.
-func (t *gemmer) follows(rows int) bool {
+// fetchesNext reports whether the tiles of a product prefetch the next part. High tiles do in one of
+// the variants, low ones in any case.
+func (t *gemmer) fetchesNext(rows int) bool {
 	return t.weights && (rows*t.vectors < busy || t.variant.Prefetch > 0)
 }
 
@@ -51,45 +50,38 @@ func (t *gemmer) prefetchPanel(rows int, b reg.GPVirtual, d int) {
 	}
 }
 
-// followPart prepares the prefetches of the part that follows, if there are several tiles of rows.
-// One tile finds an address behind the end of the part, which is the length of b as long as nothing
-// is written there.
-func (t *gemmer) followPart(rows int) {
-	t.lines = (unroll*t.vectors*t.bytesOfB()*rows + followsRows*spec.LineBytes - 1) / (followsRows * spec.LineBytes)
-	t.follow, t.followed = t.g.GP64(), t.g.Memory(t.g.Param("b").Len())
-	t.g.MOVQ(operand.U64(math.MaxInt64), t.follow)
+// prepareNext prepares the prefetches of the next part, if there are several tiles of rows. One tile
+// finds an address behind the end of the part, which is its length as long as nothing is written
+// there.
+func (t *gemmer) prepareNext(rows int) {
+	t.lines = (unroll*t.vectors*t.bytesOfB()*rows + nextRows*spec.LineBytes - 1) / (nextRows * spec.LineBytes)
+	t.next, t.nextEnd = t.g.GP64(), t.g.Memory(t.g.Param("next").Len())
+	t.g.MOVQ(operand.U64(math.MaxInt64), t.next)
 	t.g.CMPQ(t.m, operand.U32(rows))
 	t.g.JLE(operand.LabelRef("rows"))
-	t.g.Comment("The part of the panel that follows.")
-	end := t.g.Slice("b")
-	t.g.MOVQ(t.first, t.follow)
-	t.g.CMPQ(t.more, operand.Imm(0))
-	t.g.JE(operand.LabelRef("part"))
-	t.g.ADDQ(t.rest, t.follow)
-	t.g.Label("part")
-	t.g.IMULQ(t.ldb, t.follow)
-	t.g.ADDQ(t.follow, end)
-	t.g.XCHGQ(t.follow, end)
-	t.g.ADDQ(t.follow, end)
-	t.g.MOVQ(end, t.followed)
+	t.g.Comment("The next part of the panel.")
+	end := t.g.SliceLen("next")
+	t.g.MOVQ(t.g.Memory(t.g.Param("next").Base()), t.next)
+	t.g.ADDQ(t.next, end)
+	t.g.MOVQ(end, t.nextEnd)
 }
 
-// followSteps emits the loop of a register tile, or what is left of it until the part that follows is
-// asked for. Then t.steps goes on.
-func (t *gemmer) followSteps(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
-	t.g.CMPQ(t.follow, t.followed)
+// stepsWithNext emits the loop of a register tile until the next part is asked for. Then t.steps
+// goes on.
+func (t *gemmer) stepsWithNext(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
+	t.g.CMPQ(t.next, t.nextEnd)
 	t.g.JGE(operand.LabelRef(name + "all"))
-	t.g.Comment("The same as below, with lines of the part that follows.")
-	t.g.Label(name + "follow")
+	t.g.Comment("The same as below, with lines of the next part.")
+	t.g.Label(name + "ahead")
 	for range unroll {
 		t.step(acc, p, b)
 	}
 	for i := range t.lines {
-		t.g.PREFETCHT1(emit.At(t.follow, i*spec.LineBytes))
+		t.g.PREFETCHT1(emit.At(t.next, i*spec.LineBytes))
 	}
-	t.g.ADDQ(operand.U32(t.lines*spec.LineBytes), t.follow)
+	t.g.ADDQ(operand.U32(t.lines*spec.LineBytes), t.next)
 	t.g.SUBQ(operand.Imm(unroll), k)
-	t.g.JGE(operand.LabelRef(name + "follow"))
+	t.g.JGE(operand.LabelRef(name + "ahead"))
 	t.g.JMP(operand.LabelRef(name + "fewer"))
 	t.g.Label(name + "all")
 }

@@ -97,8 +97,8 @@ func Gemm(vectors, lanes int, e Epilogue, isa string) Function {
 
 // WeightGemm is the product with a packed panel of weights of a type.
 func WeightGemm(b Element) Function {
-	return Function{WeightTable, "WeightGemm" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool)",
-		fmt.Sprintf("is Gemm for a whole packed panel of weights, 48 lanes%s, in segments of %d rows.", b.of(), InputSegment)}
+	return Function{WeightTable, "WeightGemm" + b.suffix(), "(c []float32, ldc int, a []float32, rs, cs int, b []" + b.goType() + ", ldb, m, k int, load bool, next []byte)",
+		fmt.Sprintf("is Gemm for a whole packed panel of weights, 48 lanes%s, in segments of %d rows. It may prefetch next.", b.of(), InputSegment)}
 }
 
 // SkinnyQK is the product of K of a type with few queries.

@@ -38,7 +38,7 @@ func (v PVVariant) Function() Function {
 func (v WeightVariant) Function(b Element) Function {
 	doc := "High register tiles prefetch the panel."
 	if v.Prefetch > 0 {
-		doc = "All register tiles prefetch the panel, and several of them the part that follows, too."
+		doc = "All register tiles prefetch the panel, and several of them the next part, too."
 	}
 	return WeightGemm(b).variant(fmt.Sprintf("P%d", v.Prefetch), variantTable("Weight", fmt.Sprintf("Prefetch: %d", v.Prefetch)), doc)
 }

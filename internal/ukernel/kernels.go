@@ -7,10 +7,10 @@ import "github.com/attn-go/attn/fallback"
 type WeightKernels struct {
 	// Gemm is TileKernels.Gemm for the PanelLanes lanes of a whole panel, in segments of
 	// InputSegment steps.
-	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
+	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, next []byte)
 
 	// GemmF16 and GemmBF16 are Gemm with a B that is widened to float32 in registers.
-	GemmF16, GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
+	GemmF16, GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte)
 
 	// GemmQ8_0, GemmQ4_0 and GemmQ4_1 are Gemm with a B of quantized weights, in blocks as
 	// package fallback defines them. k is a multiple of BlockSteps, and not 0.

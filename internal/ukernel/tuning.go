@@ -53,7 +53,7 @@ type Tuning struct {
 
 	// PanelPrefetch tells the kernels apart that multiply with a packed panel of weights, on tiers
 	// with several. With 0, register tiles of many rows prefetch it. With 1 all do, unless they
-	// have a single row and float32, and several tiles prefetch the part that follows, too.
+	// have a single row and float32, and several tiles prefetch the next part, too.
 	PanelPrefetch int
 
 	// WidenRows, if not 0, is the largest number of rows for which 16-bit weights are

@@ -27,9 +27,9 @@ type PVVariant struct {
 // A WeightVariant has the kernels for packed panels of numbers. Prefetch is Tuning.PanelPrefetch.
 type WeightVariant struct {
 	Prefetch int
-	Gemm     func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool)
-	GemmF16  func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
-	GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool)
+	Gemm     func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, next []byte)
+	GemmF16  func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte)
+	GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte)
 }
 
 func (v QKVariant) String() string { return fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near) }

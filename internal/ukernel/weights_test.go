@@ -12,13 +12,13 @@ import (
 // referenceWeights are the kernels for packed panels of weights, straight from their
 // definition.
 var referenceWeights = WeightKernels{
-	Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
+	Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, next []byte) {
 		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, b, ldb, m, k, InputSegment, load)
 	},
-	GemmF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+	GemmF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte) {
 		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.F16), ldb, m, k, InputSegment, load)
 	},
-	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
+	GemmBF16: func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte) {
 		fallback.GemmW(PanelLanes, c, ldc, a, rs, cs, widened(b, fallback.BF16), ldb, m, k, InputSegment, load)
 	},
 	GemmQ8_0:  referenceGemm(fallback.BlockQ8_0),
@@ -100,19 +100,21 @@ func (c weightCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *k
 	a := c.operand(mem, r, rs, cs)
 	out := mem.Matrix("c", m, PanelLanes, ldc, testutil.Canary)
 	c.values.Fill(r, out, m, PanelLanes, ldc)
+	next := testutil.Rows[byte](mem, "next", 1, 1000, 1000) // fewer than a part has
+	clear(next)
 	if c.kind == float32s {
 		b := mem.Matrix("b", k, PanelLanes, ldb, testutil.NaN)
 		c.values.Fill(r, b, k, PanelLanes, ldb)
-		return func(p *kernelSet) { p.Weights.Gemm(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
+		return func(p *kernelSet) { p.Weights.Gemm(out, ldc, a, rs, cs, b, ldb, m, k, c.load, next) }
 	}
 	b := testutil.Rows[uint16](mem, "b", k, PanelLanes, ldb)
 	for i := range b {
 		b[i] = c.half(r)
 	}
 	if c.kind == f16s {
-		return func(p *kernelSet) { p.Weights.GemmF16(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
+		return func(p *kernelSet) { p.Weights.GemmF16(out, ldc, a, rs, cs, b, ldb, m, k, c.load, next) }
 	}
-	return func(p *kernelSet) { p.Weights.GemmBF16(out, ldc, a, rs, cs, b, ldb, m, k, c.load) }
+	return func(p *kernelSet) { p.Weights.GemmBF16(out, ldc, a, rs, cs, b, ldb, m, k, c.load, next) }
 }
 
 // half returns a number of 16 bits: now and then any bits, NaN too, if the case's values
@@ -215,8 +217,8 @@ func fillBits[E uint16 | uint32](x []E, r *testutil.Rand) {
 var weightMutants = []mutant{
 	{"Weights.Gemm", "the last bit of the last lane of a second row is wrong", func(p *kernelSet) {
 		gemm := p.Weights.Gemm
-		p.Weights.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool) {
-			gemm(c, ldc, a, rs, cs, b, ldb, m, k, load)
+		p.Weights.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, next []byte) {
+			gemm(c, ldc, a, rs, cs, b, ldb, m, k, load, next)
 			if m > 1 && k > 0 {
 				x := &c[ldc+PanelLanes-1]
 				*x = math.Float32frombits(math.Float32bits(*x) ^ 1)
@@ -226,8 +228,8 @@ var weightMutants = []mutant{
 	{"Weights.GemmF16", "bits are taken for bfloat16", func(p *kernelSet) { p.Weights.GemmF16 = p.Weights.GemmBF16 }},
 	{"Weights.GemmBF16", "what c holds does not count", func(p *kernelSet) {
 		gemm := p.Weights.GemmBF16
-		p.Weights.GemmBF16 = func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool) {
-			gemm(c, ldc, a, rs, cs, b, ldb, m, k, false)
+		p.Weights.GemmBF16 = func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte) {
+			gemm(c, ldc, a, rs, cs, b, ldb, m, k, false, next)
 		}
 	}},
 	{"Weights.AddBias", "a NaN keeps its bits", func(p *kernelSet) {
@@ -281,9 +283,9 @@ func benchWeights() (list []benchmark) {
 		add := func(kernel string, call func(p *kernelSet)) {
 			list = append(list, benchmark{kernel, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*PanelLanes), 0, call})
 		}
-		add("Weights.Gemm", func(p *kernelSet) { p.Weights.Gemm(c, PanelLanes, a, k, 1, b, PanelLanes, m, k, false) })
-		add("Weights.GemmF16", func(p *kernelSet) { p.Weights.GemmF16(c, PanelLanes, a, k, 1, half, PanelLanes, m, k, false) })
-		add("Weights.GemmBF16", func(p *kernelSet) { p.Weights.GemmBF16(c, PanelLanes, a, k, 1, half, PanelLanes, m, k, false) })
+		add("Weights.Gemm", func(p *kernelSet) { p.Weights.Gemm(c, PanelLanes, a, k, 1, b, PanelLanes, m, k, false, nil) })
+		add("Weights.GemmF16", func(p *kernelSet) { p.Weights.GemmF16(c, PanelLanes, a, k, 1, half, PanelLanes, m, k, false, nil) })
+		add("Weights.GemmBF16", func(p *kernelSet) { p.Weights.GemmBF16(c, PanelLanes, a, k, 1, half, PanelLanes, m, k, false, nil) })
 		list = append(list, benchmark{"Weights.AddBias", fmt.Sprintf("m=%d", m), 0, float64(m * PanelLanes), func(p *kernelSet) {
 			p.Weights.AddBias(c, PanelLanes, m, bias)
 		}})
