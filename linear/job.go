@@ -70,7 +70,7 @@ const (
 
 	// tasksPerThread is how many tasks a thread should find at least, so that no thread
 	// waits long for the last ones.
-	tasksPerThread = 4
+	tasksPerThread = 8
 
 	// Up to skinnyRows rows of x wait for the weights rather than compute, which they take in
 	// the order of memory. So do blocks of up to blockBytes.
@@ -106,7 +106,7 @@ var (
 func newJob() *job {
 	j := new(job)
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { s.task(j, i) })
-	j.goroutines.OnDrop = j.memory.Forget
+	j.goroutines.OnDrop, j.goroutines.Independent = j.memory.Forget, true
 	return j
 }
 

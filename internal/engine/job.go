@@ -87,6 +87,8 @@ func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task fun
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
 	j.makePlan(parallel.LimitFor(threads, j.usefulThreads()))
+	// The largest buckets come first, and nobody should take small ones before them.
+	j.goroutines.Independent = j.split.tasks == 0 && len(j.buckets) == 1
 	j.goroutines.Run(j.tasks, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, parallelFor)
 }
 

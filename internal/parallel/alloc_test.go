@@ -44,15 +44,17 @@ func TestRunAllocatesNothing(t *testing.T) {
 		}},
 		{name: "parallel-for", tasks: 10, threads: threads, parallelFor: serialFor, do: nothing},
 	} {
-		do = c.do
-		n := testutil.CountMallocs(repeats(300), func() {
-			for c.park && spinning.Load() > 0 {
-				runtime.Gosched() // time.Sleep allocates on a processor that had no timer yet
+		for _, g.Independent = range []bool{false, true} {
+			do = c.do
+			n := testutil.CountMallocs(repeats(300), func() {
+				for c.park && spinning.Load() > 0 {
+					runtime.Gosched() // time.Sleep allocates on a processor that had no timer yet
+				}
+				g.Run(c.tasks, c.threads, Reserve[int]{}, c.parallelFor)
+			})
+			if n != 0 {
+				t.Errorf("%s, independent: %t: %d allocations", c.name, g.Independent, n)
 			}
-			g.Run(c.tasks, c.threads, Reserve[int]{}, c.parallelFor)
-		})
-		if n != 0 {
-			t.Errorf("%s: %d allocations", c.name, n)
 		}
 	}
 }

@@ -17,7 +17,8 @@ type Group[W any, S comparable] struct {
 	do      func(w *W, task int)
 
 	tasks     int
-	scratches []*W // one for each thread
+	scratches []*W   // one for each thread
+	parts     []part // likewise, if the tasks of this call are Independent
 
 	reserved   Reserve[S] // of an earlier call
 	reservedAt uint32     // garbage collection
@@ -41,6 +42,10 @@ type Group[W any, S comparable] struct {
 	// return soon that wait for another one.
 	OnStop func()
 
+	// Independent says that no task waits for another one. Each thread then begins with a part of the
+	// tasks of its own, in ascending order. Otherwise they are taken in the order of their numbers.
+	Independent bool
+
 	// OnDrop, if not nil, is called when Run ends with a panic or runtime.Goexit.
 	OnDrop func()
 }
@@ -57,10 +62,10 @@ func (g *Group[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, t
 	g.scratch, g.fit, g.do = scratch, fit, do
 	// The closures are built once: one per call would be an allocation per call.
 	g.job.init(g.join)
-	g.share = func(int) {
+	g.share = func(i int) {
 		g.job.inside.Add(1)
 		defer g.job.leave()
-		g.join()
+		g.join(max(i, 0))
 	}
 }
 
@@ -86,6 +91,7 @@ func (g *Group[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, t
 func (g *Group[W, S]) Run(tasks, threads int, reserve Reserve[S], parallelFor func(n int, task func(i int))) {
 	g.tasks = tasks
 	g.getScratch(threads)
+	g.parts = slices.Grow(g.parts[:0], max(threads, reserve.Threads))
 	if reserve.Threads > threads {
 		g.reserve(reserve)
 	}
@@ -163,6 +169,9 @@ func (g *Group[W, S]) drop() {
 // shareOut runs the tasks on several goroutines.
 func (g *Group[W, S]) shareOut(threads int, parallelFor func(n int, task func(i int))) {
 	g.joined.Store(0)
+	if g.parts = g.parts[:0]; g.Independent {
+		g.makeParts(threads)
+	}
 	g.remaining.Store(int64(g.tasks)) // last: from here on goroutines take tasks
 	switch {
 	case parallelFor != nil:
@@ -172,34 +181,39 @@ func (g *Group[W, S]) shareOut(threads int, parallelFor func(n int, task func(i 
 	default:
 		g.submit(threads - 1)
 	}
-	g.work()
+	g.work(0)
 	g.cancel()
 	g.wait()
 }
 
 // join is work for another goroutine than the caller's: it records how a task fails.
-func (g *Group[W, S]) join() {
+func (g *Group[W, S]) join(part int) {
 	returned := false
 	defer func() {
 		if !returned {
 			g.fail(recover())
 		}
 	}()
-	g.work()
+	g.work(part)
 	returned = true
 }
 
-// work takes and does tasks until none remains.
+// work takes and does tasks until none remains. If they are independent, it begins with those of a
+// part, which is counted modulo the number of parts.
 //
 // It may be called at any time: a program can keep the task of its parallel-for, against
 // the rules, and call it when Run has returned or runs again. So it may read the fields
 // that are not atomic only after it has taken a task, because Run does not return before
 // that task is done.
-func (g *Group[W, S]) work() {
+func (g *Group[W, S]) work(part int) {
 	if n := g.remaining.Add(-1); n >= 0 {
 		w := g.scratchOf(int(g.joined.Add(1)) - 1)
 		for ; n >= 0; n = g.remaining.Add(-1) {
-			g.do(w, g.tasks-1-int(n))
+			i := g.tasks - 1 - int(n)
+			if len(g.parts) > 0 {
+				i = g.take(part)
+			}
+			g.do(w, i)
 		}
 	}
 }
@@ -231,8 +245,8 @@ func (g *Group[W, S]) cancel() {
 // help starts n goroutines, which belong to the bubble of the caller.
 func (g *Group[W, S]) help(n int) {
 	g.helpers = new(sync.WaitGroup)
-	for range n {
-		g.helpers.Go(g.join)
+	for i := range n {
+		g.helpers.Go(func() { g.join(1 + i) })
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 //   - each task gets scratch memory that was fitted for this call and that no other
 //     goroutine uses,
 //   - what Run took from the free list is there again.
+//
+// In every other call the tasks are independent.
 type call struct {
 	group Group[scratch, int]
 	list  FreeList[scratch]
@@ -69,6 +71,7 @@ func (c *call) run(t *testing.T, name string, tasks, threads, extra int, paralle
 	t.Helper()
 	name = fmt.Sprintf("%s, %d tasks, %d threads", name, tasks, threads)
 	c.number++
+	c.group.Independent = c.number%2 == 0
 	c.limit = threads + extra
 	c.tasks = make([]atomic.Int64, tasks)
 	c.fits.Store(0)
@@ -316,10 +319,10 @@ func TestRunWaitsForWorker(t *testing.T) {
 	c := newCall()
 	begun, work := make(chan bool), c.group.job.do
 	var looked atomic.Bool
-	c.group.job.do = func() {
+	c.group.job.do = func(part int) {
 		begun <- true
 		time.Sleep(10 * DefaultSpin) // as if it had lost its processor
-		work()
+		work(part)
 		looked.Store(true)
 	}
 	c.run(t, "late worker", 1, 2, 0, func(int, func(int)) {

@@ -13,7 +13,7 @@ import (
 // That rules out channels, sync.WaitGroup and sync.Cond, which belong to a bubble or which
 // nobody outside may signal. A sync.Mutex belongs to none.
 type job struct {
-	do func() // the part of one worker
+	do func(part int) // what one worker does: a part of its own, if there are parts
 
 	// inside counts the workers that the job was submitted to and that have neither
 	// finished it nor were canceled, and the goroutines of a parallel-for inside its task.
@@ -23,7 +23,7 @@ type job struct {
 	sem    sync.Mutex  // a semaphore: locked except when the parked caller may go on
 }
 
-func (j *job) init(do func()) {
+func (j *job) init(do func(part int)) {
 	j.do = do
 	j.sem.Lock()
 }

@@ -21,7 +21,7 @@ func (s *Split[W, S]) Init(scratch *FreeList[W], fit func(w *W), do func(w *W, l
 		fit = func(*W) {}
 	}
 	s.group.Init(scratch, fit, func(w *W, i int) { do(w, i*s.chunk, min((i+1)*s.chunk, s.n)) })
-	s.group.OnDrop = onDrop
+	s.group.OnDrop, s.group.Independent = onDrop, true
 }
 
 // Run calls the function for ranges that together are 0 to n-1. work is that of all in units

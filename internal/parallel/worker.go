@@ -213,7 +213,7 @@ func (w *worker) do(j *job) {
 			j.leave()
 		}
 	}()
-	j.do()
+	j.do(1 + w.number) // the caller has part 0
 	returned = true
 }
 

@@ -45,7 +45,7 @@ func submitOne(j *job) *worker { return submit(j, 1, nil)[0] }
 
 func newJob(do func()) *job {
 	j := new(job)
-	j.init(do)
+	j.init(func(int) { do() })
 	return j
 }
 
