@@ -7,5 +7,6 @@
 //   - A [FreeList] recycles scratch memory, so that in the steady state a call allocates
 //     nothing. [Memory] counts it, so that what no call needs is freed.
 //
-// Which goroutine does which task is up to the scheduler. Results must not depend on it.
+// A goroutine begins with the same part of the tasks in every call, if they are independent, but
+// which ones it does in the end is up to the scheduler. Results must not depend on it.
 package parallel
