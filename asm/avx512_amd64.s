@@ -9310,7 +9310,7 @@ tile1done:
 	JMP  rows
 
 // func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
@@ -9371,8 +9371,49 @@ done:
 
 	// Tile of 8 × 3 vectors.
 tile8:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
+	MOVQ       AX, R11
+	MOVQ       b_base+72(FP), R12
+	CMPQ       c_len+8(FP), $0x00
+	JE         tile8fetched
+	CMPQ       a_cap+48(FP), $0x00
+	JE         tile8fetched
+	MOVQ       CX, R13
+	MOVQ       ldc+24(FP), R14
+	SHLQ       $0x02, R14
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+
+tile8fetched:
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -9668,8 +9709,45 @@ tile8next:
 
 	// Tile of 7 × 3 vectors.
 tile7:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
+	MOVQ       AX, R11
+	MOVQ       b_base+72(FP), R12
+	CMPQ       c_len+8(FP), $0x00
+	JE         tile7fetched
+	CMPQ       a_cap+48(FP), $0x00
+	JE         tile7fetched
+	MOVQ       CX, R13
+	MOVQ       ldc+24(FP), R14
+	SHLQ       $0x02, R14
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+
+tile7fetched:
 	MOVQ k+112(FP), R13
 
 tile7segment:
@@ -9940,8 +10018,41 @@ tile7next:
 
 	// Tile of 6 × 3 vectors.
 tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
+	MOVQ       AX, R11
+	MOVQ       b_base+72(FP), R12
+	CMPQ       c_len+8(FP), $0x00
+	JE         tile6fetched
+	CMPQ       a_cap+48(FP), $0x00
+	JE         tile6fetched
+	MOVQ       CX, R13
+	MOVQ       ldc+24(FP), R14
+	SHLQ       $0x02, R14
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+	PREFETCHT0 (R13)
+	PREFETCHT0 64(R13)
+	PREFETCHT0 128(R13)
+	ADDQ       R14, R13
+
+tile6fetched:
 	MOVQ k+112(FP), R13
 
 tile6segment:
@@ -14468,7 +14579,7 @@ tile1done:
 	JMP  rows
 
 // func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
@@ -14524,8 +14635,47 @@ done:
 
 	// Tile of 6 × 4 vectors.
 tile6:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
+	MOVQ       AX, R10
+	MOVQ       b_base+72(FP), R11
+	CMPQ       c_len+8(FP), $0x00
+	JE         tile6fetched
+	CMPQ       a_cap+48(FP), $0x00
+	JE         tile6fetched
+	MOVQ       CX, R12
+	MOVQ       ldc+24(FP), R13
+	SHLQ       $0x02, R13
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+
+tile6fetched:
 	MOVQ k+112(FP), R12
 
 tile6segment:
@@ -14813,8 +14963,42 @@ tile6next:
 
 	// Tile of 5 × 4 vectors.
 tile5:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
+	MOVQ       AX, R10
+	MOVQ       b_base+72(FP), R11
+	CMPQ       c_len+8(FP), $0x00
+	JE         tile5fetched
+	CMPQ       a_cap+48(FP), $0x00
+	JE         tile5fetched
+	MOVQ       CX, R12
+	MOVQ       ldc+24(FP), R13
+	SHLQ       $0x02, R13
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+	PREFETCHT0 (R12)
+	PREFETCHT0 64(R12)
+	PREFETCHT0 128(R12)
+	PREFETCHT0 192(R12)
+	ADDQ       R13, R12
+
+tile5fetched:
 	MOVQ k+112(FP), R12
 
 tile5segment:
