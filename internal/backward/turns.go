@@ -98,7 +98,7 @@ func (t *turns) pass(kv, x int, blocks int64) bool {
 	if !t.await(kv, x, blocks-1) {
 		return false
 	}
-	t.done[kv*t.segments+x].Store(blocks)
+	t.done[kv*t.segments+x].Swap(blocks) // not Store, see parallel.job.park
 	if t.waiters.Load() > 0 {
 		t.mu.Lock()
 		t.moved.Broadcast()

@@ -124,12 +124,13 @@ func (s *ringSlot) isReady(i int) bool { return s.state.Load() == 2*int64(i)+1 }
 // isFree tells whether task i may use the slot: the task before it has been merged.
 func (s *ringSlot) isFree(i int) bool { return s.state.Load() == 2*int64(i) }
 
-// setReady says that the slot holds the result of task i.
-func (s *ringSlot) setReady(i int) { s.state.Store(2*int64(i) + 1) }
+// setReady says that the slot holds the result of task i. Not by Store, see parallel.job.park: who sets
+// it then looks whether it is to be merged.
+func (s *ringSlot) setReady(i int) { s.state.Swap(2*int64(i) + 1) }
 
 // release gives the slot of task i to the task that has it next.
 func (r *ring) release(i int) {
-	r.slot(i).state.Store(2 * int64(i+len(r.slots)))
+	r.slot(i).state.Swap(2 * int64(i+len(r.slots))) // not Store, see parallel.job.park
 	if r.waiters.Load() > 0 {
 		r.mu.Lock()
 		r.moved.Broadcast()

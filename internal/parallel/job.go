@@ -55,7 +55,9 @@ func (j *job) wait() {
 // park parks until nobody is inside. Who has left an earlier call may wake it too soon.
 func (j *job) park() {
 	for j.inside.Load() > 0 {
-		j.parked.Store(true)
+		// Not Store: under qemu's arm64 others may see one after the next Load, and the caller then
+		// sleeps for ever. The same holds for other stores before a look at who waits.
+		j.parked.Swap(true)
 		if j.inside.Load() == 0 && j.parked.CompareAndSwap(true, false) {
 			return
 		}
