@@ -173,6 +173,43 @@ func TestBackwardShapes(t *testing.T) {
 	}
 }
 
+// TestBackwardPairs: two segments at a time give the bits of one, with all options, whether or not
+// weights are kept, and on threads that wait for each other.
+func TestBackwardPairs(t *testing.T) {
+	contracttest.ForceThreads(t)
+	contracttest.AllowThreads(t)
+	compare := func(t *testing.T, w *backwardCall, threads ...int) {
+		contracttest.EachTier(t, func(t *testing.T, name string) {
+			tier := contracttest.Tier(t, name)
+			tier.Name, tier.PairBytes = name+" in pairs", 1
+			contracttest.AddTier(t, tier)
+			for _, n := range threads {
+				o, want, got := w.o, w.gradients(), w.gradients()
+				o.Exec = kernel.Exec{Tier: name, Threads: n}
+				w.run(t, want, o)
+				o.Tier = tier.Name
+				w.run(t, got, o)
+				sameGradients(t, fmt.Sprintf("levels %v, threads=%d", w.levels, n), got, want)
+			}
+		})
+	}
+	eachOptionCase(func(n int, c *optionCase) {
+		if rows := c.Lq * c.H / c.HKV; rows > 64 { // several segments
+			t.Run(fmt.Sprint(n), func(t *testing.T) { compare(t, newBackwardCall(t, c), 1) })
+		}
+	})
+	for name, c := range map[string]contracttest.Case{
+		"causal":    {B: 2, H: 4, HKV: 2, Lq: 150, Lk: 400, D: 8, Dv: 12, Mask: contracttest.Causal(250)},
+		"window":    {B: 2, H: 2, HKV: 1, Lq: 400, Lk: 400, D: 4, Dv: 4, Mask: contracttest.Causal(0).And(contracttest.Window(140, 0))},
+		"many keys": {B: 2, H: 4, HKV: 2, Lq: 130, Lk: 8600, D: 3, Dv: 2, Mask: contracttest.Causal(8470)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := &optionCase{Case: c, r: testutil.Rand(5), levels: make([]int, len(factors))}
+			compare(t, makeBackwardCall(t, from, c.Options(kernel.Options{})), 1, 2)
+		})
+	}
+}
+
 // TestBackwardManyKeys has so many keys that weights are computed again for the second pass.
 func TestBackwardManyKeys(t *testing.T) {
 	const keys = 8600

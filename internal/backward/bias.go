@@ -39,7 +39,7 @@ func (j *Job) eachBias(f func(row []float32)) {
 
 // addBias adds the gradients of n keys, from number key on, to those of the biases, row by
 // row: several rows may share a bias.
-func (s *scratch) addBias(j *Job, key, n int, ds []float32) {
+func (s *segment) addBias(j *Job, key, n int, ds []float32) {
 	batch, _ := s.KVHead()
 	lanes, rows, bias := s.Kernels().Lanes, s.Rows(), &j.dBias
 	n = min(n, bias.Dim(3)-key)

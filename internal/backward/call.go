@@ -60,13 +60,13 @@ var (
 	}
 	scratches = parallel.FreeList[scratch]{
 		New:    func() *scratch { return new(scratch) },
-		Memory: func(s *scratch) *parallel.Memory { return s.Memory() },
+		Memory: func(s *scratch) *parallel.Memory { return &s.memory },
 	}
 )
 
 func newJob() *Job {
 	j := new(Job)
-	j.phases = [...]func(s *scratch, i int){j.doTask, j.finishKeys}
+	j.phases = [...]func(s *scratch, i int){j.doTask, func(s *scratch, i int) { j.finishKeys(&s.segments[0], i) }}
 	j.goroutines.Init(&scratches, func(s *scratch) { s.fit(j) }, func(s *scratch, i int) { j.phase(s, i) })
 	j.turns.init()
 	j.goroutines.OnStop = j.turns.stop

@@ -11,14 +11,15 @@ import (
 // products themselves, so that costs nothing while all numbers are finite.
 
 // exactQuery computes row r of dQ of KV head kv again. Afterwards it is the current tile.
-func (j *Job) exactQuery(s *scratch, kv, r int) {
+func (j *Job) exactQuery(s *segment, kv, r int) {
 	s.Begin(kv, r, 1)
 	s.loadAgain(j, kv)
 	lanes := s.Kernels().Lanes
 	at := s.Index(&j.DQ, 0)
 	row := j.DQ.F32()[at : at+j.d()]
 	clear(row)
-	for lo, hi := s.blocks(); lo < hi && !allNaN(row); lo += KeyBlock {
+	all := s.blocks()
+	for lo := all.Lo; lo < all.Hi && !allNaN(row); lo += KeyBlock {
 		keys := s.Enter(lo, KeyBlock)
 		n := keys.Len()
 		if n == 0 {
@@ -45,7 +46,7 @@ func (j *Job) exactQuery(s *scratch, kv, r int) {
 }
 
 // exactKey computes the row of key i of KV head kv again: of dV, or of dK.
-func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
+func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 	out, factor := &j.DK, j.scale
 	from, weights := &j.Forward.Q, s.grads
 	if isV {
@@ -55,7 +56,7 @@ func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
 	row := out.Row(b, h, i)
 	clear(row)
 	for x := 0; x < j.segments && !allNaN(row); x++ {
-		if !s.beginSegment(j, kv, x) || s.Enter(i-s.Key(0), 1).Len() == 0 {
+		if !s.place(j, kv, x) || s.Enter(i-s.Key(0), 1).Len() == 0 {
 			continue
 		}
 		s.loadAgain(j, kv)
@@ -82,7 +83,7 @@ func (j *Job) exactKey(s *scratch, kv, i int, isV bool) {
 }
 
 // loadAgain is load, with the norms that the first pass has found.
-func (s *scratch) loadAgain(j *Job, kv int) {
+func (s *segment) loadAgain(j *Job, kv int) {
 	s.load(j)
 	for lane := range s.Kernels().Lanes {
 		x := &j.norms[kv*j.maxRows+s.Row()+min(lane, s.Rows()-1)]

@@ -19,14 +19,14 @@ func (j *Job) clearKeys(kv, first, last int) {
 }
 
 // finishHead does what finishKeys does for all keys of KV head kv.
-func (j *Job) finishHead(s *scratch, kv int) {
+func (j *Job) finishHead(s *segment, kv int) {
 	for i := range j.keyTasks() {
 		j.finishKeys(s, kv*j.keyTasks()+i)
 	}
 }
 
 // finishKeys is the second phase: dK and dV of some keys are scaled.
-func (j *Job) finishKeys(s *scratch, i int) {
+func (j *Job) finishKeys(s *segment, i int) {
 	kv, first, last := j.keysOf(i)
 	for lo := first; lo < last; lo += RowSegment {
 		n := min(last-lo, RowSegment)
@@ -54,7 +54,7 @@ func (j *Job) batchAndHead(kv int) (b, h int) {
 }
 
 // exactKeys computes rows of dK or dV again: those of the set nan, from key lo on.
-func (j *Job) exactKeys(s *scratch, kv, lo int, nan uint64, isV bool) {
+func (j *Job) exactKeys(s *segment, kv, lo int, nan uint64, isV bool) {
 	for ; nan != 0; nan &= nan - 1 {
 		j.exactKey(s, kv, lo+bits.TrailingZeros64(nan), isV)
 	}
@@ -62,7 +62,7 @@ func (j *Job) exactKeys(s *scratch, kv, lo int, nan uint64, isV bool) {
 
 // finishQueries writes dQ of the current segment, head by head, as the rows of a head lie at
 // equal distances.
-func (j *Job) finishQueries(s *scratch, kv int) {
+func (j *Job) finishQueries(s *segment, kv int) {
 	dq, group, row, rows, d := &j.DQ, j.scores.Group(), s.Row(), s.Rows(), j.d()
 	ld := rowLength(d)
 	var nan uint64
@@ -81,7 +81,7 @@ func (j *Job) finishQueries(s *scratch, kv int) {
 
 // scaleKeys multiplies n rows of dK or dV, from key lo on, by scale, and adds +0. It returns the set
 // of those that hold a NaN.
-func (s *scratch) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32) (nan uint64) {
+func (s *segment) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32) (nan uint64) {
 	b, h := j.batchAndHead(kv)
 	at := x.Index(b, h, lo)
 	return s.moveRows(j, x, at, x.F32()[at:], x.Stride(2), n, scale)
@@ -89,7 +89,7 @@ func (s *scratch) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32
 
 // moveRows multiplies n rows of src, ld apart, by scale, adds +0 and writes them to the rows of
 // x from index at on. It returns the set of those that hold a NaN. It overwrites src.
-func (s *scratch) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) (nan uint64) {
+func (s *segment) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) (nan uint64) {
 	skinny, d := &j.tier.Skinny, x.Dim(3)
 	divisor, isQuotient := divisorFor(scale)
 	for i := range n {

@@ -13,7 +13,8 @@ type plan struct {
 	segments int // row segments of a KV head, at most
 
 	headsPerTask    int // KV heads in a task; more than 1 only if they add to the same biases
-	segmentsPerTask int // 1, or all: if these add to the same biases, too
+	segmentsPerTask int // all, if these add to the same biases, too, and else as many as together
+	together        int // segments that go through the keys side by side, block by block
 
 	threads, mostThreads int
 	shape                shape
@@ -21,9 +22,17 @@ type plan struct {
 
 const (
 	// keptKeys is the most keys whose weights and gradients are kept from the first pass of
-	// a segment to the second: 4 MiB for a goroutine. With more keys they are computed again,
-	// which takes 2 of 7 products more.
+	// a segment to the second: 4 MiB. With more keys they are computed again, which takes 2 of
+	// 7 products more.
 	keptKeys = 8192
+
+	// mostTogether is how many segments go through the keys side by side, if Tuning.PairBytes says so:
+	// a block of K, V, dK and dV then comes once for both from beyond L2. Four would take 1% less time
+	// than two, for twice the memory.
+	mostTogether = 2
+
+	// pairsPerThread is how many pairs a thread gets at least, so that all have about as many.
+	pairsPerThread = 4
 
 	// keysPerTask is the number of keys in a task of the phase after the products.
 	keysPerTask = 4 * RowSegment
@@ -48,7 +57,22 @@ func (j *Job) makePlan(threads int) {
 	work := fmas / float64(j.tier.ThreadFMAs)
 	limit := parallel.LimitFor(threads, 1+parallel.WarmGain*work)
 	j.threads, j.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
+	j.together = j.sideBySide()
+	j.segmentsPerTask = max(j.segmentsPerTask, j.together)
 	j.shape = j.findShape()
+}
+
+// sideBySide returns how many segments go through the keys side by side.
+func (j *Job) sideBySide() int {
+	const elementBytes = 4
+	limit := j.tier.PairBytes
+	if limit == 0 || j.Forward.K.Dim(2)*(j.d()+j.dv()) <= limit/elementBytes {
+		return 1
+	}
+	if j.segments*j.kvHeads() < mostTogether*pairsPerThread*j.mostThreads {
+		return 1
+	}
+	return min(j.segments, mostTogether)
 }
 
 // shared returns how many neighbouring KV heads add to the same biases, and how many
@@ -119,16 +143,16 @@ func (j *Job) segment(b, x int) (row, n int) {
 
 // A shape is all that the size of scratch memory depends on.
 type shape struct {
-	lanes, d, dv, keys    int
-	qType, kType, vType   view.DType
-	dOutType              view.DType
-	kPaged, vPaged, isCap bool
+	together, lanes, d, dv, keys int
+	qType, kType, vType          view.DType
+	dOutType                     view.DType
+	kPaged, vPaged, isCap        bool
 }
 
 func (j *Job) findShape() shape {
 	f := &j.Forward
 	return shape{
-		lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
+		together: j.together, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
 		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.DOut.DType(),
 		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), isCap: f.Softcap != 0,
 	}

@@ -2,6 +2,7 @@ package backward
 
 import (
 	"github.com/attn-go/attn/internal/engine"
+	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -11,25 +12,36 @@ import (
 // A scratch is the memory of one goroutine of a call. It grows to what calls need and is
 // recycled.
 type scratch struct {
+	segments [mostTogether]segment
+	memory   parallel.Memory
+}
+
+// A segment is the state of a segment of rows of a KV head, and the memory for it.
+type segment struct {
 	engine.Scorer
 
-	// Of a segment and the keys that it sees, or of a block of them: [keys][lanes].
+	kv, number int // KV head and number of the segment there
+	hasRows    bool
+	seen       mask.Span // blocks of keys
+	isKept     bool      // weights and grads have room for all of them
+	at         int       // where those of the current block begin, if so
+	set        int       // rows of dK and dV that the first segment of a KV head has set
+	hasDQ      bool      // dq holds the sum of some blocks
+
+	// Of the keys that the segment sees, or of a block of them: [keys][lanes].
 	weights []float32 // S, then P
 	grads   []float32 // dP, then dS
 	capped  []float32 // scores after the softcap
 
-	dOutT    []float32 // panel dOᵀ of a segment: [Dv][lanes]
+	dOutT    []float32 // panel dOᵀ: [Dv][lanes]
 	qRows    []float32 // copies of the rows of Q: [lanes][ldq]
 	dOutRows []float32 // copies of the rows of dO: [lanes][ldv]
 	q, dOut  matrix    // rows of Q and dO, copied or not
-	dq       []float32 // dQ of a segment: [lanes][ldq]
+	dq       []float32 // dQ: [lanes][ldq]
 
 	kRows []float32 // rows of K of a block, if they cannot be used in place: [KeyBlock][ldq]
 	part  []float32 // what a block gives to dK or dV: [KeyBlock][ldq or ldv]
 	zeros []float32 // max(D, Dv)
-
-	set   int  // rows of dK and dV that the first segment of a KV head has set
-	hasDQ bool // dq holds the sum of some blocks
 
 	shape  shape
 	usages [10]parallel.Usage
@@ -41,7 +53,13 @@ type scratch struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	s.Fit(j.scores, j.Forward.Q.DType() != view.Float32 || j.DOut.DType() != view.Float32)
+	for i := range j.together {
+		s.segments[i].fit(j, &s.memory)
+	}
+}
+
+func (s *segment) fit(j *Job, m *parallel.Memory) {
+	s.Fit(j.scores, m, j.Forward.Q.DType() != view.Float32 || j.DOut.DType() != view.Float32)
 	lanes, ldq, ldv := j.scores.Lanes(), rowLength(j.d()), rowLength(j.dv())
 	if s.shape != j.shape {
 		s.shape = j.shape
@@ -53,7 +71,6 @@ func (s *scratch) fit(j *Job) {
 	if j.shape.isCap {
 		capped = j.shape.keys * lanes
 	}
-	m := s.Memory()
 	for i, x := range [len(s.usages)]struct {
 		s *[]float32
 		n int

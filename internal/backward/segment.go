@@ -3,6 +3,7 @@ package backward
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -12,71 +13,91 @@ var log2E = math.Float32frombits(0x3FB8AA3B)
 // doTask is the first phase.
 func (j *Job) doTask(s *scratch, i int) {
 	x, group := j.place(i)
-	first := group * j.headsPerTask
+	first, end := group*j.headsPerTask, min(x+j.segmentsPerTask, j.segments)
 	for kv := first; kv < min(first+j.headsPerTask, j.kvHeads()); kv++ {
-		for seg := x; seg < min(x+j.segmentsPerTask, j.segments); seg++ {
-			if !j.doSegment(s, kv, seg) {
+		for lo := x; lo < end; lo += j.together {
+			if !j.doSegments(s.segments[:min(j.together, end-lo)], kv, lo) {
 				return
 			}
 		}
 	}
 }
 
-// doSegment computes dQ of segment x of KV head kv, and adds what it gives to dK and dV. The first
-// segment sets them, and the last one finishes them if there is one thread. It reports whether the
-// call goes on.
-func (j *Job) doSegment(s *scratch, kv, x int) bool {
-	s.set = 0
-	if s.beginSegment(j, kv, x) && !j.doRows(s, kv, x) {
-		return false
+// doSegments computes dQ of segments of KV head kv, from number x on, and adds what they give to dK and
+// dV. It reports whether the call goes on.
+func (j *Job) doSegments(all []segment, kv, x int) bool {
+	seen := mask.Nothing
+	for i := range all {
+		seen = seen.Union(all[i].begin(j, kv, x+i))
 	}
-	if x == 0 {
-		s.clearTo(j, kv, math.MaxInt)
+	for lo := seen.Lo; lo < seen.Hi; lo += KeyBlock {
+		for i := range all {
+			all[i].sumUp(j, lo)
+		}
 	}
-	if x == j.segments-1 && j.turns.isAlone {
-		j.finishHead(s, kv)
+	for i := range all {
+		all[i].normalise(j)
 	}
-	return j.turns.pass(kv, x, allBlocks)
-}
-
-// doRows is doSegment for a segment that has rows, the current tile.
-func (j *Job) doRows(s *scratch, kv, x int) bool {
-	s.load(j)
-	s.loadRows(j)
-	kept := s.sumUp(j)
-	s.normalise(j, kv)
-	s.hasDQ = false
-	at := 0
-	for lo, hi := s.blocks(); lo < hi; lo += KeyBlock {
-		if !s.addBlock(j, kv, x, lo, at, kept) {
+	for lo := seen.Lo; lo < seen.Hi; lo += KeyBlock {
+		for i := range all {
+			if !all[i].addBlock(j, lo) {
+				return false
+			}
+		}
+	}
+	for i := range all {
+		if !all[i].finish(j) {
 			return false
 		}
-		if kept {
-			at += s.Current().Len() * s.Kernels().Lanes
-		}
-	}
-	s.q, s.dOut = matrix{}, matrix{} // the caller's memory
-	if j.DQ.IsSet() {
-		if !s.hasDQ {
-			clear(s.dq[:s.Rows()*rowLength(j.d())])
-		}
-		j.finishQueries(s, kv)
 	}
 	return true
 }
 
-// clearTo clears dK and dV of the keys of KV head kv below end that are not set.
-func (s *scratch) clearTo(j *Job, kv, end int) {
-	b, _ := j.batchAndHead(kv)
+// begin makes segment x of KV head kv the current one. It returns the blocks of keys that it sees.
+func (s *segment) begin(j *Job, kv, x int) mask.Span {
+	s.kv, s.number, s.set, s.hasDQ = kv, x, 0, false
+	s.seen, s.isKept, s.at = mask.Nothing, true, 0
+	if s.hasRows = s.place(j, kv, x); s.hasRows {
+		clear(s.sum[:])
+		clear(s.dot[:])
+		s.load(j)
+		s.loadRows(j)
+		s.seen = s.blocks()
+		s.isKept = s.seen.Lo >= s.seen.Hi || s.seen.Len() <= keptKeys
+	}
+	return s.seen
+}
+
+// finish writes dQ. The first segment clears dK and dV of all keys that are not set, and the last one
+// finishes them if there is one thread. It reports whether the call goes on.
+func (s *segment) finish(j *Job) bool {
+	s.q, s.dOut = matrix{}, matrix{} // the caller's memory
+	if s.hasRows && j.DQ.IsSet() {
+		if !s.hasDQ {
+			clear(s.dq[:s.Rows()*rowLength(j.d())])
+		}
+		j.finishQueries(s, s.kv)
+	}
+	if s.number == 0 {
+		s.clearTo(j, math.MaxInt)
+	}
+	if s.number == j.segments-1 && j.turns.isAlone {
+		j.finishHead(s, s.kv)
+	}
+	return j.turns.pass(s.kv, s.number, allBlocks)
+}
+
+// clearTo clears dK and dV of the keys below end that are not set.
+func (s *segment) clearTo(j *Job, end int) {
+	b, _ := j.batchAndHead(s.kv)
 	if end = min(end, j.Forward.K.Length(b)); s.set < end {
-		j.clearKeys(kv, s.set, end)
+		j.clearKeys(s.kv, s.set, end)
 		s.set = end
 	}
 }
 
-// beginSegment makes segment x of KV head kv the current tile and reports whether it has
-// rows.
-func (s *scratch) beginSegment(j *Job, kv, x int) bool {
+// place makes segment x of KV head kv the current tile and reports whether it has rows.
+func (s *segment) place(j *Job, kv, x int) bool {
 	b, _ := j.batchAndHead(kv)
 	row, n := j.segment(b, x)
 	if n <= 0 {
@@ -86,17 +107,26 @@ func (s *scratch) beginSegment(j *Job, kv, x int) bool {
 	return true
 }
 
-// blocks returns the blocks of keys that the segment sees: from lo to below hi.
-func (s *scratch) blocks() (lo, hi int) {
+// blocks returns the blocks of keys that the segment sees, or Nothing.
+func (s *segment) blocks() mask.Span {
 	v := s.Visible()
 	if v.Len() == 0 {
-		return 0, 0
+		return mask.Nothing
 	}
-	return v.Lo &^ (KeyBlock - 1), v.Hi
+	return mask.Span{Lo: v.Lo &^ (KeyBlock - 1), Hi: v.Hi}
+}
+
+// enter makes the keys of the block from lo on that the segment sees the current ones, and returns
+// their number.
+func (s *segment) enter(lo int) int {
+	if lo < s.seen.Lo || lo >= s.seen.Hi {
+		return 0
+	}
+	return s.Enter(lo, KeyBlock).Len()
 }
 
 // load fills in what scores and weights need of the segment: dOᵀ, and LSE in the unit of exp2.
-func (s *scratch) load(j *Job) {
+func (s *segment) load(j *Job) {
 	s.Pack(s.dOutT, &j.DOut)
 	lse, off := s.Floats(&j.Forward.LSE)
 	for lane, at := range off {
@@ -105,7 +135,7 @@ func (s *scratch) load(j *Job) {
 }
 
 // loadRows finds the rows of Q and dO.
-func (s *scratch) loadRows(j *Job) {
+func (s *segment) loadRows(j *Job) {
 	if j.DV.IsSet() {
 		s.dOut = s.rowsOf(&j.DOut, s.dOutRows)
 	}
@@ -122,7 +152,7 @@ type matrix struct {
 
 // rowsOf returns the segment's rows of x: where they lie, if a product can read them there, or
 // copied to room.
-func (s *scratch) rowsOf(x *view.Tensor, room []float32) matrix {
+func (s *segment) rowsOf(x *view.Tensor, room []float32) matrix {
 	d, n := x.Dim(3), s.Rows()
 	data, off := s.Floats(x)
 	if ld := x.Stride(2); x.DType() == view.Float32 && d%piece == 0 && isSpread(ld) && isEven(off[:n], ld) {
@@ -148,30 +178,20 @@ func isEven(off []int, ld int) bool {
 // RowSegment fill at most half of any set, if there are 64 sets of 8 lines.
 func isSpread(ld int) bool { return ld%piece == 0 && ld%(8*piece) != 0 }
 
-// sumUp is the first pass: the sums of weights, and of their products with their gradients. It
-// reports whether both are kept for the second pass.
-func (s *scratch) sumUp(j *Job) (kept bool) {
-	lanes := s.Kernels().Lanes
-	clear(s.sum[:lanes])
-	clear(s.dot[:lanes])
-	lo, hi := s.blocks()
-	kept = hi-lo <= keptKeys
-	for at := 0; lo < hi; lo += KeyBlock {
-		n := s.Enter(lo, KeyBlock).Len()
-		if n == 0 {
-			continue
-		}
-		s.computeWeights(j, at)
-		if kept {
-			at += n * lanes
+// sumUp is the first pass of one block: the sums of weights, and of their products with their gradients.
+// Both are kept for the second pass, from index s.at on, if there is room for all blocks.
+func (s *segment) sumUp(j *Job, lo int) {
+	if n := s.enter(lo); n > 0 {
+		s.computeWeights(j, s.at)
+		if s.isKept {
+			s.at += n * s.Kernels().Lanes
 		}
 	}
-	return kept
 }
 
 // computeWeights computes the weights of the current keys, not yet normalised, and their
 // gradients, from index at on. It adds to sum and dot.
-func (s *scratch) computeWeights(j *Job, at int) {
+func (s *segment) computeWeights(j *Job, at int) {
 	keys := s.Current()
 	lanes, n := s.Kernels().Lanes, keys.Len()
 	p, dp := s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
@@ -198,12 +218,16 @@ func (s *scratch) computeWeights(j *Job, at int) {
 	}
 }
 
-// normalise sets inv and mean, and keeps them for the job.
-func (s *scratch) normalise(j *Job, kv int) {
+// normalise ends the first pass: it sets inv and mean, and keeps them for the job.
+func (s *segment) normalise(j *Job) {
+	s.at = 0
+	if !s.hasRows {
+		return
+	}
 	if sinks := j.Forward.Sinks; sinks != nil {
 		s.EachLane(func(lane, head, _ int) { s.sum[lane] += sinkWeight(sinks[head], s.lse[lane]) })
 	}
-	norms := j.norms[kv*j.maxRows+s.Row():][:s.Rows()]
+	norms := j.norms[s.kv*j.maxRows+s.Row():][:s.Rows()]
 	for lane, sum := range s.sum[:s.Kernels().Lanes] {
 		inv := float32(0)
 		if sum != 0 {
@@ -216,21 +240,37 @@ func (s *scratch) normalise(j *Job, kv int) {
 	}
 }
 
-// addBlock is the second pass of one block: it adds to all gradients. at is where weights and
-// their gradients are kept, or 0 if they are not.
-func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
-	keys := s.Enter(lo, KeyBlock)
-	n, d, block := keys.Len(), j.d(), int64(lo/KeyBlock)
-	if n == 0 {
+// addBlock is the second pass of one block: it adds to all gradients, and lets the next segment add to
+// those of the block's keys. It reports whether the call goes on.
+func (s *segment) addBlock(j *Job, lo int) bool {
+	block := int64(lo / KeyBlock)
+	if !s.hasRows {
 		return true
 	}
-	if !kept {
-		s.computeWeights(j, at)
+	if n := s.enter(lo); n > 0 {
+		if !s.isKept {
+			s.computeWeights(j, 0)
+		}
+		if !s.addKeys(j, s.at, n, block) {
+			return false
+		}
+		if s.isKept {
+			s.at += n * s.Kernels().Lanes
+		}
 	}
-	key, lanes := s.Key(keys.Lo), s.Kernels().Lanes
+	if s.number == 0 { // those after it may add to all keys of the block
+		s.clearTo(j, s.Key(lo+KeyBlock))
+	}
+	return j.turns.pass(s.kv, s.number, block+1)
+}
+
+// addKeys adds what n current keys of a block give to all gradients. Their weights, and the gradients of
+// these, begin at index at.
+func (s *segment) addKeys(j *Job, at, n int, block int64) bool {
+	key, d, lanes := s.Key(s.Current().Lo), j.d(), s.Kernels().Lanes
 	p, ds := s.normalised(j, at, n)
 	if j.DBias.IsSet() {
-		if !j.turns.await(kv, x, block) {
+		if !j.turns.await(s.kv, s.number, block) {
 			return false
 		}
 		s.addBias(j, key, n, ds)
@@ -241,26 +281,26 @@ func (s *scratch) addBlock(j *Job, kv, x, lo, at int, kept bool) bool {
 		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, s.hasDQ)
 		s.hasDQ = true
 	}
-	if !j.turns.await(kv, x, block) {
+	if !j.turns.await(s.kv, s.number, block) {
 		return false
 	}
-	if x == 0 { // those after it may add to all keys of the block
-		s.clearTo(j, kv, key)
+	isFirst := s.number == 0
+	if isFirst {
+		s.clearTo(j, key)
 		s.set = key + n
-		s.clearTo(j, kv, s.Key(lo+KeyBlock))
 	}
 	if j.DV.IsSet() {
-		s.addProduct(j, &j.DV, key, n, p, s.dOut, x > 0)
+		s.addProduct(j, &j.DV, key, n, p, s.dOut, !isFirst)
 	}
 	if j.DK.IsSet() {
-		s.addProduct(j, &j.DK, key, n, ds, s.q, x > 0)
+		s.addProduct(j, &j.DK, key, n, ds, s.q, !isFirst)
 	}
-	return j.turns.pass(kv, x, block+1)
+	return true
 }
 
 // normalised normalises the weights of n keys from index at on, and turns their gradients into
 // those of the scores.
-func (s *scratch) normalised(j *Job, at, n int) (p, ds []float32) {
+func (s *segment) normalised(j *Job, at, n int) (p, ds []float32) {
 	lanes := s.Kernels().Lanes
 	p, ds = s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
 	s.Kernels().BackwardScores(p, ds, lanes, n, s.inv[:lanes], s.mean[:lanes])
@@ -269,7 +309,7 @@ func (s *scratch) normalised(j *Job, at, n int) (p, ds []float32) {
 
 // differentiate goes on to the gradients of the products of queries and keys, and to the
 // weights that multiply values.
-func (s *scratch) differentiate(j *Job, at, n int) {
+func (s *segment) differentiate(j *Job, at, n int) {
 	lanes := s.Kernels().Lanes
 	end := at + n*lanes
 	if j.shape.isCap {
@@ -281,7 +321,7 @@ func (s *scratch) differentiate(j *Job, at, n int) {
 }
 
 // keyRows returns n keys from number lo on as rows of whole pieces of columns.
-func (s *scratch) keyRows(j *Job, lo, n int) (data []float32, ld int) {
+func (s *segment) keyRows(j *Job, lo, n int) (data []float32, ld int) {
 	data, ld = s.Keys(lo, n)
 	d := j.d()
 	if d%piece == 0 {
@@ -296,7 +336,7 @@ func (s *scratch) keyRows(j *Job, lo, n int) (data []float32, ld int) {
 // addProduct adds the product of weights [n][lanes] with the segment's rows to n rows of out, dK
 // or dV, from row key on. Without add it sets them to the product, which differs from adding it to
 // zeros in the sign of a zero alone, and that does not reach the result.
-func (s *scratch) addProduct(j *Job, out *view.Tensor, key, n int, weights []float32, rows matrix, add bool) {
+func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []float32, rows matrix, add bool) {
 	batch, head := s.KVHead()
 	d, lanes := out.Dim(3), s.Kernels().Lanes
 	ld, dst, stride := rowLength(d), out.F32()[out.Index(batch, head, key):], out.Stride(2)

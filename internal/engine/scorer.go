@@ -36,10 +36,10 @@ func (j *Job) Rows(b int) int { return j.rowsOf(b) }
 // Group returns the number of query heads for each KV head.
 func (j *Job) Group() int { return j.group }
 
-// Fit makes room for tiles of j. If it widens, rows of another type than float32 pass through
-// its memory.
-func (s *Scorer) Fit(j *Job, widens bool) {
-	x, m := &s.scratch, &s.scratch.memory
+// Fit makes room for tiles of j, counted by its owner's m. If it widens, rows of another type than
+// float32 pass through its memory.
+func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
+	x := &s.scratch
 	x.keys.fit(m, &j.K, true)
 	x.values.fit(m, &j.V, true)
 	x.keys.forget()
@@ -49,9 +49,6 @@ func (s *Scorer) Fit(j *Job, widens bool) {
 		parallel.Fit(m, &x.rowsUsage, &x.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
 }
-
-// Memory counts the memory of the Scorer, and what its owner adds.
-func (s *Scorer) Memory() *parallel.Memory { return &s.scratch.memory }
 
 // Begin makes the current tile that of n rows of KV head kv, from row on.
 func (s *Scorer) Begin(kv, row, n int) {

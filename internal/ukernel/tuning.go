@@ -42,6 +42,10 @@ type Tuning struct {
 	// PrefetchBytes is how far ahead K and V are prefetched, and once more as far.
 	PrefetchBytes int
 
+	// PairBytes, if not 0, is the size of the keys and values of a KV head above which the backward
+	// pass takes two segments of rows at a time.
+	PairBytes int
+
 	// ThreadFMAs is the number of FMAs that take so long, some 20 to 40 µs, that with less
 	// work per thread one more thread makes a call slower.
 	ThreadFMAs int
@@ -93,6 +97,8 @@ func (t *Tier) Check(x *Tuning) error {
 			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear, x.PanelPrefetch)
 	case x.PrefetchBytes < 1 || x.PrefetchBytes > maxPrefetchBytes:
 		return fmt.Errorf("PrefetchBytes=%d: want 1 to %d", x.PrefetchBytes, maxPrefetchBytes)
+	case x.PairBytes < 0:
+		return fmt.Errorf("PairBytes=%d: want 0 or more", x.PairBytes)
 	case x.ThreadFMAs < 1:
 		return fmt.Errorf("ThreadFMAs=%d: want 1 or more", x.ThreadFMAs)
 	case x.WeightSteps < InputSegment || x.WeightSteps%InputSegment != 0 || x.WeightSteps > maxWeightSteps:

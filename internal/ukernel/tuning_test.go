@@ -59,7 +59,7 @@ func TestOverride(t *testing.T) {
 	for _, bad := range []string{
 		"Zen 9", "sse:SkinnyRows=3", "generic:", "SkinnyRows", "SkinnyRows=", "SkinnyRows=x", "skinnyRows=3", "SkinnyRows=3;FullRows=1", ",",
 		"MainLanes=0", "MainLanes=17", "SkinnyRows=-1", "SkinnyRows=99", "FullRows=-1", "PrefetchBytes=0", "PrefetchBytes=2000000",
-		"ThreadFMAs=0", "WeightSteps=0", "WeightSteps=100", "WeightSteps=128000", "WidenRows=-1", "HeadKeys=-1", "QuantizedRows=0",
+		"ThreadFMAs=0", "WeightSteps=0", "WeightSteps=100", "WeightSteps=128000", "WidenRows=-1", "PairBytes=-1", "HeadKeys=-1", "QuantizedRows=0",
 	} {
 		got := tune(bad)
 		if tier, un := got.usable(); tier != nil || un == nil || un.Source != "ATTN_TUNING" || un.Tier != "generic" || got.Tuning != plain.Tuning {

@@ -80,6 +80,29 @@ func plainCalls(tier string) (w []workload, err error) {
 	return w, nil
 }
 
+// gradients returns calls of the backward pass on one thread, whose keys and values take 256 KiB to
+// 4 MiB for each head.
+func gradients(tier string) (w []workload, err error) {
+	for _, x := range []struct{ heads, n, d int }{{8, 512, 64}, {8, 1024, 64}, {4, 2048, 64}, {2, 2048, 128}, {1, 4096, 128}} {
+		c, err := gradient(tier, x.heads, x.n, x.d)
+		if err != nil {
+			return nil, err
+		}
+		w = append(w, c)
+	}
+	return w, nil
+}
+
+// gradient returns the backward pass of n queries and keys.
+func gradient(tier string, heads, n, d int) (workload, error) {
+	floats := func() kernel.Tensor { return kernel.BHLD(numbers.Normals(heads*n*d), 1, heads, n, d) }
+	q, k, v, out, dout := floats(), floats(), floats(), floats(), floats()
+	g := kernel.Gradients{Q: floats(), K: floats(), V: floats()}
+	o := kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 1}, LSE: kernel.BHLD(make([]float32, heads*n), 1, heads, n, 1)}
+	err := kernel.Attention(out, q, k, v, o)
+	return workload{fmt.Sprintf("%d × %d × %d", heads, n, d), func() error { return kernel.AttentionBackward(g, dout, q, k, v, o) }}, err
+}
+
 // threads has calls that are worth one thread or several.
 func threads(tier string) (w []workload, err error) {
 	for _, n := range []int{16, 32, 64, 128, 256} {
