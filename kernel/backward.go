@@ -39,9 +39,10 @@ type Gradients struct {
 // opts.LSE is an input here: [B, H, Lq, 1]. opts.Score must be nil, as nothing is known of its
 // derivative. opts.Weights, Scores and ScoreStage are not used.
 //
-// Scores are computed again, for 64 rows at a time (after Dao: "FlashAttention-2", 2023), so that
-// the workspace is O(threads): up to 4 MiB for each, 6 with Softcap, and two numbers for each row
-// of q. In the steady state a call allocates nothing.
+// Scores are computed again, for 64 rows at a time or, on some CPUs, twice as many (after Dao:
+// "FlashAttention-2", 2023), so that the workspace is O(threads): 4 or 8 MiB for each at most, half as
+// much again with Softcap, and two numbers for each row of q. In the steady state a call allocates
+// nothing.
 //
 // out itself is not needed: D is also the sum of dout∘out, but the rounding of out would double
 // the error of dq. Against float64, gradients on real activations have 0.8 to 1.3 times the error

@@ -22,7 +22,7 @@ type plan struct {
 
 const (
 	// keptKeys is the most keys whose weights and gradients are kept from the first pass of
-	// a segment to the second: 4 MiB. With more keys they are computed again, which takes 2 of
+	// a segment to the second: 4 MiB for each. With more keys they are computed again, which takes 2 of
 	// 7 products more.
 	keptKeys = 8192
 
