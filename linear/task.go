@@ -70,7 +70,7 @@ func (s *scratch) sums(j *job, rows interval, p int, load bool) (c []float32, ld
 // multiply adds some steps, in whole segments, of the rows x to the sums c of panel p. Kernels may
 // prefetch next.
 func (s *scratch) multiply(j *job, x stepRows, p int, steps interval, c []float32, ldc int, next []byte) {
-	part := s.panelRows(j, p, steps)
+	part := s.panelRows(j, p, steps, x.n)
 	for lo := 0; lo < x.n; {
 		m := ukernel.RowsPerCall(x.n-lo, ukernel.PanelLanes*steps.len())
 		part.multiply(j.tier, c[lo*ldc:], ldc, x.f32[min(lo*x.rs, len(x.f32)):], x.rs, x.cs, m, steps.len(), steps.lo > 0 || j.accumulate, next)
@@ -82,6 +82,7 @@ func (s *scratch) multiply(j *job, x stepRows, p int, steps interval, c []float3
 // panelRows are some rows of a panel.
 type panelRows struct {
 	lanes  int
+	ld     int // the distance of the rows of f32
 	dtype  view.DType
 	format Format
 	f32    []float32 // of Float32
@@ -89,29 +90,30 @@ type panelRows struct {
 	blocks []byte    // of quantized weights
 }
 
-// panelRows returns some rows of panel p: as they lie, or widened.
-func (s *scratch) panelRows(j *job, p int, steps interval) panelRows {
+// panelRows returns some rows of panel p for n rows of x: as they lie, widened or packed.
+func (s *scratch) panelRows(j *job, p int, steps interval, n int) panelRows {
 	l := j.linear
-	r := panelRows{lanes: l.panelWidth(p), dtype: l.dtype, format: l.format}
+	lanes := l.panelWidth(p)
+	r := panelRows{lanes: lanes, ld: lanes, dtype: l.dtype, format: l.format}
 	if l.format != 0 {
 		s.blockRows(j, &r, l.stepBlocks(p, steps), steps)
 		return r
 	}
 	if j.isProduct() {
-		r.f32 = s.packPart(j, p, steps)
+		r.f32, r.ld = s.productRows(j, p, steps, n)
 		return r
 	}
-	at, n := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes
+	at, size := l.panelStart(p)+steps.lo*r.lanes, steps.len()*r.lanes
 	if l.dtype == view.Float32 {
-		r.f32 = l.f32[at : at+n]
+		r.f32 = l.f32[at : at+size]
 		return r
 	}
-	r.u16 = l.u16[at : at+n]
+	r.u16 = l.u16[at : at+size]
 	if !j.widens && r.lanes == ukernel.PanelLanes {
 		return r // the kernel widens them in registers
 	}
-	rows.WidenHalves(j.tier, l.dtype)(s.wide, 0, r.u16, 0, 1, n)
-	r.dtype, r.f32 = view.Float32, s.wide[:n]
+	rows.WidenHalves(j.tier, l.dtype)(s.wide, 0, r.u16, 0, 1, size)
+	r.dtype, r.f32 = view.Float32, s.wide[:size]
 	return r
 }
 
@@ -140,7 +142,7 @@ func (s *scratch) blockRows(j *job, r *panelRows, blocks []byte, steps interval)
 func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool, next []byte) {
 	switch {
 	case r.lanes < ukernel.PanelLanes:
-		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load)
+		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.ld, r.lanes, m, k, load)
 	case r.format == Q8_0:
 		t.Weights.GemmQ8_0(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.format == Q4_0:
@@ -148,7 +150,7 @@ func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32,
 	case r.format == Q4_1:
 		t.Weights.GemmQ4_1(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.dtype == view.Float32:
-		t.Weights.Gemm(c, ldc, a, rs, cs, r.f32, r.lanes, m, k, load, next)
+		t.Weights.Gemm(c, ldc, a, rs, cs, r.f32, r.ld, m, k, load, next)
 	case r.dtype == view.Float16:
 		t.Weights.GemmF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load, next)
 	case r.dtype == view.BFloat16:
@@ -158,12 +160,12 @@ func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32,
 
 // multiplyNarrow multiplies with a panel that is not whole, by query tile kernels of
 // the fewest and most equal widths.
-func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs int, b []float32, lanes, m, k int, load bool) {
+func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m, k int, load bool) {
 	widest := t.Widest().Lanes
 	for lane := 0; lane < lanes; {
 		left := lanes - lane
 		tile := t.Tile(ints.CeilDiv(left, ints.CeilDiv(left, widest)))
-		tile.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], lanes, m, k, ukernel.InputSegment, load)
+		tile.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, ukernel.InputSegment, load)
 		lane += tile.Lanes
 	}
 }
