@@ -71,9 +71,9 @@ func (r *gruTrace) backwardStep(step int, dInput []float32) error {
 	return numeric.AddSlice(r.dState[:n], r.dState[:n], previous)
 }
 
-// finish sets the gradients of the weights of the states, when all steps are done.
+// finish adds to the gradients of the weights of the states, when all steps are done.
 func (r *gruTrace) finish(g *gruParameters) error {
 	n, rows := 3*r.size, r.first[len(r.first)-1]
 	return linear.Backward(linear.Gradients{W: linear.DenseMatrix(g.hidden, n, r.size), Bias: g.biasState},
-		linear.DenseMatrix(r.dHidden, rows, n), linear.DenseMatrix(r.before, rows, r.size), linear.Matrix{}, r.products())
+		linear.DenseMatrix(r.dHidden, rows, n), linear.DenseMatrix(r.before, rows, r.size), linear.Matrix{}, r.sums())
 }

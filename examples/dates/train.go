@@ -27,7 +27,7 @@ type trainer struct {
 // newTrainer returns a trainer with random weights.
 func newTrainer(s train.Schedule, o settings) *trainer {
 	t := &trainer{Schedule: s}
-	t.settings = o
+	t.settings, t.group = o, groupTexts
 	t.input, t.output = alphabets()
 	inputs, outputs := 1+len(t.input), len(t.output)
 	for _, p := range []**parameters{&t.weights, &t.gradients, &t.means, &t.squares} {

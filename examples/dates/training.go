@@ -11,13 +11,20 @@ import (
 	"github.com/attn-go/attn/numeric"
 )
 
-// dateSteps is the number of characters that the decoder writes: a date and its end.
-const dateSteps = 11
+const (
+	// dateSteps is the number of characters that the decoder writes: a date and its end.
+	dateSteps = 11
 
-// A training computes the loss of batches and its gradients. The memory of a batch is used again
-// for the next one.
+	// groupTexts is the number of texts in a group of a batch. What a step of the decoder reads and writes
+	// for so many fits L2: with their keys and values, gates and weights 1 MiB.
+	groupTexts = 64
+)
+
+// A training computes the loss of batches and its gradients, one group of texts after the other. The
+// memory of a group is used again for the next one.
 type training struct {
 	settings
+	group              int // texts
 	input, output      []rune
 	weights, gradients *parameters
 
@@ -30,6 +37,13 @@ type training struct {
 // products are the options of a call of linear.Backward.
 func (s settings) products() linear.ProductOptions {
 	return linear.ProductOptions{Exec: kernel.Exec{Tier: s.tier, Threads: s.threads}}
+}
+
+// sums are the options of a call of linear.Backward that adds to gradients.
+func (s settings) sums() linear.ProductOptions {
+	o := s.products()
+	o.Accumulate = true
+	return o
 }
 
 // pack packs the weights, also transposed.
@@ -48,7 +62,7 @@ func (t *training) pack() (err error) {
 	return k.err
 }
 
-// A batch is a forward pass, with all that its gradients need.
+// A batch is a forward pass of a group of texts, with all that its gradients need.
 type batch struct {
 	*training
 	texts   int
@@ -72,11 +86,28 @@ type batch struct {
 // run computes the mean loss of the characters of a batch, how many dates are right, and the
 // gradients of the loss.
 func (t *training) run(all []sample) (mean float32, right int, err error) {
-	t.memory.Reset()
 	if err := t.pack(); err != nil {
 		return 0, 0, err
 	}
-	b, err := t.newBatch(all)
+	clear(t.gradients.all)
+	sum := 0.0
+	for group := range slices.Chunk(all, t.group) {
+		share := float32(len(group)) / float32(len(all))
+		mean, n, err := t.runGroup(group, share)
+		if err != nil {
+			return 0, 0, err
+		}
+		sum += float64(mean * share)
+		right += n
+	}
+	return float32(sum), right, nil
+}
+
+// runGroup computes the mean loss of a group and how many of its dates are right, and adds the
+// gradients of the group's share in the loss of the batch.
+func (t *training) runGroup(group []sample, share float32) (mean float32, right int, err error) {
+	t.memory.Reset()
+	b, err := t.newBatch(group)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -90,7 +121,9 @@ func (t *training) run(all []sample) (mean float32, right int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	clear(t.gradients.all)
+	for i := range b.logits {
+		b.logits[i] *= share
+	}
 	return mean, right, b.differentiate()
 }
 

@@ -18,7 +18,7 @@ type stateGradients struct {
 // gradients of the logits.
 func (b *batch) differentiate() error {
 	t, e := b.training, b.source
-	d := &stateGradients{states: t.memory.Floats(len(e.states)), keys: t.memory.Floats(len(e.keys))}
+	d := &stateGradients{states: t.memory.Floats(len(e.states)), keys: t.memory.Zeros(len(e.keys))}
 	if err := b.differentiateDecoder(d); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (b *batch) differentiate() error {
 		X:    linear.DenseMatrix(b.backward.dState, b.texts, encoderSize),
 		W:    linear.DenseMatrix(g.start, stateSize, encoderSize),
 		Bias: g.startBias,
-	}, linear.DenseMatrix(d.start, b.texts, stateSize), linear.DenseMatrix(b.lastState, b.texts, encoderSize), linear.DenseMatrix(w.start, stateSize, encoderSize), t.products())
+	}, linear.DenseMatrix(d.start, b.texts, stateSize), linear.DenseMatrix(b.lastState, b.texts, encoderSize), linear.DenseMatrix(w.start, stateSize, encoderSize), t.sums())
 	if err != nil {
 		return err
 	}
@@ -52,12 +52,10 @@ func (b *batch) differentiateKeys(d *stateGradients) ([]float32, error) {
 	states, keys := t.memory.Floats(rows*stateSize), t.memory.Floats(rows*hiddenSize)
 	b.join(states, d.states) // the part of the attention
 	b.join(keys, d.keys)
-	o := t.products()
-	o.Accumulate = true
 	return states, linear.Backward(linear.Gradients{
 		X: linear.DenseMatrix(states, rows, stateSize),
 		W: linear.DenseMatrix(t.gradients.keys, hiddenSize, stateSize),
-	}, linear.DenseMatrix(keys, rows, hiddenSize), linear.DenseMatrix(b.packed, rows, stateSize), linear.DenseMatrix(t.weights.keys, hiddenSize, stateSize), o)
+	}, linear.DenseMatrix(keys, rows, hiddenSize), linear.DenseMatrix(b.packed, rows, stateSize), linear.DenseMatrix(t.weights.keys, hiddenSize, stateSize), t.sums())
 }
 
 // differentiateHalf goes back through a direction of the encoder, given the gradients of all
@@ -103,7 +101,7 @@ func (b *batch) differentiateHead() (states, contexts []float32, err error) {
 	t, n, characters := b.training, dateSteps*b.texts, len(b.output)
 	g, dLogits, all := t.gradients, linear.DenseMatrix(b.logits, n, characters), linear.DenseMatrix(t.weights.head, characters, 2*stateSize)
 	err = linear.Backward(linear.Gradients{W: linear.DenseMatrix(g.head, characters, 2*stateSize), Bias: g.headBias},
-		dLogits, linear.DenseMatrix(b.joined, n, 2*stateSize), all, t.products())
+		dLogits, linear.DenseMatrix(b.joined, n, 2*stateSize), all, t.sums())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -156,13 +154,13 @@ func (b *batch) differentiateDecoder(d *stateGradients) error {
 	}
 	// The queries are projections of the states before each step.
 	err = linear.Backward(linear.Gradients{W: linear.DenseMatrix(g.queries, hiddenSize, stateSize)},
-		linear.DenseMatrix(dQueries, n, hiddenSize), linear.DenseMatrix(r.before, n, stateSize), linear.Matrix{}, t.products())
+		linear.DenseMatrix(dQueries, n, hiddenSize), linear.DenseMatrix(r.before, n, stateSize), linear.Matrix{}, t.sums())
 	if err != nil {
 		return err
 	}
 	// The inputs of the cell are contexts and embeddings.
 	err = linear.Backward(linear.Gradients{W: g.cell.contextWeights()},
-		linear.DenseMatrix(dInput, n, 3*stateSize), linear.DenseMatrix(b.contexts, n, stateSize), linear.Matrix{}, t.products())
+		linear.DenseMatrix(dInput, n, 3*stateSize), linear.DenseMatrix(b.contexts, n, stateSize), linear.Matrix{}, t.sums())
 	if err != nil {
 		return err
 	}
@@ -192,14 +190,12 @@ func addRows(sums, rows []float32, characters []int32) error {
 // inputs of a character are the same wherever it stands, their products are needed once.
 func (t *training) differentiateEmbeddings(sums, embeddings, dEmbeddings []float32, w, g *gruParameters) error {
 	characters := len(embeddings) / embeddingSize
-	o := t.products()
-	o.Accumulate = true
 	return linear.Backward(linear.Gradients{X: linear.DenseMatrix(dEmbeddings, characters, embeddingSize), W: g.embeddingWeights(), Bias: g.biasIn},
-		linear.DenseMatrix(sums, characters, 3*w.size), linear.DenseMatrix(embeddings, characters, embeddingSize), w.embeddingWeights(), o)
+		linear.DenseMatrix(sums, characters, 3*w.size), linear.DenseMatrix(embeddings, characters, embeddingSize), w.embeddingWeights(), t.sums())
 }
 
 // differentiateAttention writes the gradient of the queries of a step, and adds to those of the
-// keys and of the scoring weights, which the last step writes.
+// keys and of the scoring weights.
 func (b *batch) differentiateAttention(d *stateGradients, step int, query, dContext []float32) error {
 	clear(query)
 	e, r, texts := b.source, b.decoder, b.texts
@@ -208,7 +204,7 @@ func (b *batch) differentiateAttention(d *stateGradients, step int, query, dCont
 		kernel.AdditiveGradients{Q: rows(query, 1, hiddenSize), K: rows(d.keys, e.longest, hiddenSize), Weights: b.gradients.scoring},
 		rows(dContext, 1, stateSize), rows(r.of(b.queries, step), 1, hiddenSize), rows(e.keys, e.longest, hiddenSize), rows(e.states, e.longest, stateSize),
 		rows(r.of(b.alignments, step), 1, e.longest), b.weights.scoring,
-		kernel.AdditiveBackwardOptions{Exec: b.products().Exec, Accumulate: step < dateSteps-1})
+		kernel.AdditiveBackwardOptions{Exec: b.products().Exec, Accumulate: true})
 }
 
 // differentiateValues writes the gradients of the states, which are the values of the attention of
