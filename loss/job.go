@@ -117,11 +117,15 @@ func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 	return (top - at) + float32(numeric.Log2(sum)*math.Ln2)
 }
 
-// gradient writes the gradient of a row. The exponentials are computed again, rather than kept.
+// gradient writes the gradient of a row. The exponentials of a row of several chunks are computed again,
+// rather than kept.
 func (s *chunk) gradient(j *job, d, x []float32, top, inv float32, target int) {
 	for lo := 0; lo < len(x); lo += chunkLogits {
 		hi := min(lo+chunkLogits, len(x))
-		for i, p := range s.exponentials(j.tier, x[lo:hi], top) {
+		if len(x) > chunkLogits {
+			s.exponentials(j.tier, x[lo:hi], top)
+		}
+		for i, p := range s.p[:hi-lo] {
 			d[lo+i] = float32(p*inv) * j.share
 		}
 		if lo <= target && target < hi {
