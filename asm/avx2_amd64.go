@@ -124,6 +124,11 @@ func AdditiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk i
 //go:noescape
 func AddWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
+// AdamWAVX2 is a step of the optimizer AdamW: it changes len(w) weights, and the means m and v of their gradients g and of the squares.
+//
+//go:noescape
+func AdamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+
 // SoftcapAVX2 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
 //
 //go:noescape

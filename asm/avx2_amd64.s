@@ -16134,6 +16134,149 @@ end:
 	VZEROUPPER
 	RET
 
+// func AdamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+// Requires: AVX
+TEXT ·AdamWAVX2(SB), NOSPLIT, $0-124
+	PCALIGN      $0x40
+	MOVQ         w_base+0(FP), AX
+	MOVQ         g_base+24(FP), CX
+	MOVQ         m_base+48(FP), DX
+	MOVQ         v_base+72(FP), BX
+	MOVQ         w_len+8(FP), SI
+	VBROADCASTSS keep+96(FP), Y0
+	VBROADCASTSS gain1+100(FP), Y1
+	VBROADCASTSS beta2+104(FP), Y2
+	VBROADCASTSS gain2+108(FP), Y3
+	VBROADCASTSS root+112(FP), Y4
+	VBROADCASTSS epsilon+116(FP), Y5
+	VBROADCASTSS rate+120(FP), Y6
+	SUBQ         $0x00000010, SI
+	JL           columns2end
+
+columns2:
+	VMOVUPS (BX), Y9
+	VMULPS  Y2, Y9, Y9
+	VMOVUPS (CX), Y7
+	VMULPS  Y3, Y7, Y8
+	VMULPS  Y7, Y8, Y8
+	VADDPS  Y8, Y9, Y9
+	VMOVUPS Y9, (BX)
+	VSQRTPS Y9, Y9
+	VMOVUPS (DX), Y8
+	VSUBPS  Y8, Y7, Y7
+	VMULPS  Y1, Y7, Y7
+	VADDPS  Y8, Y7, Y7
+	VMOVUPS Y7, (DX)
+	VMOVUPS 32(BX), Y10
+	VMULPS  Y2, Y10, Y10
+	VMOVUPS 32(CX), Y8
+	VMULPS  Y3, Y8, Y11
+	VMULPS  Y8, Y11, Y11
+	VADDPS  Y11, Y10, Y10
+	VMOVUPS Y10, 32(BX)
+	VSQRTPS Y10, Y10
+	VMOVUPS 32(DX), Y11
+	VSUBPS  Y11, Y8, Y8
+	VMULPS  Y1, Y8, Y8
+	VADDPS  Y11, Y8, Y8
+	VMOVUPS Y8, 32(DX)
+	VDIVPS  Y4, Y9, Y9
+	VADDPS  Y5, Y9, Y9
+	VDIVPS  Y9, Y7, Y7
+	VMULPS  Y6, Y7, Y7
+	VMOVUPS (AX), Y9
+	VMULPS  Y0, Y9, Y9
+	VSUBPS  Y7, Y9, Y9
+	VMOVUPS Y9, (AX)
+	VDIVPS  Y4, Y10, Y10
+	VADDPS  Y5, Y10, Y10
+	VDIVPS  Y10, Y8, Y8
+	VMULPS  Y6, Y8, Y8
+	VMOVUPS 32(AX), Y7
+	VMULPS  Y0, Y7, Y7
+	VSUBPS  Y8, Y7, Y7
+	VMOVUPS Y7, 32(AX)
+	ADDQ    $0x00000040, AX
+	ADDQ    $0x00000040, CX
+	ADDQ    $0x00000040, DX
+	ADDQ    $0x00000040, BX
+	SUBQ    $0x00000010, SI
+	JGE     columns2
+
+columns2end:
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000008, SI
+	JL   columns1end
+
+columns1:
+	VMOVUPS (BX), Y8
+	VMULPS  Y2, Y8, Y8
+	VMOVUPS (CX), Y7
+	VMULPS  Y3, Y7, Y9
+	VMULPS  Y7, Y9, Y9
+	VADDPS  Y9, Y8, Y8
+	VMOVUPS Y8, (BX)
+	VSQRTPS Y8, Y8
+	VMOVUPS (DX), Y9
+	VSUBPS  Y9, Y7, Y7
+	VMULPS  Y1, Y7, Y7
+	VADDPS  Y9, Y7, Y7
+	VMOVUPS Y7, (DX)
+	VDIVPS  Y4, Y8, Y8
+	VADDPS  Y5, Y8, Y8
+	VDIVPS  Y8, Y7, Y7
+	VMULPS  Y6, Y7, Y7
+	VMOVUPS (AX), Y8
+	VMULPS  Y0, Y8, Y8
+	VSUBPS  Y7, Y8, Y8
+	VMOVUPS Y8, (AX)
+	ADDQ    $0x00000020, AX
+	ADDQ    $0x00000020, CX
+	ADDQ    $0x00000020, DX
+	ADDQ    $0x00000020, BX
+	SUBQ    $0x00000008, SI
+	JGE     columns1
+
+columns1end:
+	ADDQ       $0x00000008, SI
+	JZ         end
+	LEAQ       masksAVX2<>+0(SB), DI
+	MOVQ       $0x00000040, R8
+	SUBQ       SI, R8
+	LEAQ       (DI)(R8*4), DI
+	VMOVUPS    (DI), Y7
+	VMASKMOVPS (BX), Y7, Y7
+	VMULPS     Y2, Y7, Y7
+	VMOVUPS    (DI), Y2
+	VMASKMOVPS (CX), Y2, Y2
+	VMULPS     Y3, Y2, Y3
+	VMULPS     Y2, Y3, Y3
+	VADDPS     Y3, Y7, Y7
+	VMOVUPS    (DI), Y3
+	VMASKMOVPS Y7, Y3, (BX)
+	VSQRTPS    Y7, Y7
+	VMOVUPS    (DI), Y3
+	VMASKMOVPS (DX), Y3, Y3
+	VSUBPS     Y3, Y2, Y2
+	VMULPS     Y1, Y2, Y2
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS Y2, Y1, (DX)
+	VDIVPS     Y4, Y7, Y7
+	VADDPS     Y5, Y7, Y7
+	VDIVPS     Y7, Y2, Y2
+	VMULPS     Y6, Y2, Y2
+	VMOVUPS    (DI), Y1
+	VMASKMOVPS (AX), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VSUBPS     Y2, Y1, Y1
+	VMOVUPS    (DI), Y0
+	VMASKMOVPS Y1, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
 // func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72

@@ -35871,6 +35871,87 @@ rowsFMOVS:
 end:
 	RET
 
+// func AdamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+TEXT ·AdamWNEON(SB), NOSPLIT, $0-124
+	MOVD w_base+0(FP), R0
+	MOVD g_base+24(FP), R1
+	MOVD m_base+48(FP), R2
+	MOVD v_base+72(FP), R3
+	MOVD w_len+8(FP), R4
+	MOVWU keep+96(FP), R5
+	VDUP R5, V0.S4
+	MOVWU gain1+100(FP), R5
+	VDUP R5, V1.S4
+	MOVWU beta2+104(FP), R5
+	VDUP R5, V2.S4
+	MOVWU gain2+108(FP), R5
+	VDUP R5, V3.S4
+	MOVWU root+112(FP), R5
+	VDUP R5, V4.S4
+	MOVWU epsilon+116(FP), R5
+	VDUP R5, V5.S4
+	MOVWU rate+120(FP), R5
+	VDUP R5, V6.S4
+	SUBS $4, R4, R4
+	BLT rest
+
+vector:
+	FMOVQ.P 16(R1), F7
+	FMOVQ (R3), F9
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	FMOVQ.P F9, 16(R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	FMOVQ (R2), F8
+	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	FMOVQ.P F8, 16(R2)
+	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	FMOVQ (R0), F10
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	FMOVQ.P F10, 16(R0)
+	SUBS $4, R4, R4
+	BGE vector
+
+rest:
+	ADDS $4, R4, R4
+	BEQ end
+
+single:
+	FMOVS.P 4(R1), F7
+	FMOVS (R3), F9
+	WORD $0x6e22dd29 // fmul v9.4s, v9.4s, v2.4s
+	WORD $0x6e23dcea // fmul v10.4s, v7.4s, v3.4s
+	WORD $0x6e27dd4a // fmul v10.4s, v10.4s, v7.4s
+	WORD $0x4e2ad529 // fadd v9.4s, v9.4s, v10.4s
+	FMOVS.P F9, 4(R3)
+	WORD $0x6ea1f929 // fsqrt v9.4s, v9.4s
+	FMOVS (R2), F8
+	WORD $0x4ea8d4e7 // fsub v7.4s, v7.4s, v8.4s
+	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
+	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
+	FMOVS.P F8, 4(R2)
+	WORD $0x6e24fd29 // fdiv v9.4s, v9.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x6e29fd08 // fdiv v8.4s, v8.4s, v9.4s
+	WORD $0x6e26dd08 // fmul v8.4s, v8.4s, v6.4s
+	FMOVS (R0), F10
+	WORD $0x6e20dd4a // fmul v10.4s, v10.4s, v0.4s
+	WORD $0x4ea8d54a // fsub v10.4s, v10.4s, v8.4s
+	FMOVS.P F10, 4(R0)
+	SUBS $1, R4, R4
+	BNE single
+
+end:
+	RET
+
 // func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72
 	MOVD $tanhNEON<>(SB), R0

@@ -62,7 +62,7 @@ func (a AdamW) Step(w, g, m, v []float32, step int, opts Options) error {
 		}
 	}
 	j := jobs.Get()
-	j.w, j.g, j.m, j.v, j.factors = w, g, m, v, a.factors(step)
+	j.tier, j.w, j.g, j.m, j.v, j.factors = t, w, g, m, v, a.factors(step)
 	j.split.Run(len(w), float64(len(w))*elementFMAs/float64(t.ThreadFMAs), struct{}{}, opts.Threads, opts.ParallelFor)
 	j.w, j.g, j.m, j.v = nil, nil, nil, nil // the caller's memory
 	jobs.Put(j)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // factors are the numbers of a step.
@@ -43,6 +44,7 @@ func power(x float64, n int) float64 {
 
 // A job is one call of Step.
 type job struct {
+	tier *ukernel.Tier
 	factors
 	w, g, m, v []float32
 	split      parallel.Split[struct{}, struct{}]
@@ -60,15 +62,14 @@ var (
 	none = parallel.FreeList[struct{}]{New: func() *struct{} { return new(struct{}) }}
 )
 
+// kernelWeights is how many weights a call of the kernel takes: less than 50 µs.
+const kernelWeights = 16 << 10
+
 // step changes the weights lo to hi-1.
 func (j *job) step(_ *struct{}, lo, hi int) {
-	f, w := j.factors, j.w[lo:hi]
-	g, m, v := j.g[lo:hi][:len(w)], j.m[lo:hi][:len(w)], j.v[lo:hi][:len(w)]
-	for i, g := range g {
-		mean := m[i] + float32(f.gain1*(g-m[i]))
-		square := float32(f.beta2*v[i]) + float32(float32(f.gain2*g)*g)
-		m[i], v[i] = mean, square
-		d := float32(math.Sqrt(float64(square)))/f.root + f.epsilon
-		w[i] = float32(w[i]*f.keep) - float32(f.rate*(mean/d))
+	f := &j.factors
+	for ; lo < hi; lo += kernelWeights {
+		end := min(lo+kernelWeights, hi)
+		j.tier.Functions.AdamW(j.w[lo:end], j.g[lo:end], j.m[lo:end], j.v[lo:end], f.keep, f.gain1, f.beta2, f.gain2, f.root, f.epsilon, f.rate)
 	}
 }

@@ -31,6 +31,7 @@ var (
 	fsub        = encoding{"fsub", 0x4ea0d400, same3}
 	fmul        = encoding{"fmul", 0x6e20dc00, same3}
 	fdiv        = encoding{"fdiv", 0x6e20fc00, same3}
+	fsqrt       = encoding{"fsqrt v%d.4s, v%d.4s", 0x6ea1f800, pair}
 	fmin        = encoding{"fmin", 0x4ea0f400, same3}
 	fmax        = encoding{"fmax", 0x4e20f400, same3}
 	mla         = encoding{"mla", 0x4ea09400, same3}
@@ -62,7 +63,7 @@ var (
 
 // table lists them for the tests.
 var table = []encoding{
-	fmlaElement, fadd, fsub, fmul, fdiv, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
+	fmlaElement, fadd, fsub, fmul, fdiv, fsqrt, fcmgt, fcmeq, fcmeqZero, cmgt, cmge, cmhs, umull, umull2, bic, ldrOffset,
 	fcvtl, fcvtl2, fcvtn, fcvtn2, shll, shll2, shrn, shrn2, sxtlBytes, sxtl, sxtl2, abs, scvtf, fmin, fmax, mla, fabs,
 }
 
@@ -122,6 +123,7 @@ func (f *Func) FADD(d, n, m Vec)  { f.vec3(fadd, d, n, m) }  // d = n + m
 func (f *Func) FSUB(d, n, m Vec)  { f.vec3(fsub, d, n, m) }  // d = n - m
 func (f *Func) FMUL(d, n, m Vec)  { f.vec3(fmul, d, n, m) }  // d = n · m
 func (f *Func) FDIV(d, n, m Vec)  { f.vec3(fdiv, d, n, m) }  // d = n / m
+func (f *Func) FSQRT(d, n Vec)    { f.vec2(fsqrt, d, n) }    // d = the square root of n
 func (f *Func) FMIN(d, n, m Vec)  { f.vec3(fmin, d, n, m) }  // d = the smaller, or NaN if one is
 func (f *Func) FMAX(d, n, m Vec)  { f.vec3(fmax, d, n, m) }  // d = the larger, or NaN if one is
 func (f *Func) FABS(d, n Vec)     { f.vec2(fabs, d, n) }     // d = |n|

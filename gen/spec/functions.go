@@ -27,6 +27,8 @@ var (
 		"adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x."}
 	AddWeighted = Function{FunctionTable, "AddWeighted", "(dst []float32, ldd int, src []float32, lds, n int, weights []float32)",
 		"adds n rows of src, len(weights) elements each, to those of dst, each element times its weight."}
+	AdamW = Function{FunctionTable, "AdamW", "(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32)",
+		"is a step of the optimizer AdamW: it changes len(w) weights, and the means m and v of their gradients g and of the squares."}
 	Softcap = Function{LaneTable, "Softcap", "(s []float32, ld, n int, limit, inv float32, max []float32)",
 		"limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results."}
 	MaskSpan = Function{LaneTable, "MaskSpan", "(s []float32, ld, j0, n int, lo, hi []int32, max []float32)",

@@ -78,6 +78,7 @@ var kernelTests = []struct {
 	{"Functions.Additive", additiveCases},
 	{"Functions.AdditiveBackward", additiveBackwardCases},
 	{"Functions.AddWeighted", addWeightedCases},
+	{"Functions.AdamW", adamWCases},
 	{"Softcap", softcapCases},
 	{"MaskSpan", maskSpanCases},
 	{"Functions.Exp2", functionCases(exp2Of)},

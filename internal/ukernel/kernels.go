@@ -80,4 +80,11 @@ type Functions struct {
 	//
 	//	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
 	AddWeighted func(dst []float32, ldd int, src []float32, lds, n int, weights []float32)
+
+	// AdamW is a step of the optimizer, for e < len(w), any number. Each operation is rounded:
+	//
+	//	m[e] = m[e] + gain1·(g[e] - m[e])
+	//	v[e] = beta2·v[e] + (gain2·g[e])·g[e]
+	//	w[e] = w[e]·keep - rate·(m[e]/(sqrt(v[e])/root + epsilon))
+	AdamW func(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32)
 }

@@ -53,6 +53,7 @@ var neonKernels = Kernels{
 		Additive:         asm.AdditiveNEON,
 		AdditiveBackward: asm.AdditiveBackwardNEON,
 		AddWeighted:      asm.AddWeightedNEON,
+		AdamW:            asm.AdamWNEON,
 		Exp2:             asm.Exp2NEON,
 		Tanh:             asm.TanhNEON,
 	},

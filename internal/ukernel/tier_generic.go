@@ -61,6 +61,6 @@ var genericKernels = Kernels{
 		PackHalves: fallback.WeightPackHalves,
 	},
 	Norms:       genericNorms,
-	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive, AdditiveBackward: fallback.AdditiveBackward, AddWeighted: fallback.AddWeighted},
+	Functions:   Functions{Exp2: fallback.Exp2Slice, Tanh: fallback.TanhSlice, Additive: fallback.Additive, AdditiveBackward: fallback.AdditiveBackward, AddWeighted: fallback.AddWeighted, AdamW: fallback.AdamW},
 	Activations: genericActivations,
 }

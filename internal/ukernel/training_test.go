@@ -2,6 +2,7 @@ package ukernel
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/testutil"
@@ -143,6 +144,38 @@ func (c addWeightedCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p
 	}
 }
 
+// An adamWCase is a call of AdamW.
+type adamWCase struct {
+	n      int
+	values testutil.Kind
+}
+
+func (c adamWCase) String() string { return fmt.Sprintf("n=%d of %v", c.n, c.values) }
+
+func adamWCases(int) (list []kernelCase) {
+	for v := range testutil.Kinds {
+		for _, n := range upTo(4*16+1, 95, 96, 97, 200) {
+			list = append(list, adamWCase{n, v})
+		}
+	}
+	return list
+}
+
+func (c adamWCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	var s [4][]float32
+	for i, name := range []string{"w", "g", "m", "v"} {
+		s[i] = a.Vector(name, c.n, 0)
+		c.values.Fill(r, s[i], 1, c.n, c.n)
+	}
+	for i, x := range s[3] {
+		s[3][i] = max(x, -x) // a mean of squares
+	}
+	f := [7]float32{0.9999, 0.1, 0.999, 0.001, 0.5, 1e-8, 0.003}
+	return func(p *kernelSet) {
+		p.Functions.AdamW(s[0], s[1], s[2], s[3], f[0], f[1], f[2], f[3], f[4], f[5], f[6])
+	}
+}
+
 var trainingMutants = []mutant{
 	{"Activations.GRU", "the product with the reset gate is not rounded", func(p *kernelSet) {
 		p.Activations.GRU = func(state, gates, in, hidden []float32) {
@@ -226,6 +259,32 @@ var trainingMutants = []mutant{
 				for e, w := range weights {
 					dst[j*ldd+e] += float32(src[j*lds+e] * w)
 				}
+			}
+		}
+	}},
+	{"Functions.AdamW", "a product is not rounded", func(p *kernelSet) {
+		p.Functions.AdamW = func(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32) {
+			was := append([]float32(nil), v...)
+			fallback.AdamW(w, g, m, v, keep, gain1, beta2, gain2, root, epsilon, rate)
+			for e := range w {
+				v[e] = fallback.FMA(beta2, was[e], float32(float32(gain2*g[e])*g[e]))
+			}
+		}
+	}},
+	{"Functions.AdamW", "the means are those before the step", func(p *kernelSet) {
+		p.Functions.AdamW = func(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32) {
+			before := append([]float32(nil), m...)
+			fallback.AdamW(w, g, m, v, keep, gain1, beta2, gain2, root, epsilon, rate)
+			copy(m, before)
+		}
+	}},
+	{"Functions.AdamW", "the root is an approximation", func(p *kernelSet) {
+		p.Functions.AdamW = func(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32) {
+			before := append([]float32(nil), w...)
+			fallback.AdamW(w, g, m, v, keep, gain1, beta2, gain2, root, epsilon, rate)
+			for e := range w {
+				d := float32(math.Sqrt(float64(v[e]))*(1+0x1p-23))/root + epsilon
+				w[e] = float32(before[e]*keep) - float32(rate*(m[e]/d))
 			}
 		}
 	}},
