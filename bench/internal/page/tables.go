@@ -86,10 +86,10 @@ func norms(f *results.File, i int) table {
 }
 
 func groups(f *results.File, i int) table {
-	t := table{Caption: "Groups of several sizes, float32 on one thread", Head: []string{"query heads for each KV head", "from", "tier", "time", "GB/s", "% of reading", "% of peak"}}
+	t := table{Caption: "Groups of several sizes on one thread", Head: []string{"query heads for each KV head", "from", "type", "tier", "time", "GB/s", "% of reading", "% of peak"}}
 	for k, d := range f.Groups {
 		from := from(i, "groups", k)
-		t.Rows = append(t.Rows, []cell{from.int("group", d.Group), text("%s", d.Level), text("%s", d.Tier), from.num("ns", d.Ns, tables.Duration(d.Ns)),
+		t.Rows = append(t.Rows, []cell{from.int("group", d.Group), text("%s", d.Level), text("%s", d.Type), text("%s", d.Tier), from.num("ns", d.Ns, tables.Duration(d.Ns)),
 			from.fixed("gbs", d.GBs, 1), from.fixed("read_percent", d.ReadPercent, 0), from.fixed("peak_percent", d.PeakPercent, 0)})
 	}
 	return t

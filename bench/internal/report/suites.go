@@ -99,12 +99,12 @@ func Decode(w io.Writer, f *results.File) {
 		write(w, fmt.Sprintf("Decoding: %d query heads for each KV head of size %d, one query per head. Medians.\nread: GB/s that the same threads reached right before, when they only read as much memory.\n"+
 			"%% of FMA: share of the FMA peak of as many threads. The higher one of the two shares limits a call.\ntokens/s: of one such layer.", d.Group, d.Size), rows)
 	}
-	rows = []string{"query heads\tfrom\ttier\t    time\t  GB/s\t% of read\t% of FMA\tper query head"}
+	rows = []string{"query heads\tfrom\ttype\ttier\t    time\t  GB/s\t% of read\t% of FMA\tper query head"}
 	for _, d := range f.Groups {
-		rows = append(rows, fmt.Sprintf("%11d\t%s\t%s\t%8s\t%6.1f\t%8.0f%%\t%7.0f%%\t%14s", d.Group, d.Level, d.Tier,
+		rows = append(rows, fmt.Sprintf("%11d\t%s\t%s\t%s\t%8s\t%6.1f\t%8.0f%%\t%7.0f%%\t%14s", d.Group, d.Level, d.Type, d.Tier,
 			table.Duration(d.Ns), d.GBs, d.ReadPercent, d.PeakPercent, table.Duration(d.Ns/float64(d.Group*d.KVHeads))))
 	}
-	write(w, "Decoding with groups of several sizes: query heads for each KV head, float32, one thread", rows)
+	write(w, "Decoding with groups of several sizes: query heads for each KV head, one thread", rows)
 	rows = []string{"queries\trows per KV head\ttier\ttime for each\t% of 1"}
 	for _, q := range f.Queries {
 		rows = append(rows, fmt.Sprintf("%7d\t%16d\t%s\t%13s\t%5.0f%%", q.Queries, q.Rows, q.Tier, table.Duration(q.Ns), q.Percent))

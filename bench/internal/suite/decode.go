@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/machine"
@@ -97,18 +98,29 @@ func (c *Config) decodeRows(ctx context.Context, d *decoder, tiers []string, num
 	return nil
 }
 
-// groupSizes are numbers of query heads for each KV head: without groups, of models such as
-// Llama 3 (4) and Qwen 2 (7), and those of models with few KV heads or one.
-var groupSizes = []int{1, 2, 4, 7, 8, 16, 32, 71}
+// Numbers of query heads for each KV head: without groups, of models such as Llama 3 (4) and
+// Qwen 2 (7), and those of models with few KV heads or one.
+var smallGroups, largeGroups = []int{1, 2, 4, 7, 8}, []int{16, 32, 71}
 
-// groups measures decoding on one thread with groups of several sizes, from L3 and from memory.
+// groupSizes returns those that are measured with a type from a level: large ones with float32
+// from beyond L2.
+func groupSizes(level cacheLevel, t elementType) []int {
+	if level.heads == 1 || t.name != elementTypes[0].name {
+		return smallGroups
+	}
+	return slices.Concat(smallGroups, largeGroups)
+}
+
+// groups measures decoding on one thread with groups of several sizes.
 func (c *Config) groups(ctx context.Context, tiers []string, f *results.File) error {
-	for _, level := range cacheLevels()[1:] {
-		d := newDecoder(level, elementTypes[0], 1)
-		for _, d.group = range groupSizes {
-			d.setQueries(1)
-			if err := c.decodeRows(ctx, d, tiers, []int{1}, &f.Groups); err != nil {
-				return err
+	for _, level := range cacheLevels() {
+		for _, t := range elementTypes {
+			d := newDecoder(level, t, 1)
+			for _, d.group = range groupSizes(level, t) {
+				d.setQueries(1)
+				if err := c.decodeRows(ctx, d, tiers, []int{1}, &f.Groups); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -42,7 +42,11 @@ func decodeSteps(c *Config) int {
 	tiers := len(c.decodeTiers())
 	n := len(chosen(c, cacheLevels())) * len(elementTypes) * tiers * len(c.Threads)
 	if c.takes(false, groupsShape) {
-		n += (len(cacheLevels()) - 1) * len(groupSizes) * tiers
+		for _, level := range cacheLevels() {
+			for _, t := range elementTypes {
+				n += len(groupSizes(level, t)) * tiers
+			}
+		}
 	}
 	if c.takes(false, queriesShape) {
 		n += len(queryCounts) * tiers
