@@ -43,10 +43,10 @@ report: ## draw report.html from all files in bench/results, and the README's ch
 	go run ./bench report -o report.html bench/results/*.json
 	go run ./bench report -o /dev/null -svg docs $(CHARTS)
 
-peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into the user's cache folder, 1 GB (needs python3); ARGS='-h' lists the flags
-	python3 bench/peers/run.py $(ARGS)
+peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into the user's cache folder, 1 GB, as peers.md and peers.json (needs python3); ARGS='-h' lists the flags
+	python3 bench/peers/run.py --json peers.json --markdown peers.md $(ARGS)
 
-mca: ## the speed of the hottest loops on seven CPUs, as llvm-mca predicts it (needs llvm)
+mca: ## the speed of the hottest loops on eight CPUs, as llvm-mca predicts it (needs llvm)
 	tools/mca.sh
 
 generate: ## write asm/ and the tables of its kernels in internal/ukernel anew with gen/

@@ -135,6 +135,10 @@ tier() {
 		for ((v = 1; v <= vectors; v++)); do
 			row "$arch" "$triple" "$cpu" "GemmMax$v$name" "$limit"
 		done
+		# On amd64 the longest loop of these is that of a single row, which waits for its chains.
+		for v in "" F16; do
+			[ "$arch" = amd64 ] || row "$arch" "$triple" "$cpu" "WeightGemm$v$name" "$limit"
+		done
 		row "$arch" "$triple" "$cpu" "Softmax$name" "$limit"
 	done
 }
@@ -149,6 +153,6 @@ fi
 
 echo "Predicted by llvm-mca $version, not measured: innermost loops, with all data in L1."
 printf '%-15s %-17s %-8s %5s %8s %9s %7s %6s\n' CPU function 'A by' FMAs cycles FMA/cycle limit '%'
-tier AVX2 amd64 x86_64 3 haswell skylake-avx512 sapphirerapids znver4
+tier AVX2 amd64 x86_64 3 haswell skylake-avx512 alderlake sapphirerapids znver4
 tier AVX512 amd64 x86_64 4 skylake-avx512 sapphirerapids znver4
 tier NEON arm64 aarch64 3 neoverse-n1 neoverse-v1 neoverse-v2

@@ -99,11 +99,11 @@ def duration(ns):
 
 
 def markdown(threads, names, rows):
-    """A table with the times of attn, and of the others with their ratios to it."""
-    lines = [f"Best times on {threads} thread{'s' * (threads > 1)}; in brackets the time divided by attn's.", "",
-             f"| shape | {' | '.join(names)} |", f"|---|{'---|' * len(names)}"]
+    """A table with the times of attn, and of the others with their multiples of them, in the form that docs/chart_test.go reads."""
+    lines = [f"Best times on {threads} thread{'s' * (threads > 1)}, and their multiples of those of {names[0]}.", "",
+             f"| shape | attn | {' | '.join(names[1:])} |", f"|---|{'---|' * len(names)}"]
     for shape, best in rows:
-        cells = [duration(best[0])] + [f"{duration(ns)} ({ns / best[0]:.2f})" if ns else "–" for ns in best[1:]]
+        cells = [duration(best[0])] + [f"{duration(ns)} · {ns / best[0]:.2f}×" if ns else "–" for ns in best[1:]]
         lines.append(f"| {shape} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

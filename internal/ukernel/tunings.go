@@ -46,7 +46,7 @@ var Tunings = []TuningEntry{
 		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, QKKeys: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8}},
 	{Zen4, "avx512", "measured: skinny kernels gain up to 44 rows from L2 and L3, a fifth on average; tiles gain 5-8% for 16 and 32 full rows; near prefetches into level 2 take 5-10% less from memory, 32 keys at a time a fifth more from beyond L2",
 		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, QKKeys: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8}},
-	{Zen5, "avx512", "measured: 32 lanes beat 64 by 1-4%, as S of a block stays in L1; with 16 keys at a time, near prefetches into level 1 take 7% less from memory and 18% less from L3. Not measured: the second segment, for two 512-bit FMAs a cycle of latency 4. The others are those of Zen 4",
+	{Zen5, "avx512", "from a core of a server that was not at hand again: 32 lanes beat 64 by 1-4% in a prototype in C, as S of a block stays in L1; with 16 keys at a time, near prefetches into level 1 take 7% less from memory and 18% less from L3. Not measured: the second segment, for two 512-bit FMAs a cycle of latency 4. The others are those of Zen 4",
 		Tuning{MainLanes: 32, SkinnyRows: 44, FullRows: 16, QKKeys: 16, QKSegments: 2, QKNear: 1, PVNear: 1, PrefetchBytes: 8 << 10, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8}},
 	{SkylakeX, "avx512", "predicted by llvm-mca for skylake-avx512: a second segment gains nothing with 4 queries; the others are those of Zen 4",
 		Tuning{MainLanes: 64, SkinnyRows: 44, FullRows: 16, QKKeys: 16, QKSegments: 1, QKNear: 2, PVNear: 2, PrefetchBytes: 8 << 10, ThreadFMAs: 2 << 20, WeightSteps: 384, QuantizedRows: 8}},
@@ -55,7 +55,7 @@ var Tunings = []TuningEntry{
 
 	{AnyCPU, "neon", "those of Neoverse N1",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 19, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
-	{NeoverseN1, "neon", "predicted by tools/mca.sh, which has all tiles at the peak of 2 FMAs a cycle, and half the speed where FCVTL widens 16-bit weights for more than 2 rows",
+	{NeoverseN1, "neon", "predicted by tools/mca.sh, which has all tiles at the peak of 2 FMAs a cycle, and 0.4 of that where FCVTL widens 16-bit weights, so that they are widened once for more than 2 rows",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 19, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
 	{NeoverseV1, "neon", "predicted by tools/mca.sh as for N1, with 4 FMAs a cycle",
 		Tuning{MainLanes: 12, SkinnyRows: 8, PrefetchBytes: 8 << 10, ThreadFMAs: 1 << 20, WeightSteps: 128, QuantizedRows: 1, WidenRows: 2}},
