@@ -206,13 +206,11 @@ func (g *gen) Unpack() {
 	g.JLE(operand.LabelRef("few"))
 	g.ADDQ(operand.U32(g.Lanes()-1), n) // up to whole vectors
 	g.ANDQ(operand.I32(-g.Lanes()), n)
-	if g.wideColumns() {
-		g.CMPQ(u.d, operand.Imm(8))
-		g.JL(operand.LabelRef("narrow"))
-		u.transpose("wide", 8, n, g.Lanes())
-		g.JMP(operand.LabelRef("done"))
-		g.Label("narrow")
-	}
+	g.CMPQ(u.d, operand.U32(g.Lanes()))
+	g.JL(operand.LabelRef("narrow"))
+	u.transpose("wide", g.Lanes(), n, g.Lanes())
+	g.JMP(operand.LabelRef("done"))
+	g.Label("narrow")
 	u.transpose("unpack", 4, n, g.Lanes())
 	g.JMP(operand.LabelRef("done"))
 	g.Label("few")
@@ -234,7 +232,8 @@ type unpacker struct {
 }
 
 // transpose emits a loop over lanes, a multiple of a vector's, and stores the first rows of
-// every vector, a number of columns at a time, 4 or 8. The labels begin with name.
+// every vector, a number of columns at a time: 4 or as many as a vector has lanes. The labels begin
+// with name.
 func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows int) {
 	zero := u.g.Vec()
 	u.g.Zero(u.g.Context, zero)
@@ -255,26 +254,21 @@ func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows 
 	u.g.Columns(name, columns, u.d, func() {
 		q := u.g.GP64()
 		u.g.MOVQ(src, q)
-		var t []reg.VecVirtual
-		for x := 0; x < columns; x += 4 {
-			v := u.g.Vecs(4)
-			for i := range v {
-				u.g.VMULPS(emit.At(q, 0), inv, v[i])
-				u.g.VADDPS(zero, v[i], v[i])
-				if i%2 == 1 {
-					u.g.OrNaN(u.g.Context, set, v[i-1], v[i])
-				}
-				if x+i < columns-1 {
-					u.g.ADDQ(u.ld, q)
-				}
+		v := u.g.Vecs(columns)
+		for x := range v {
+			u.g.VMULPS(emit.At(q, 0), inv, v[x])
+			u.g.VADDPS(zero, v[x], v[x])
+			if x%2 == 1 {
+				u.g.OrNaN(u.g.Context, set, v[x-1], v[x])
 			}
-			t = append(t, u.g.Transpose4(v)...)
+			if x < columns-1 {
+				u.g.ADDQ(u.ld, q)
+			}
 		}
-		for lane := rows - 1; lane >= 0; lane-- {
-			to := u.g.Row(dst, u.off, lane)
-			for x := 0; x < columns; x += 4 {
-				u.g.StoreQuarter(u.g.Context, t[x+lane%4], lane/4, to.Offset(4*x))
-			}
+		if columns == 16 {
+			u.storeLines(v, dst)
+		} else {
+			u.storeQuarters(v, dst, rows)
 		}
 	}, func(n operand.Op) {
 		if r, ok := n.(reg.Register); ok {
@@ -286,8 +280,7 @@ func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows 
 			return
 		}
 		u.g.ADDQ(operand.Imm(uint64(4*columns)), dst)
-		u.g.LEAQ(emit.Indexed(src, u.ld, 4), src)
-		if columns == 8 {
+		for x := 0; x < columns; x += 4 {
 			u.g.LEAQ(emit.Indexed(src, u.ld, 4), src)
 		}
 	})
@@ -297,6 +290,29 @@ func (u unpacker) transpose(name string, columns int, lanes reg.GPVirtual, rows 
 	u.g.ORQ(bits, u.nans)
 	u.g.SUBQ(operand.U32(u.g.Lanes()), lanes)
 	u.g.JNZ(operand.LabelRef(name + "columns"))
+}
+
+// storeQuarters stores the columns v of the first rows of a vector, 4 columns of a row at a time.
+func (u unpacker) storeQuarters(v []reg.VecVirtual, dst reg.Register, rows int) {
+	var t []reg.VecVirtual
+	for x := 0; x < len(v); x += 4 {
+		t = append(t, u.g.Transpose4(v[x:x+4])...)
+	}
+	for lane := rows - 1; lane >= 0; lane-- {
+		to := u.g.Row(dst, u.off, lane)
+		for x := 0; x < len(v); x += 4 {
+			u.g.StoreQuarter(u.g.Context, t[x+lane%4], lane/4, to.Offset(4*x))
+		}
+	}
+}
+
+// storeLines stores 16 columns of 16 rows, 64 bytes of a row at a time. Rows whose distance is a multiple
+// of 4 KiB share a set of L1, which has fewer lines than that: each would be fetched again for every part.
+func (u unpacker) storeLines(v []reg.VecVirtual, dst reg.Register) {
+	t := u.g.TransposeSquare(v)
+	for lane := len(t) - 1; lane >= 0; lane-- {
+		u.g.VMOVUPS(t[lane], u.g.Row(dst, u.off, lane))
+	}
 }
 
 // inverse emits 1/sum, or 0 for a sum of 0.
