@@ -46,6 +46,9 @@ func (s *Sweep) Run(ctx context.Context) (ukernel.TuningEntry, error) {
 	}
 	e := ukernel.TuningEntry{CPU: ukernel.HostCPU(), Tier: t.Name, Source: "measured by bench -tune", Tuning: t.Tuning}
 	fmt.Fprintf(s.Out, "\n%s\n", Literal(&e))
+	if e.CPU == ukernel.AnyCPU {
+		fmt.Fprintf(s.Out, "internal/ukernel/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
+	}
 	return e, nil
 }
 
