@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -22,6 +22,9 @@ test: ## all tests of all modules (needs only Go and make)
 	@go test -C internal/tier -run '^$$' -count=1 | grep '^attn:'
 	@go run ./models/fetch -check
 	go test $(TESTFLAGS) work
+
+three: ## the short tests of kernel, linear and norm on a tier of three assembly kernels
+	go test $(TESTFLAGS) -short ./kernel ./linear ./norm -args -three
 
 # Both modules are left out of go.work: one has many dependencies, the other needs a newer Go.
 bridges: ## vet and test the bridges to hugot, and to GoMLX if the Go that it needs can be had

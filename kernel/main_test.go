@@ -16,6 +16,7 @@ import (
 
 // TestMain lists the tiers, so that every test log says what was tested.
 func TestMain(m *testing.M) {
+	contracttest.UseThree()
 	fmt.Printf("attn: %s/%s, contract %d\n", runtime.GOOS, runtime.GOARCH, kernel.Contract)
 	for _, t := range kernel.Tiers() {
 		if !t.Runs {

@@ -67,6 +67,11 @@ func (k *kernelSet) kernels() map[string]reflect.Value {
 	return all
 }
 
+// testName is the name that kernelTests has for a kernel of [Tier.List].
+func testName(kernel string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(kernel, "Products."), "Lanes.")
+}
+
 // has reports whether the tier has a kernel, given as in kernelTests.
 func (k *kernelSet) has(kernel string) bool { return !k.kernels()[kernel].IsNil() }
 

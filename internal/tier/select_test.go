@@ -72,6 +72,9 @@ func TestTile(t *testing.T) {
 				}
 			}
 		}
+		if wideStep%k.Narrowest() != 0 {
+			t.Errorf("tier %s: the narrowest width is %d, which does not divide %d", k.Name, k.Narrowest(), wideStep)
+		}
 		if last := k.Widest(); last > ukernel.MaxLanes || k.Tile(k.MainLanes).Lanes != k.MainLanes {
 			t.Errorf("tier %s: the main width is %d, the largest %d", k.Name, k.MainLanes, last)
 		}

@@ -18,7 +18,7 @@ type Tier struct {
 	// ISAs are the instruction sets whose kernels the tier has, each laid on those before it.
 	ISAs []string
 
-	// Widths are the numbers of lanes of its query tiles, narrowest first.
+	// Widths are the numbers of lanes of its query tiles, narrowest first, which divides 16.
 	Widths []int
 
 	// Variants are the kernels that the tier has several of, see ukernel.Layer.Variant.
@@ -59,7 +59,7 @@ func (t *Tier) Copy() Tier {
 // Reference returns the tier in plain Go.
 func Reference() *Tier { return &inGo }
 
-var inGo = genericTier()
+var inGo = tuned([]Tier{genericTier()}, AnyCPU, "")[0]
 
 // genericTier is plain Go. It runs everywhere and defines the results that the other tiers must
 // equal.

@@ -131,7 +131,7 @@ func (t *Tier) WideTile(n int) *ukernel.TileKernels {
 	panic("attn: a tile of more than MaxLanes lanes")
 }
 
-// wideStep is the distance of the widths of joined tiles: a multiple of all narrowest tiles.
+// wideStep is the distance of the widths of joined tiles. The narrowest tile of each tier divides it.
 const wideStep = 16
 
 // join returns the kernels of a tile that is as wide as several others. It has no GemmMerge: outputs
