@@ -13,7 +13,8 @@ type Options struct {
 	kernel.Exec // changes no bit of the result
 
 	// Activation is applied to the outputs while they are in cache. The result has the bits
-	// of the function of package activation, which do not tell one NaN from another.
+	// that the function of package activation gives for the outputs of a call without it. The
+	// bits of a NaN are not specified.
 	Activation Activation
 }
 
