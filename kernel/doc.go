@@ -31,6 +31,8 @@
 //     [Segments]
 //   - half precision: [F16], [BF16]; package numeric converts
 //   - int8 keys and values: [Tensor.Scaled]; package numeric quantizes
+//   - functions of my own on tensors: [Row], [Tensor.Length] and [Tensor.Scales] find the
+//     rows, [Tensor.Check] and [Tensor.CheckOutput] check arguments
 //
 // Masks; [Mask.And] intersects them:
 //

@@ -204,6 +204,15 @@ var table = []entry{
 		s := w.tensor(2, 2, 7, 2)
 		return []any{kernel.BHLD(make([]int8, 168), 2, 2, 7, 6), &s}
 	}},
+	{name: "kernel.Row", f: kernel.Row[float32], args: func(w *world) []any { return []any{w.tensor(2, 4, 3, 7), 1, 3, 2} }},
+	{name: "kernel.Row", f: kernel.Row[int8], args: func(w *world) []any { return []any{aPagedTensor(w), 1, 1, 2} }},
+	{name: "kernel.Tensor.Length", f: kernel.Tensor.Length, args: func(w *world) []any { return []any{aPagedTensor(w), 1} }},
+	{name: "kernel.Tensor.Scales", f: kernel.Tensor.Scales, args: func(w *world) []any { return []any{aPagedTensor(w)} }},
+	{name: "kernel.Tensor.IsZero", f: kernel.Tensor.IsZero, args: aTensor},
+	{name: "kernel.Tensor.IsPaged", f: kernel.Tensor.IsPaged, args: aTensor},
+	{name: "kernel.Tensor.Overlaps", f: kernel.Tensor.Overlaps, args: func(w *world) []any { return []any{w.tensor(2, 4, 3, 7), aPagedTensor(w)} }},
+	{name: "kernel.Tensor.Check", f: func(x kernel.Tensor) error { return x.Check("x") }, args: func(w *world) []any { return []any{aPagedTensor(w)} }},
+	{name: "kernel.Tensor.CheckOutput", f: func(x kernel.Tensor) error { return x.CheckOutput("x") }, args: aTensor},
 	{name: "kernel.DType.String", f: kernel.DType.String, args: list(kernel.Int8)},
 	{name: "kernel.F16.Float32", f: kernel.F16.Float32, args: list(kernel.F16(1))},
 	{name: "kernel.BF16.Float32", f: kernel.BF16.Float32, args: list(kernel.BF16(1))},
@@ -428,6 +437,13 @@ var table = []entry{
 }
 
 func aTensor(w *world) []any { return []any{w.tensor(2, 4, 3, 7)} }
+
+// aPagedTensor returns a tensor of int8 in pages.
+func aPagedTensor(w *world) kernel.Tensor {
+	s := w.tensor(6, 2, 3, 2)
+	x := kernel.BHLD(make([]int8, 6*2*3*6), 6, 2, 3, 6).Scaled(&s)
+	return x.Paged(&kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}})
+}
 
 func aMatrix(w *world) []any { return []any{linear.DenseMatrix(w.floats(15), 5, 3)} }
 
