@@ -17,6 +17,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/rope"
+	"github.com/attn-go/attn/tuning"
 )
 
 // An entry is a function, and a valid call of it. The receiver of a method is its first
@@ -428,6 +429,11 @@ var table = []entry{
 		dout, q, k, v := w.attention()
 		return []any{a, g, dout, q, k, v, w.tensor(2, 4, 3, 7), layer.AdditiveWeights{Query: w.floats(48), Key: w.floats(48)}, kernel.AdditiveBackwardOptions{Accumulate: true}}
 	}},
+	{name: "tuning.CPU", f: tuning.CPU, args: list()},
+	{name: "tuning.Numbers", f: tuning.Numbers, args: list("generic")},
+	{name: "tuning.Set", f: tuning.Set, args: list("generic", "SkinnyRows=16")},
+	{name: "tuning.Choices", f: tuning.Choices, args: list("generic", "MainLanes")},
+
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
 		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}}
 	}},
