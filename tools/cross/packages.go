@@ -125,13 +125,13 @@ var known = []testedPackage{
 	{
 		path: "examples/gobytes",
 		must: []string{"TestLogits", "TestSameBits", "TestTrainedWeights"}, only: []string{"arm64"},
-		skip:   "TestGreedy|TestGradients|TestLearns",
+		skip:   "TestGreedy|TestGradients|TestLearns|OfDefaults", // OfDefaults starts programs
 		sweeps: "TestSameBits",
 	},
 	{
 		path: "examples/dates",
 		must: []string{"TestReference", "TestSameBits", "TestTranslate", "TestTrainedWeights"}, only: []string{"arm64"},
-		skip: "TestTrust|TestTrain$|TestGradients",
+		skip: "TestTrust|TestTrain$|TestGradients|OfDefaults",
 	},
 }
 
