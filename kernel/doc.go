@@ -29,6 +29,7 @@
 //   - layouts: [BHLD], [BLHD], [Strided], and [PackedQKV] for a joint projection
 //   - packed sequences: [Ragged], [Tensor.Ragged]; several documents in one sequence:
 //     [Segments]
+//   - large tensors in huge pages: [Alloc]
 //   - half precision: [F16], [BF16]; package numeric converts
 //   - int8 keys and values: [Tensor.Scaled]; package numeric quantizes
 //   - functions of my own on tensors: [Row], [Tensor.Length] and [Tensor.Scales] find the

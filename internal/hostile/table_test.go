@@ -263,6 +263,8 @@ var table = []entry{
 	{name: "kvcache.Sequence.Start", f: (*kvcache.Sequence).Start, args: aSequence()},
 	{name: "kvcache.CapacityError.Error", f: (*kvcache.CapacityError).Error, args: list(&kvcache.CapacityError{Need: 2})},
 
+	{name: "kernel.Alloc", f: kernel.Alloc[float32], args: list(7)},
+	{name: "kernel.Alloc", f: kernel.Alloc[int8], args: list(7)},
 	{name: "kernel.OfBits", f: kernel.OfBits[kernel.F16], args: list(make([]uint16, 5))},
 	{name: "kernel.OfBytes", f: kernel.OfBytes[float32], args: list(make([]byte, 8))},
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
