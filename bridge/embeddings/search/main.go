@@ -12,7 +12,7 @@ import (
 	"os/signal"
 
 	"github.com/attn-go/attn/bridge/embeddings"
-	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+	"github.com/attn-go/attn/bridge/embeddings/semantic"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/command"
