@@ -113,6 +113,10 @@ var known = []testedPackage{
 		run: "TestConvert|TestValues|TestTensors|TestTruncated|TestHugeNumbers",
 	},
 	{
+		path: "models/safetensors", // as above
+		must: []string{"TestRead", "TestLargeDimension", "TestWrite"}, only: []string{"s390x", "386"},
+	},
+	{
 		path: "models/bert", // TestGolden needs the real weights
 		must: []string{"TestSmall"}, only: []string{"arm64"},
 		run: "TestGolden|TestSmall",
