@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -44,14 +44,14 @@ func (a Activation) check() *check.Failure {
 }
 
 // kernel returns the function over slices, nil for None.
-func (a Activation) kernel(t *ukernel.Tier) func(dst, src []float32) {
+func (a Activation) kernel(t *tier.Tier) func(dst, src []float32) {
 	switch a {
 	case SiLU:
-		return t.Activations.SiLU
+		return t.Activations().SiLU
 	case GELU:
-		return t.Activations.GELU
+		return t.Activations().GELU
 	case GELUTanh:
-		return t.Activations.GELUTanh
+		return t.Activations().GELUTanh
 	}
 	return nil
 }

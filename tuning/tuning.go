@@ -6,16 +6,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
 // AnyCPU is the name of CPUs that the table has no entries for.
-const AnyCPU = ukernel.AnyCPU
+const AnyCPU = tier.AnyCPU
 
 // CPU returns the name that the CPU of this machine has in the table, such as "Zen 4", or
 // [AnyCPU].
-func CPU() string { return ukernel.HostCPU() }
+func CPU() string { return tier.HostCPU() }
 
 // Numbers returns all numbers of a tier as [Set] takes them: "MainLanes=16,SkinnyRows=12,...".
 // The default tier is "". If there is no such tier or it cannot run, the error is a
@@ -59,25 +59,19 @@ func Choices(tier, name string) (values []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := reflect.TypeFor[ukernel.Tuning]().FieldByName(name); !ok {
+	if name == "MainLanes" {
+		return slices.Clone(t.Widths), nil
+	}
+	x := t.Tuning
+	number := reflect.ValueOf(&x).Elem().FieldByName(name)
+	if !number.IsValid() {
 		return nil, &kernel.ArgumentError{Arg: "name", Got: fmt.Sprintf("%q", name), Want: "a number that package tuning lists"}
 	}
-	switch name {
-	case "MainLanes":
-		for i := range t.Tiles {
-			values = append(values, t.Tiles[i].Lanes)
-		}
-	case "PVNear":
-		for _, v := range t.Variants.PV {
-			values = append(values, v.Near)
-		}
-	case "PanelPrefetch":
-		for _, v := range t.Variants.Weight {
-			values = append(values, v.Prefetch)
-		}
-	case "QKKeys", "QKSegments", "QKNear":
-		for _, v := range t.Variants.QK {
-			values = append(values, map[string]int{"QKKeys": v.Keys, "QKSegments": v.Segments, "QKNear": v.Near}[name])
+	for _, v := range t.Variants {
+		number.SetInt(-1) // which stays if another number chooses the variant
+		x.Choose(v)
+		if n := int(number.Int()); n >= 0 {
+			values = append(values, n)
 		}
 	}
 	slices.Sort(values)
@@ -87,8 +81,8 @@ func Choices(tier, name string) (values []int, err error) {
 const source = "package tuning"
 
 // find returns the tier of that name.
-func find(name string) (*ukernel.Tier, error) {
-	t, unavailable := ukernel.Select(name, source)
+func find(name string) (*tier.Tier, error) {
+	t, unavailable := tier.Select(name, source)
 	if unavailable != nil {
 		return nil, (*kernel.TierError)(unavailable)
 	}

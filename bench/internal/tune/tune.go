@@ -1,5 +1,5 @@
 // Package tune measures on the machine at hand which tuning numbers make a tier the fastest, and
-// prints the entry for them in internal/ukernel/tunings.go.
+// prints the entry for them in internal/tier/tunings.go.
 package tune
 
 import (
@@ -56,7 +56,7 @@ func (s *Sweep) Run(ctx context.Context) (*Entry, error) {
 	}
 	fmt.Fprintf(s.Out, "\n%s\n", e.Literal())
 	if e.CPU == tuning.AnyCPU {
-		fmt.Fprintf(s.Out, "internal/ukernel/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
+		fmt.Fprintf(s.Out, "internal/tier/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
 	}
 	return e, nil
 }
@@ -188,7 +188,7 @@ func (s *Sweep) print(g *group, candidates []string, calls []workload, times [][
 	table.Write(s.Out, rows...)
 }
 
-// Literal writes an entry as internal/ukernel/tunings.go has it.
+// Literal writes an entry as internal/tier/tunings.go has it.
 func (e *Entry) Literal() string {
 	var fields []string
 	for item := range strings.SplitSeq(e.Numbers, ",") {
