@@ -433,6 +433,7 @@ var table = []entry{
 	}},
 	{name: "tuning.CPU", f: tuning.CPU, args: list()},
 	{name: "tuning.Numbers", f: tuning.Numbers, args: list("generic")},
+	{name: "tuning.Kernels", f: tuning.Kernels, args: list("generic")},
 	{name: "tuning.Set", f: tuning.Set, args: list("generic", "SkinnyRows=16")},
 	{name: "tuning.Choices", f: tuning.Choices, args: list("generic", "MainLanes")},
 
