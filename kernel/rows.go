@@ -1,36 +1,17 @@
 package kernel
 
+import "unsafe"
+
 // Row returns row (b, h, l) of t, which may lie in a page or among those of other batch rows:
 // D elements of the slice that t is a view of. It is nil if t has no such row, or elements
 // of another type than E.
 func Row[E Element](t Tensor, b, h, l int) []E {
-	v := t.view()
+	v, like := t.view(), viewOf[E](nil, [4]int{}, [3]int{})
 	at, ok := v.Find(b, h, l)
-	if !ok {
+	if !ok || v.DType() != like.DType() {
 		return nil
 	}
-	var data []E
-	switch s := any(&data).(type) {
-	case *[]float32:
-		*s = v.F32()
-	case *[]F16:
-		if t.DType() == Float16 {
-			*s = OfBits[F16](v.U16())
-		}
-	case *[]BF16:
-		if t.DType() == BFloat16 {
-			*s = OfBits[BF16](v.U16())
-		}
-	case *[]int8:
-		if t.DType() == Int8 {
-			*s = v.I8()
-		}
-	}
-	if data == nil {
-		return nil
-	}
-	end := at + v.Dim(3)
-	return data[at:end:end]
+	return unsafe.Slice((*E)(v.Address(at)), v.Dim(3))
 }
 
 // Length returns the number of rows of batch row b, at most that of Shape: fewer if t is

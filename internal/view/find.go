@@ -1,6 +1,10 @@
 package view
 
-import "github.com/attn-go/attn/internal/ints"
+import (
+	"unsafe"
+
+	"github.com/attn-go/attn/internal/ints"
+)
 
 // CountRows returns the number of rows of batch row b, at most that of the shape: of any
 // tensor, also of one that is not valid, and 0 if there is no batch row b.
@@ -35,6 +39,14 @@ func (t *Tensor) Find(b, h, l int) (at int, ok bool) {
 		}
 	}
 	return at, at >= 0 && at <= t.Len()-g.Shape[3]
+}
+
+// Address returns the address of an element, which is one of the slice.
+func (t *Tensor) Address(at int) unsafe.Pointer {
+	if t.dtype == Float32 {
+		return unsafe.Pointer(&t.f32[at])
+	}
+	return unsafe.Add(t.other.data, at*t.dtype.Size())
 }
 
 // ScaleRows returns the scales of an Int8 tensor as a tensor with the rows that it has, and
