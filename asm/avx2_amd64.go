@@ -189,10 +189,10 @@ func HeadScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m
 //go:noescape
 func HeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// SkinnyQK16x1L1AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
+// SkinnyQKS1L1AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
 // SkinnyPVL1AVX2 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on. The near prefetches go to level 1 of the cache.
 //

@@ -19304,9 +19304,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func SkinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyQK16x1L1AVX2(SB), NOSPLIT, $256-160
+TEXT ·SkinnyQKS1L1AVX2(SB), NOSPLIT, $256-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX

@@ -214,30 +214,20 @@ func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int,
 //go:noescape
 func HeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// SkinnyQK16x1L2AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 2 of the cache.
+// SkinnyQKS1L2AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 2 of the cache.
 //
 //go:noescape
-func SkinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQKS1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyQK16x1L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
+// SkinnyQKS1L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQK16x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQKS1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyQK16x2L2AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 2 of the cache.
+// SkinnyQKS2L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 2 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQK16x2L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
-
-// SkinnyQK16x2L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 1 of the cache.
-//
-//go:noescape
-func SkinnyQK16x2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
-
-// SkinnyQK32x1L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 32 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
-//
-//go:noescape
-func SkinnyQK32x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func SkinnyQKS2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
 // SkinnyPVL2AVX512 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on. The near prefetches go to level 2 of the cache.
 //

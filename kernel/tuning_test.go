@@ -49,7 +49,7 @@ func tunings(tier ukernel.Tier) (list []ukernel.Tuning) {
 	for _, qk := range tier.Variants.QK {
 		for _, pv := range tier.Variants.PV {
 			x := tier.Tuning
-			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear = qk.Keys, qk.Segments, qk.Near, pv.Near
+			x.QKSegments, x.QKNear, x.PVNear = qk.Segments, qk.Near, pv.Near
 			list = append(list, x)
 		}
 	}

@@ -73,7 +73,7 @@ var avx2Kernels = Kernels{
 	},
 	Variants: Variants{
 		QK: []QKVariant{
-			{Keys: 16, Segments: 1, Near: 1, QK: asm.SkinnyQK16x1L1AVX2},
+			{Segments: 1, Near: 1, QK: asm.SkinnyQKS1L1AVX2},
 		},
 		PV: []PVVariant{
 			{Near: 1, PV: asm.SkinnyPVL1AVX2},
@@ -164,11 +164,9 @@ var avx512Kernels = Kernels{
 	},
 	Variants: Variants{
 		QK: []QKVariant{
-			{Keys: 16, Segments: 1, Near: 2, QK: asm.SkinnyQK16x1L2AVX512},
-			{Keys: 16, Segments: 1, Near: 1, QK: asm.SkinnyQK16x1L1AVX512},
-			{Keys: 16, Segments: 2, Near: 2, QK: asm.SkinnyQK16x2L2AVX512},
-			{Keys: 16, Segments: 2, Near: 1, QK: asm.SkinnyQK16x2L1AVX512},
-			{Keys: 32, Segments: 1, Near: 1, QK: asm.SkinnyQK32x1L1AVX512},
+			{Segments: 1, Near: 2, QK: asm.SkinnyQKS1L2AVX512},
+			{Segments: 1, Near: 1, QK: asm.SkinnyQKS1L1AVX512},
+			{Segments: 2, Near: 1, QK: asm.SkinnyQKS2L1AVX512},
 		},
 		PV: []PVVariant{
 			{Near: 2, PV: asm.SkinnyPVL2AVX512},

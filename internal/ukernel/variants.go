@@ -12,10 +12,10 @@ type Variants struct {
 	Weight []WeightVariant // WeightKernels.Gemm, GemmF16 and GemmBF16
 }
 
-// A QKVariant is a kernel QK. Near and Keys are those of Tuning.
+// A QKVariant is a kernel QK. Segments and Near are those of Tuning.
 type QKVariant struct {
-	Keys, Segments, Near int
-	QK                   func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int)
+	Segments, Near int
+	QK             func(s, k []float32, ldk int, q []float32, n, m, d int, max, next []float32, far int)
 }
 
 // A PVVariant is a kernel PV.
@@ -32,7 +32,7 @@ type WeightVariant struct {
 	GemmBF16 func(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, next []byte)
 }
 
-func (v QKVariant) String() string { return fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near) }
+func (v QKVariant) String() string { return fmt.Sprintf("S%dL%d", v.Segments, v.Near) }
 func (v PVVariant) String() string { return fmt.Sprintf("L%d", v.Near) }
 
 func (v WeightVariant) String() string { return fmt.Sprintf("P%d", v.Prefetch) }
@@ -46,7 +46,7 @@ func (v *WeightVariant) choose(w *WeightKernels) {
 func (k *Kernels) choose(x *Tuning) bool {
 	qk, pv, weight := k.Variants.QK == nil, k.Variants.PV == nil, k.Variants.Weight == nil
 	for _, v := range k.Variants.QK {
-		if v.Keys == x.QKKeys && v.Segments == x.QKSegments && v.Near == x.QKNear {
+		if v.Segments == x.QKSegments && v.Near == x.QKNear {
 			k.Skinny.QK, qk = v.QK, true
 		}
 	}

@@ -21,7 +21,7 @@ type group struct {
 // groups are all groups. Those that others depend on come first.
 var groups = []group{
 	{"tiles", []string{"MainLanes"}, widths, prefill},
-	{"kernels", []string{"QKKeys", "QKSegments", "QKNear", "PVNear"}, variants, decode},
+	{"kernels", []string{"QKSegments", "QKNear", "PVNear"}, variants, decode},
 	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), decode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},
@@ -71,7 +71,7 @@ func variants(t *ukernel.Tier) (c []ukernel.Tuning) {
 	for _, qk := range t.Variants.QK {
 		for _, pv := range t.Variants.PV {
 			x := t.Tuning
-			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear = qk.Keys, qk.Segments, qk.Near, pv.Near
+			x.QKSegments, x.QKNear, x.PVNear = qk.Segments, qk.Near, pv.Near
 			c = append(c, x)
 		}
 	}

@@ -25,11 +25,10 @@ import (
 // Up to 4 queries on one vector of keys are not more chains than an FMA has cycles of
 // latency, so a delay is never made up for. Therefore, if a vector has 16 keys, a tile of a
 // narrow type has two vectors. For float32 that is more rows at once than are read well:
-// reading from beyond L2 took a fifth longer on Zen 4. But from L2 itself Zen 5 takes a tenth
-// less, so there is a variant.
+// reading from beyond L2 took a fifth longer on Zen 4, and a tenth less from L2 on Zen 5.
 //
 // The columns are cut into segments. The sum of the segments before the current one waits on
-// the stack. Segments are independent chains, too. So another variant of float32 computes two
+// the stack. Segments are independent chains, too. So a variant of float32 computes two
 // of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
@@ -45,7 +44,7 @@ func (g *gen) SkinnyQK(k spec.Element) {
 		}
 		return
 	}
-	g.skinnyQK(k, spec.SkinnyQK(k), spec.QKVariant{Keys: 2 * spec.SkinnyKeys, Segments: 1, Near: 1})
+	g.skinnyQK(k, spec.SkinnyQK(k), spec.QKVariant{Segments: 1, Near: 1})
 }
 
 // skinnyQK emits a variant of SkinnyQK.
@@ -97,8 +96,8 @@ type qkEmitter struct {
 
 // most is the number of groups of 16 keys in the largest tile.
 func (f *qkEmitter) most() int {
-	if f.g.Lanes() == spec.SkinnyKeys {
-		return f.variant.Keys / spec.SkinnyKeys
+	if f.g.Lanes() == spec.SkinnyKeys && f.words.element != spec.Float32 {
+		return 2
 	}
 	return 1
 }
