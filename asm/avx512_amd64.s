@@ -78,6 +78,9 @@ done:
 tile12:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000c, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R15
 
 tile12segment:
@@ -93,8 +96,10 @@ tile12segment:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R15
-	JL     tile12fewer
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile12odd
+	JZ     tile12done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -115,29 +120,8 @@ tile12steps:
 	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z12
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile12steps
 
-tile12fewer:
-	ADDQ $0x02, R15
-	JZ   tile12done
-
-tile12step:
+tile12odd:
 	VMOVUPS          (R14), Z12
 	VFMADD231PS.BCST (R13), Z12, Z0
 	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
@@ -154,130 +138,30 @@ tile12step:
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile12step
+	JNZ              tile12steps
 
 tile12done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile12more
-
-tile12last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z9, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z10, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z11, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile12more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile12sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z9, Z9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z10, Z10
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z11, Z11
-	ADDQ   b_cap+88(FP), R15
-
-tile12sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile12next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile12last
-
-tile12next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z11, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile12segment
+	JE   store12
+	MOVQ $0x0000000c, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store12
+	JMP  add12
 
 	// Tile of 11 × 1 vectors.
 tile11:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000b, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile11segment:
-	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -288,184 +172,70 @@ tile11segment:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	SUBQ   $0x02, R15
-	JL     tile11fewer
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile11odd
+	JZ     tile11done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile11steps:
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z1
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile11steps
 
-tile11fewer:
-	ADDQ $0x02, R15
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+tile11odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z1
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile11step
+	JNZ              tile11steps
 
 tile11done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile11more
-
-tile11last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z9, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z10, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile11more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile11sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z9, Z9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z10, Z10
-	ADDQ   b_cap+88(FP), R15
-
-tile11sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile11next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile11last
-
-tile11next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile11segment
+	JE   store11
+	MOVQ $0x0000000b, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store11
+	JMP  add11
 
 	// Tile of 10 × 1 vectors.
 tile10:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000a, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R15
 
 tile10segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -474,1219 +244,527 @@ tile10segment:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, R15
-	JL     tile10fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile10odd
+	JZ     tile10done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile10steps:
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile10steps
 
-tile10fewer:
-	ADDQ $0x02, R15
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+tile10odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile10step
+	JNZ              tile10steps
 
 tile10done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile10more
-
-tile10last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z9, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile10more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile10sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z9, Z9
-	ADDQ   b_cap+88(FP), R15
-
-tile10sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile10next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile10last
-
-tile10next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile10segment
+	JE   store10
+	MOVQ $0x0000000a, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store10
+	JMP  add10
 
 	// Tile of 9 × 1 vectors.
 tile9:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000009, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile9segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R15
-	JL     tile9fewer
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile9odd
+	JZ     tile9done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile9steps:
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile9steps
 
-tile9fewer:
-	ADDQ $0x02, R15
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+tile9odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile9step
+	JNZ              tile9steps
 
 tile9done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile9more
-
-tile9last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z8, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile9more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile9sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-
-tile9sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile9next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile9last
-
-tile9next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile9segment
+	JE   store9
+	MOVQ $0x00000009, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store9
+	JMP  add9
 
 	// Tile of 8 × 1 vectors.
 tile8:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R15
 
 tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, R15
-	JL     tile8fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R15
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+tile8odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile8step
+	JNZ              tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z7, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 1 vectors.
 tile7:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	SUBQ   $0x02, R15
-	JL     tile7fewer
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R15
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+tile7odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile7step
+	JNZ              tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z6, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 1 vectors.
 tile6:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R15
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R15
-	JL     tile6fewer
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R15
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+tile6odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile6step
+	JNZ              tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z5, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 1 vectors.
 tile5:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	SUBQ   $0x02, R15
-	JL     tile5fewer
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R15
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+tile5odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile5step
+	JNZ              tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z4, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 1 vectors.
 tile4:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R15
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, R15
-	JL     tile4fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R15
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+tile4odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile4step
+	JNZ              tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z3, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 1 vectors.
 tile3:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	SUBQ   $0x02, R15
-	JL     tile3fewer
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R15
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+tile3odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile3step
+	JNZ              tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z2, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 1 vectors.
 tile2:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R15
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	SUBQ   $0x02, R15
-	JL     tile2fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R15
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+tile2odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile2step
+	JNZ              tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Z1, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 1 vectors.
 tile1:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
+	VXORPS  Z11, Z11, Z11
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -1696,22 +774,22 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R13), Z1
-	VFMADD231PS  (R14), Z1, Z0
-	VBROADCASTSS 4(R13), Z1
-	VFMADD231PS  64(R14), Z1, Z0
-	VBROADCASTSS 8(R13), Z1
-	VFMADD231PS  128(R14), Z1, Z0
-	VBROADCASTSS 12(R13), Z1
-	VFMADD231PS  192(R14), Z1, Z0
-	VBROADCASTSS 16(R13), Z1
-	VFMADD231PS  256(R14), Z1, Z0
-	VBROADCASTSS 20(R13), Z1
-	VFMADD231PS  320(R14), Z1, Z0
-	VBROADCASTSS 24(R13), Z1
-	VFMADD231PS  384(R14), Z1, Z0
-	VBROADCASTSS 28(R13), Z1
-	VFMADD231PS  448(R14), Z1, Z0
+	VBROADCASTSS (R13), Z0
+	VFMADD231PS  (R14), Z0, Z11
+	VBROADCASTSS 4(R13), Z0
+	VFMADD231PS  64(R14), Z0, Z11
+	VBROADCASTSS 8(R13), Z0
+	VFMADD231PS  128(R14), Z0, Z11
+	VBROADCASTSS 12(R13), Z0
+	VFMADD231PS  192(R14), Z0, Z11
+	VBROADCASTSS 16(R13), Z0
+	VFMADD231PS  256(R14), Z0, Z11
+	VBROADCASTSS 20(R13), Z0
+	VFMADD231PS  320(R14), Z0, Z11
+	VBROADCASTSS 24(R13), Z0
+	VFMADD231PS  384(R14), Z0, Z11
+	VBROADCASTSS 28(R13), Z0
+	VFMADD231PS  448(R14), Z0, Z11
 	ADDQ         $0x00000020, R13
 	ADDQ         $0x00000200, R14
 	SUBQ         $0x08, R15
@@ -1721,81 +799,197 @@ tile1fewdense:
 	ADDQ $0x08, R15
 
 tile1sparse:
-	SUBQ $0x02, R15
-	JL   tile1fewer
+	INCQ R15
+	SHRQ $0x01, R15
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R15
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
+tile1odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile1step
+	JNZ              tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
+	// Store.
+store12:
 	VMOVUPS Z0, (CX)
-	ADDQ    R13, CX
+	ADDQ    R15, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store11:
+	VMOVUPS Z1, (CX)
+	ADDQ    R15, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
+store10:
+	VMOVUPS Z2, (CX)
+	ADDQ    R15, CX
 
-tile1sum:
+store9:
+	VMOVUPS Z3, (CX)
+	ADDQ    R15, CX
+
+store8:
+	VMOVUPS Z4, (CX)
+	ADDQ    R15, CX
+
+store7:
+	VMOVUPS Z5, (CX)
+	ADDQ    R15, CX
+
+store6:
+	VMOVUPS Z6, (CX)
+	ADDQ    R15, CX
+
+store5:
+	VMOVUPS Z7, (CX)
+	ADDQ    R15, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	ADDQ    R15, CX
+
+store3:
+	VMOVUPS Z9, (CX)
+	ADDQ    R15, CX
+
+store2:
+	VMOVUPS Z10, (CX)
+	ADDQ    R15, CX
+
+store1:
+	VMOVUPS Z11, (CX)
+	ADDQ    R15, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add12:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	ADDQ    R15, CX
+
+add11:
+	VADDPS  (CX), Z1, Z1
+	VMOVUPS Z1, (CX)
+	ADDQ    R15, CX
+
+add10:
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (CX)
+	ADDQ    R15, CX
+
+add9:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	ADDQ    R15, CX
+
+add8:
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (CX)
+	ADDQ    R15, CX
+
+add7:
+	VADDPS  (CX), Z5, Z5
+	VMOVUPS Z5, (CX)
+	ADDQ    R15, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	ADDQ    R15, CX
+
+add5:
+	VADDPS  (CX), Z7, Z7
+	VMOVUPS Z7, (CX)
+	ADDQ    R15, CX
+
+add4:
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (CX)
+	ADDQ    R15, CX
+
+add3:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	ADDQ    R15, CX
+
+add2:
+	VADDPS  (CX), Z10, Z10
+	VMOVUPS Z10, (CX)
+	ADDQ    R15, CX
+
+add1:
+	VADDPS  (CX), Z11, Z11
+	VMOVUPS Z11, (CX)
+	ADDQ    R15, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R13
 	MOVQ    R13, a_len+40(FP)
 	MOVBQZX load+128(FP), R13
 	MOVQ    R13, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R15
 	CMPQ    R15, seg+120(FP)
 	CMOVQGT seg+120(FP), R15
 	SUBQ    R15, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x0000000c
+	JE      tile12segment
+	CMPQ    b_len+80(FP), $0x0000000b
+	JE      tile11segment
+	CMPQ    b_len+80(FP), $0x0000000a
+	JE      tile10segment
+	CMPQ    b_len+80(FP), $0x00000009
+	JE      tile9segment
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -1885,6 +1079,9 @@ done:
 tile12:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000c, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R15
 
 tile12segment:
@@ -1900,8 +1097,10 @@ tile12segment:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R15
-	JL     tile12fewer
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile12odd
+	JZ     tile12done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -1922,29 +1121,8 @@ tile12steps:
 	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z12
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile12steps
 
-tile12fewer:
-	ADDQ $0x02, R15
-	JZ   tile12done
-
-tile12step:
+tile12odd:
 	VMOVUPS          (R14), Z12
 	VFMADD231PS.BCST (R13), Z12, Z0
 	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
@@ -1961,146 +1139,32 @@ tile12step:
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile12step
+	JNZ              tile12steps
 
 tile12done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile12more
-
-tile12last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z12
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z12, Z1, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z12, Z2, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z12, Z3, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z12, Z5, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z12, Z7, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z12, Z9, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z12, Z10, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z11, (CX)
-	VMAXPS  Z12, Z11, Z12
-	ADDQ    R14, CX
-	VMOVUPS Z12, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile12more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile12sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z9, Z9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z10, Z10
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z11, Z11
-	ADDQ   b_cap+88(FP), R15
-
-tile12sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile12next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile12last
-
-tile12next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z11, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile12segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store12
+	MOVQ    $0x0000000c, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store12
+	JMP     add12
 
 	// Tile of 11 × 1 vectors.
 tile11:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000b, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile11segment:
-	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -2111,199 +1175,72 @@ tile11segment:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	SUBQ   $0x02, R15
-	JL     tile11fewer
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile11odd
+	JZ     tile11done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile11steps:
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z1
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile11steps
 
-tile11fewer:
-	ADDQ $0x02, R15
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+tile11odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z1
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile11step
+	JNZ              tile11steps
 
 tile11done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile11more
-
-tile11last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z11
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z11, Z0, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z11, Z1, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z11, Z2, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z11, Z3, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z11, Z4, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z11, Z5, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z11, Z6, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z11, Z7, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z11, Z8, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z11, Z9, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z11, Z10, Z11
-	ADDQ    R14, CX
-	VMOVUPS Z11, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile11more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile11sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z9, Z9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z10, Z10
-	ADDQ   b_cap+88(FP), R15
-
-tile11sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile11next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile11last
-
-tile11next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile11segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store11
+	MOVQ    $0x0000000b, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store11
+	JMP     add11
 
 	// Tile of 10 × 1 vectors.
 tile10:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000a, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R15
 
 tile10segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -2312,1309 +1249,545 @@ tile10segment:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, R15
-	JL     tile10fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile10odd
+	JZ     tile10done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile10steps:
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile10steps
 
-tile10fewer:
-	ADDQ $0x02, R15
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+tile10odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile10step
+	JNZ              tile10steps
 
 tile10done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile10more
-
-tile10last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z10
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z10, Z0, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z10, Z1, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z10, Z2, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z10, Z3, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z10, Z4, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z10, Z5, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z10, Z6, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z10, Z7, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z10, Z8, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z10, Z9, Z10
-	ADDQ    R14, CX
-	VMOVUPS Z10, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile10more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile10sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z9, Z9
-	ADDQ   b_cap+88(FP), R15
-
-tile10sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile10next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile10last
-
-tile10next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile10segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store10
+	MOVQ    $0x0000000a, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store10
+	JMP     add10
 
 	// Tile of 9 × 1 vectors.
 tile9:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000009, DI
+	LEAQ (AX)(DX*8), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile9segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R15
-	JL     tile9fewer
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile9odd
+	JZ     tile9done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile9steps:
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile9steps
 
-tile9fewer:
-	ADDQ $0x02, R15
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+tile9odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile9step
+	JNZ              tile9steps
 
 tile9done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile9more
-
-tile9last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z9
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z9, Z0, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z9, Z1, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z9, Z2, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z9, Z3, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z9, Z4, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z9, Z5, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z9, Z6, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z9, Z7, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z9, Z8, Z9
-	ADDQ    R14, CX
-	VMOVUPS Z9, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile9more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile9sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z8, Z8
-	ADDQ   b_cap+88(FP), R15
-
-tile9sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile9next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile9last
-
-tile9next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile9segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store9
+	MOVQ    $0x00000009, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store9
+	JMP     add9
 
 	// Tile of 8 × 1 vectors.
 tile8:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R15
 
 tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, R15
-	JL     tile8fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R15
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+tile8odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile8step
+	JNZ              tile8steps
 
 tile8done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z8
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z8, Z0, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z8, Z1, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z8, Z2, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z8, Z3, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z8, Z4, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z8, Z5, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z8, Z6, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z8, Z7, Z8
-	ADDQ    R14, CX
-	VMOVUPS Z8, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z7, Z7
-	ADDQ   b_cap+88(FP), R15
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile8last
-
-tile8next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile8segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store8
+	MOVQ    $0x00000008, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store8
+	JMP     add8
 
 	// Tile of 7 × 1 vectors.
 tile7:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	SUBQ   $0x02, R15
-	JL     tile7fewer
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R15
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+tile7odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile7step
+	JNZ              tile7steps
 
 tile7done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z7
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z7, Z0, Z7
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z7, Z1, Z7
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z7, Z2, Z7
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z7, Z3, Z7
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z7, Z4, Z7
-	ADDQ    R14, CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z7, Z5, Z7
-	ADDQ    R14, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z7, Z6, Z7
-	ADDQ    R14, CX
-	VMOVUPS Z7, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z6, Z6
-	ADDQ   b_cap+88(FP), R15
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile7last
-
-tile7next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile7segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store7
+	MOVQ    $0x00000007, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store7
+	JMP     add7
 
 	// Tile of 6 × 1 vectors.
 tile6:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R15
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R15
-	JL     tile6fewer
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R15
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+tile6odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile6step
+	JNZ              tile6steps
 
 tile6done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z6
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z6, Z0, Z6
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z6, Z1, Z6
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z6, Z2, Z6
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z6, Z3, Z6
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z6, Z4, Z6
-	ADDQ    R14, CX
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z6, Z5, Z6
-	ADDQ    R14, CX
-	VMOVUPS Z6, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z5, Z5
-	ADDQ   b_cap+88(FP), R15
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile6last
-
-tile6next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile6segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store6
+	MOVQ    $0x00000006, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store6
+	JMP     add6
 
 	// Tile of 5 × 1 vectors.
 tile5:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	SUBQ   $0x02, R15
-	JL     tile5fewer
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R15
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+tile5odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile5step
+	JNZ              tile5steps
 
 tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z5
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z5, Z0, Z5
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z5, Z1, Z5
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z5, Z2, Z5
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z5, Z3, Z5
-	ADDQ    R14, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z5, Z4, Z5
-	ADDQ    R14, CX
-	VMOVUPS Z5, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z4, Z4
-	ADDQ   b_cap+88(FP), R15
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile5last
-
-tile5next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile5segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store5
+	MOVQ    $0x00000005, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store5
+	JMP     add5
 
 	// Tile of 4 × 1 vectors.
 tile4:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R15
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, R15
-	JL     tile4fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R15
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+tile4odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile4step
+	JNZ              tile4steps
 
 tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z4
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z4, Z0, Z4
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z4, Z1, Z4
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z4, Z2, Z4
-	ADDQ    R14, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z4, Z3, Z4
-	ADDQ    R14, CX
-	VMOVUPS Z4, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z3, Z3
-	ADDQ   b_cap+88(FP), R15
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile4last
-
-tile4next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile4segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store4
+	MOVQ    $0x00000004, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store4
+	JMP     add4
 
 	// Tile of 3 × 1 vectors.
 tile3:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	SUBQ   $0x02, R15
-	JL     tile3fewer
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R15
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+tile3odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile3step
+	JNZ              tile3steps
 
 tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z3
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z3, Z0, Z3
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z3, Z1, Z3
-	ADDQ    R14, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z3, Z2, Z3
-	ADDQ    R14, CX
-	VMOVUPS Z3, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z2, Z2
-	ADDQ   b_cap+88(FP), R15
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile3last
-
-tile3next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile3segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store3
+	MOVQ    $0x00000003, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store3
+	JMP     add3
 
 	// Tile of 2 × 1 vectors.
 tile2:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R15
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	SUBQ   $0x02, R15
-	JL     tile2fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R15
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+tile2odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile2step
+	JNZ              tile2steps
 
 tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z2
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z2, Z0, Z2
-	ADDQ    R14, CX
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z2, Z1, Z2
-	ADDQ    R14, CX
-	VMOVUPS Z2, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Z1, Z1
-	ADDQ   b_cap+88(FP), R15
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile2last
-
-tile2next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Z1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile2segment
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store2
+	MOVQ    $0x00000002, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store2
+	JMP     add2
 
 	// Tile of 1 × 1 vectors.
 tile1:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R15
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
+	VXORPS  Z11, Z11, Z11
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -3624,22 +1797,22 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R13), Z1
-	VFMADD231PS  (R14), Z1, Z0
-	VBROADCASTSS 4(R13), Z1
-	VFMADD231PS  64(R14), Z1, Z0
-	VBROADCASTSS 8(R13), Z1
-	VFMADD231PS  128(R14), Z1, Z0
-	VBROADCASTSS 12(R13), Z1
-	VFMADD231PS  192(R14), Z1, Z0
-	VBROADCASTSS 16(R13), Z1
-	VFMADD231PS  256(R14), Z1, Z0
-	VBROADCASTSS 20(R13), Z1
-	VFMADD231PS  320(R14), Z1, Z0
-	VBROADCASTSS 24(R13), Z1
-	VFMADD231PS  384(R14), Z1, Z0
-	VBROADCASTSS 28(R13), Z1
-	VFMADD231PS  448(R14), Z1, Z0
+	VBROADCASTSS (R13), Z0
+	VFMADD231PS  (R14), Z0, Z11
+	VBROADCASTSS 4(R13), Z0
+	VFMADD231PS  64(R14), Z0, Z11
+	VBROADCASTSS 8(R13), Z0
+	VFMADD231PS  128(R14), Z0, Z11
+	VBROADCASTSS 12(R13), Z0
+	VFMADD231PS  192(R14), Z0, Z11
+	VBROADCASTSS 16(R13), Z0
+	VFMADD231PS  256(R14), Z0, Z11
+	VBROADCASTSS 20(R13), Z0
+	VFMADD231PS  320(R14), Z0, Z11
+	VBROADCASTSS 24(R13), Z0
+	VFMADD231PS  384(R14), Z0, Z11
+	VBROADCASTSS 28(R13), Z0
+	VFMADD231PS  448(R14), Z0, Z11
 	ADDQ         $0x00000020, R13
 	ADDQ         $0x00000200, R14
 	SUBQ         $0x08, R15
@@ -3649,86 +1822,225 @@ tile1fewdense:
 	ADDQ $0x08, R15
 
 tile1sparse:
-	SUBQ $0x02, R15
-	JL   tile1fewer
+	INCQ R15
+	SHRQ $0x01, R15
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R15
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
+tile1odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile1step
+	JNZ              tile1steps
 
 tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	MOVQ    max_base+128(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    c_len+8(FP), $0x00
+	JE      store1
+	MOVQ    $0x00000001, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store1
+	JMP     add1
 
-tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z1
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
+store12:
 	VMOVUPS Z0, (CX)
-	VMAXPS  Z1, Z0, Z1
-	ADDQ    R14, CX
-	VMOVUPS Z1, (R13)
+	VMAXPS  Z12, Z0, Z12
+	ADDQ    R15, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store11:
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z12, Z1, Z12
+	ADDQ    R15, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R15
-	VADDPS (R15), Z0, Z0
-	ADDQ   b_cap+88(FP), R15
+store10:
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z12, Z2, Z12
+	ADDQ    R15, CX
 
-tile1sum:
+store9:
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z12, Z3, Z12
+	ADDQ    R15, CX
+
+store8:
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z12, Z4, Z12
+	ADDQ    R15, CX
+
+store7:
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z12, Z5, Z12
+	ADDQ    R15, CX
+
+store6:
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z12, Z6, Z12
+	ADDQ    R15, CX
+
+store5:
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z12, Z7, Z12
+	ADDQ    R15, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z12, Z8, Z12
+	ADDQ    R15, CX
+
+store3:
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z12, Z9, Z12
+	ADDQ    R15, CX
+
+store2:
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z12, Z10, Z12
+	ADDQ    R15, CX
+
+store1:
+	VMOVUPS Z11, (CX)
+	VMAXPS  Z12, Z11, Z12
+	ADDQ    R15, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS Z12, (R13)
+	JMP     rows
+
+	// The same with C added.
+add12:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z12, Z0, Z12
+	ADDQ    R15, CX
+
+add11:
+	VADDPS  (CX), Z1, Z1
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z12, Z1, Z12
+	ADDQ    R15, CX
+
+add10:
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z12, Z2, Z12
+	ADDQ    R15, CX
+
+add9:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z12, Z3, Z12
+	ADDQ    R15, CX
+
+add8:
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z12, Z4, Z12
+	ADDQ    R15, CX
+
+add7:
+	VADDPS  (CX), Z5, Z5
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z12, Z5, Z12
+	ADDQ    R15, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z12, Z6, Z12
+	ADDQ    R15, CX
+
+add5:
+	VADDPS  (CX), Z7, Z7
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z12, Z7, Z12
+	ADDQ    R15, CX
+
+add4:
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z12, Z8, Z12
+	ADDQ    R15, CX
+
+add3:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z12, Z9, Z12
+	ADDQ    R15, CX
+
+add2:
+	VADDPS  (CX), Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z12, Z10, Z12
+	ADDQ    R15, CX
+
+add1:
+	VADDPS  (CX), Z11, Z11
+	VMOVUPS Z11, (CX)
+	VMAXPS  Z12, Z11, Z12
+	ADDQ    R15, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ c_cap+16(FP), R13
 	MOVQ R13, a_len+40(FP)
 	XORQ R13, R13
 	MOVQ R13, a_cap+48(FP)
-	JMP  tile1last
+	JMP  end
 
-tile1next:
-	MOVQ    CX, R15
-	VMOVUPS Z0, (R15)
-	ADDQ    b_cap+88(FP), R15
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R15
 	CMPQ    R15, seg+120(FP)
 	CMOVQGT seg+120(FP), R15
 	SUBQ    R15, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x0000000c
+	JE      tile12segment
+	CMPQ    b_len+80(FP), $0x0000000b
+	JE      tile11segment
+	CMPQ    b_len+80(FP), $0x0000000a
+	JE      tile10segment
+	CMPQ    b_len+80(FP), $0x00000009
+	JE      tile9segment
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -3812,6 +2124,10 @@ done:
 tile12:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
+	SUBQ   $0x0000000c, DI
+	LEAQ   (AX)(DX*8), AX
+	LEAQ   (AX)(DX*4), AX
+	MOVQ   k+112(FP), R15
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -3824,9 +2140,10 @@ tile12:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile12fewer
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile12odd
+	JZ     tile12done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -3847,29 +2164,8 @@ tile12steps:
 	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z12
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile12steps
 
-tile12fewer:
-	ADDQ $0x02, R15
-	JZ   tile12done
-
-tile12step:
+tile12odd:
 	VMOVUPS          (R14), Z12
 	VFMADD231PS.BCST (R13), Z12, Z0
 	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
@@ -3886,86 +2182,24 @@ tile12step:
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile12step
+	JNZ              tile12steps
 
 tile12done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z12
-	VMULPS      (R13), Z12, Z12
-	VFMADD231PS (R14), Z0, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z11, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store12
 
 	// Tile of 11 × 1 vectors.
 tile11:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
+	SUBQ   $0x0000000b, DI
+	LEAQ   (AX)(DX*8), AX
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R15
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
@@ -3976,142 +2210,64 @@ tile11:
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile11fewer
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile11odd
+	JZ     tile11done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile11steps:
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z1
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile11steps
 
-tile11fewer:
-	ADDQ $0x02, R15
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS          (R14), Z11
-	VFMADD231PS.BCST (R13), Z11, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z11, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z11, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z11, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z11, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z11, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z11, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z11, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z11, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z11, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z11, Z10
+tile11odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z1
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile11step
+	JNZ              tile11steps
 
 tile11done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z11
-	VMULPS      (R13), Z11, Z11
-	VFMADD231PS (R14), Z0, Z11
-	VMOVUPS     Z11, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store11
 
 	// Tile of 10 × 1 vectors.
 tile10:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
+	SUBQ   $0x0000000a, DI
+	LEAQ   (AX)(DX*8), AX
+	LEAQ   (AX)(DX*2), AX
+	MOVQ   k+112(FP), R15
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -4120,887 +2276,473 @@ tile10:
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile10fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile10odd
+	JZ     tile10done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile10steps:
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile10steps
 
-tile10fewer:
-	ADDQ $0x02, R15
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS          (R14), Z10
-	VFMADD231PS.BCST (R13), Z10, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z10, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z10, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z10, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z10, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z10, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z10, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z10, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z10, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z10, Z9
+tile10odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z2
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile10step
+	JNZ              tile10steps
 
 tile10done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z10
-	VMULPS      (R13), Z10, Z10
-	VFMADD231PS (R14), Z0, Z10
-	VMOVUPS     Z10, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store10
 
 	// Tile of 9 × 1 vectors.
 tile9:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
+	SUBQ   $0x00000009, DI
+	LEAQ   (AX)(DX*8), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R15
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile9fewer
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile9odd
+	JZ     tile9done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile9steps:
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile9steps
 
-tile9fewer:
-	ADDQ $0x02, R15
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS          (R14), Z9
-	VFMADD231PS.BCST (R13), Z9, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z9, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z9, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z9, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z9, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z9, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z9, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z9, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z9, Z8
+tile9odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z3
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile9step
+	JNZ              tile9steps
 
 tile9done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z9
-	VMULPS      (R13), Z9, Z9
-	VFMADD231PS (R14), Z0, Z9
-	VMOVUPS     Z9, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store9
 
 	// Tile of 8 × 1 vectors.
 tile8:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	SUBQ   $0x00000008, DI
+	LEAQ   (AX)(DX*8), AX
+	MOVQ   k+112(FP), R15
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile8fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R15
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS          (R14), Z8
-	VFMADD231PS.BCST (R13), Z8, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z8, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z8, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z8, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z8, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z8, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z8, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z8, Z7
+tile8odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z4
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile8step
+	JNZ              tile8steps
 
 tile8done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z8
-	VMULPS      (R13), Z8, Z8
-	VFMADD231PS (R14), Z0, Z8
-	VMOVUPS     Z8, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store8
 
 	// Tile of 7 × 1 vectors.
 tile7:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
+	SUBQ   $0x00000007, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R15
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile7fewer
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R15
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS          (R14), Z7
-	VFMADD231PS.BCST (R13), Z7, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z7, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z7, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z7, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z7, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z7, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z7, Z6
+tile7odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z5
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile7step
+	JNZ              tile7steps
 
 tile7done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z7
-	VMULPS      (R13), Z7, Z7
-	VFMADD231PS (R14), Z0, Z7
-	VMOVUPS     Z7, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store7
 
 	// Tile of 6 × 1 vectors.
 tile6:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	SUBQ   $0x00000006, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*2), AX
 	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile6fewer
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R15
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS          (R14), Z6
-	VFMADD231PS.BCST (R13), Z6, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z6, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z6, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z6, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z6, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z6, Z5
+tile6odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z6
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile6step
+	JNZ              tile6steps
 
 tile6done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z6
-	VMULPS      (R13), Z6, Z6
-	VFMADD231PS (R14), Z0, Z6
-	VMOVUPS     Z6, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store6
 
 	// Tile of 5 × 1 vectors.
 tile5:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
+	SUBQ   $0x00000005, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*1), AX
 	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile5fewer
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R15
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS          (R14), Z5
-	VFMADD231PS.BCST (R13), Z5, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z5, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z5, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z5, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z5, Z4
+tile5odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z7
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile5step
+	JNZ              tile5steps
 
 tile5done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z5
-	VMULPS      (R13), Z5, Z5
-	VFMADD231PS (R14), Z0, Z5
-	VMOVUPS     Z5, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store5
 
 	// Tile of 4 × 1 vectors.
 tile4:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	SUBQ   $0x00000004, DI
+	LEAQ   (AX)(DX*4), AX
 	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile4fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R15
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS          (R14), Z4
-	VFMADD231PS.BCST (R13), Z4, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z4, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z4, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z4, Z3
+tile4odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z8
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile4step
+	JNZ              tile4steps
 
 tile4done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z4
-	VMULPS      (R13), Z4, Z4
-	VFMADD231PS (R14), Z0, Z4
-	VMOVUPS     Z4, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store4
 
 	// Tile of 3 × 1 vectors.
 tile3:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
+	SUBQ   $0x00000003, DI
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
 	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile3fewer
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R15
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS          (R14), Z3
-	VFMADD231PS.BCST (R13), Z3, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z3, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z3, Z2
+tile3odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z9
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile3step
+	JNZ              tile3steps
 
 tile3done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z3
-	VMULPS      (R13), Z3, Z3
-	VFMADD231PS (R14), Z0, Z3
-	VMOVUPS     Z3, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store3
 
 	// Tile of 2 × 1 vectors.
 tile2:
 	MOVQ   AX, R13
 	MOVQ   b_base+72(FP), R14
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
+	SUBQ   $0x00000002, DI
+	LEAQ   (AX)(DX*2), AX
 	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile2fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R15
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS          (R14), Z2
-	VFMADD231PS.BCST (R13), Z2, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z2, Z1
+tile2odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z10
+	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile2step
+	JNZ              tile2steps
 
 tile2done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z2
-	VMULPS      (R13), Z2, Z2
-	VFMADD231PS (R14), Z0, Z2
-	VMOVUPS     Z2, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R13), Z0, Z0
-	VFMADD231PS (R14), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store2
 
 	// Tile of 1 × 1 vectors.
 tile1:
 	MOVQ    AX, R13
 	MOVQ    b_base+72(FP), R14
-	VXORPS  Z0, Z0, Z0
+	SUBQ    $0x00000001, DI
+	LEAQ    (AX)(DX*1), AX
 	MOVQ    k+112(FP), R15
+	VXORPS  Z11, Z11, Z11
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000040
@@ -5010,22 +2752,22 @@ tile1:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R13), Z1
-	VFMADD231PS  (R14), Z1, Z0
-	VBROADCASTSS 4(R13), Z1
-	VFMADD231PS  64(R14), Z1, Z0
-	VBROADCASTSS 8(R13), Z1
-	VFMADD231PS  128(R14), Z1, Z0
-	VBROADCASTSS 12(R13), Z1
-	VFMADD231PS  192(R14), Z1, Z0
-	VBROADCASTSS 16(R13), Z1
-	VFMADD231PS  256(R14), Z1, Z0
-	VBROADCASTSS 20(R13), Z1
-	VFMADD231PS  320(R14), Z1, Z0
-	VBROADCASTSS 24(R13), Z1
-	VFMADD231PS  384(R14), Z1, Z0
-	VBROADCASTSS 28(R13), Z1
-	VFMADD231PS  448(R14), Z1, Z0
+	VBROADCASTSS (R13), Z0
+	VFMADD231PS  (R14), Z0, Z11
+	VBROADCASTSS 4(R13), Z0
+	VFMADD231PS  64(R14), Z0, Z11
+	VBROADCASTSS 8(R13), Z0
+	VFMADD231PS  128(R14), Z0, Z11
+	VBROADCASTSS 12(R13), Z0
+	VFMADD231PS  192(R14), Z0, Z11
+	VBROADCASTSS 16(R13), Z0
+	VFMADD231PS  256(R14), Z0, Z11
+	VBROADCASTSS 20(R13), Z0
+	VFMADD231PS  320(R14), Z0, Z11
+	VBROADCASTSS 24(R13), Z0
+	VFMADD231PS  384(R14), Z0, Z11
+	VBROADCASTSS 28(R13), Z0
+	VFMADD231PS  448(R14), Z0, Z11
 	ADDQ         $0x00000020, R13
 	ADDQ         $0x00000200, R14
 	SUBQ         $0x08, R15
@@ -5035,52 +2777,120 @@ tile1fewdense:
 	ADDQ $0x08, R15
 
 tile1sparse:
-	SUBQ $0x02, R15
-	JL   tile1fewer
+	INCQ R15
+	SHRQ $0x01, R15
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	SUBQ             $0x02, R15
-	JGE              tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R15
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS          (R14), Z1
-	VFMADD231PS.BCST (R13), Z1, Z0
+tile1odd:
+	VMOVUPS          (R14), Z0
+	VFMADD231PS.BCST (R13), Z0, Z11
 	ADDQ             SI, R14
 	ADDQ             BX, R13
 	DECQ             R15
-	JNZ              tile1step
+	JNZ              tile1steps
 
 tile1done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Z1
-	VMULPS      (R13), Z1, Z1
-	VFMADD231PS (R14), Z0, Z1
-	VMOVUPS     Z1, (CX)
-	ADDQ        R15, CX
+	MOVQ alpha_base+120(FP), R14
+	MOVQ beta_base+144(FP), R15
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	JMP  store1
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	// C = fma(acc, beta, C·alpha)
+store12:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R14), Z12, Z12
+	VFMADD231PS (R15), Z0, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R13, CX
+
+store11:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z1, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store10:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store9:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z3, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store8:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store7:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z5, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store6:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store5:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z7, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store4:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store3:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z9, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store2:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+
+store1:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R14), Z0, Z0
+	VFMADD231PS (R15), Z11, Z0
+	VMOVUPS     Z0, (CX)
+	ADDQ        R13, CX
+	JMP         rows
 
 // func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
@@ -5146,6 +2956,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -5165,8 +2977,10 @@ tile8segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5200,42 +3014,8 @@ tile8steps:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R11)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R11)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VBROADCASTSS (R11), Z18
@@ -5265,130 +3045,30 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z14, (CX)
-	VMOVUPS Z15, 64(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z10, Z10
-	VADDPS 64(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z14, Z14
-	VADDPS 64(R13), Z15, Z15
-	ADDQ   b_cap+88(FP), R13
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z10, (R13)
-	VMOVUPS Z11, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z14, (R13)
-	VMOVUPS Z15, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 2 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -5401,216 +3081,93 @@ tile7segment:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
 	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
+	VFMADD231PS  Z0, Z16, Z2
+	VFMADD231PS  Z1, Z16, Z3
 	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
+	VFMADD231PS  Z0, Z16, Z4
+	VFMADD231PS  Z1, Z16, Z5
 	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
+	VFMADD231PS  Z0, Z16, Z6
+	VFMADD231PS  Z1, Z16, Z7
 	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
+	VFMADD231PS  Z0, Z16, Z8
+	VFMADD231PS  Z1, Z16, Z9
 	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
+	VFMADD231PS  Z0, Z16, Z10
+	VFMADD231PS  Z1, Z16, Z11
 	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z0, Z16, Z12
+	VFMADD231PS  Z1, Z16, Z13
 	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VFMADD231PS  Z0, Z16, Z14
+	VFMADD231PS  Z1, Z16, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
+tile7odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
 	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
+	VFMADD231PS  Z0, Z16, Z2
+	VFMADD231PS  Z1, Z16, Z3
 	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
+	VFMADD231PS  Z0, Z16, Z4
+	VFMADD231PS  Z1, Z16, Z5
 	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
+	VFMADD231PS  Z0, Z16, Z6
+	VFMADD231PS  Z1, Z16, Z7
 	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
+	VFMADD231PS  Z0, Z16, Z8
+	VFMADD231PS  Z1, Z16, Z9
 	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
+	VFMADD231PS  Z0, Z16, Z10
+	VFMADD231PS  Z1, Z16, Z11
 	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z0, Z16, Z12
+	VFMADD231PS  Z1, Z16, Z13
 	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VFMADD231PS  Z0, Z16, Z14
+	VFMADD231PS  Z1, Z16, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z10, Z10
-	VADDPS 64(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	ADDQ   b_cap+88(FP), R13
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z10, (R13)
-	VMOVUPS Z11, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 2 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -5619,789 +3176,372 @@ tile6segment:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R9*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+tile6odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R9*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z10, (CX)
-	VMOVUPS Z11, 64(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z10, Z10
-	VADDPS 64(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z10, (R13)
-	VMOVUPS Z11, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 2 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+tile5odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 2 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+tile4odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 2 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+tile3odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 2 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
+tile2odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z2, (CX)
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 2 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000080
@@ -6411,30 +3551,30 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
-	VBROADCASTSS 4(R11), Z2
-	VFMADD231PS  128(R12), Z2, Z0
-	VFMADD231PS  192(R12), Z2, Z1
-	VBROADCASTSS 8(R11), Z2
-	VFMADD231PS  256(R12), Z2, Z0
-	VFMADD231PS  320(R12), Z2, Z1
-	VBROADCASTSS 12(R11), Z2
-	VFMADD231PS  384(R12), Z2, Z0
-	VFMADD231PS  448(R12), Z2, Z1
-	VBROADCASTSS 16(R11), Z2
-	VFMADD231PS  512(R12), Z2, Z0
-	VFMADD231PS  576(R12), Z2, Z1
-	VBROADCASTSS 20(R11), Z2
-	VFMADD231PS  640(R12), Z2, Z0
-	VFMADD231PS  704(R12), Z2, Z1
-	VBROADCASTSS 24(R11), Z2
-	VFMADD231PS  768(R12), Z2, Z0
-	VFMADD231PS  832(R12), Z2, Z1
-	VBROADCASTSS 28(R11), Z2
-	VFMADD231PS  896(R12), Z2, Z0
-	VFMADD231PS  960(R12), Z2, Z1
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
+	VBROADCASTSS 4(R11), Z0
+	VFMADD231PS  128(R12), Z0, Z14
+	VFMADD231PS  192(R12), Z0, Z15
+	VBROADCASTSS 8(R11), Z0
+	VFMADD231PS  256(R12), Z0, Z14
+	VFMADD231PS  320(R12), Z0, Z15
+	VBROADCASTSS 12(R11), Z0
+	VFMADD231PS  384(R12), Z0, Z14
+	VFMADD231PS  448(R12), Z0, Z15
+	VBROADCASTSS 16(R11), Z0
+	VFMADD231PS  512(R12), Z0, Z14
+	VFMADD231PS  576(R12), Z0, Z15
+	VBROADCASTSS 20(R11), Z0
+	VFMADD231PS  640(R12), Z0, Z14
+	VFMADD231PS  704(R12), Z0, Z15
+	VBROADCASTSS 24(R11), Z0
+	VFMADD231PS  768(R12), Z0, Z14
+	VFMADD231PS  832(R12), Z0, Z15
+	VBROADCASTSS 28(R11), Z0
+	VFMADD231PS  896(R12), Z0, Z14
+	VFMADD231PS  960(R12), Z0, Z15
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000400, R12
 	SUBQ         $0x08, R13
@@ -6444,87 +3584,179 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
-	ADDQ    R11, CX
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z2, (CX)
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R13, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
+store6:
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R13, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z10, (CX)
+	VMOVUPS Z11, 64(CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z14, (CX)
+	VMOVUPS Z15, 64(CX)
+	ADDQ    R13, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	ADDQ    R13, CX
+
+add7:
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (CX)
+	VADDPS  64(CX), Z3, Z3
+	VMOVUPS Z3, 64(CX)
+	ADDQ    R13, CX
+
+add6:
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (CX)
+	VADDPS  64(CX), Z5, Z5
+	VMOVUPS Z5, 64(CX)
+	ADDQ    R13, CX
+
+add5:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	ADDQ    R13, CX
+
+add4:
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (CX)
+	VADDPS  64(CX), Z9, Z9
+	VMOVUPS Z9, 64(CX)
+	ADDQ    R13, CX
+
+add3:
+	VADDPS  (CX), Z10, Z10
+	VMOVUPS Z10, (CX)
+	VADDPS  64(CX), Z11, Z11
+	VMOVUPS Z11, 64(CX)
+	ADDQ    R13, CX
+
+add2:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	ADDQ    R13, CX
+
+add1:
+	VADDPS  (CX), Z14, Z14
+	VMOVUPS Z14, (CX)
+	VADDPS  64(CX), Z15, Z15
+	VMOVUPS Z15, 64(CX)
+	ADDQ    R13, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R11
 	MOVQ    R11, a_len+40(FP)
 	MOVBQZX load+128(FP), R11
 	MOVQ    R11, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R13
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -6604,6 +3836,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -6623,8 +3857,10 @@ tile8segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -6658,42 +3894,8 @@ tile8steps:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R11)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R11)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VBROADCASTSS (R11), Z18
@@ -6723,152 +3925,33 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z16
-	VMOVUPS 64(R11), Z17
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z16, Z0, Z16
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z17, Z1, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z16, Z2, Z16
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z17, Z3, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z17, Z5, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z16, Z6, Z16
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z17, Z7, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z16, Z8, Z16
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z17, Z9, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z16, Z10, Z16
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z17, Z11, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z16, Z12, Z16
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z17, Z13, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z14, (CX)
-	VMAXPS  Z16, Z14, Z16
-	VMOVUPS Z15, 64(CX)
-	VMAXPS  Z17, Z15, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z16, (R11)
-	VMOVUPS Z17, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z10, Z10
-	VADDPS 64(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z14, Z14
-	VADDPS 64(R13), Z15, Z15
-	ADDQ   b_cap+88(FP), R13
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile8last
-
-tile8next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z10, (R13)
-	VMOVUPS Z11, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z14, (R13)
-	VMOVUPS Z15, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile8segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store8
+	MOVQ    $0x00000008, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store8
+	JMP     add8
 
 	// Tile of 7 × 2 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -6881,236 +3964,96 @@ tile7segment:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
 	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
+	VFMADD231PS  Z0, Z16, Z2
+	VFMADD231PS  Z1, Z16, Z3
 	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
+	VFMADD231PS  Z0, Z16, Z4
+	VFMADD231PS  Z1, Z16, Z5
 	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
+	VFMADD231PS  Z0, Z16, Z6
+	VFMADD231PS  Z1, Z16, Z7
 	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
+	VFMADD231PS  Z0, Z16, Z8
+	VFMADD231PS  Z1, Z16, Z9
 	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
+	VFMADD231PS  Z0, Z16, Z10
+	VFMADD231PS  Z1, Z16, Z11
 	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z0, Z16, Z12
+	VFMADD231PS  Z1, Z16, Z13
 	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VFMADD231PS  Z0, Z16, Z14
+	VFMADD231PS  Z1, Z16, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
+tile7odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
 	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
+	VFMADD231PS  Z0, Z16, Z2
+	VFMADD231PS  Z1, Z16, Z3
 	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
+	VFMADD231PS  Z0, Z16, Z4
+	VFMADD231PS  Z1, Z16, Z5
 	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
+	VFMADD231PS  Z0, Z16, Z6
+	VFMADD231PS  Z1, Z16, Z7
 	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
+	VFMADD231PS  Z0, Z16, Z8
+	VFMADD231PS  Z1, Z16, Z9
 	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
+	VFMADD231PS  Z0, Z16, Z10
+	VFMADD231PS  Z1, Z16, Z11
 	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z0, Z16, Z12
+	VFMADD231PS  Z1, Z16, Z13
 	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VFMADD231PS  Z0, Z16, Z14
+	VFMADD231PS  Z1, Z16, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z14
-	VMOVUPS 64(R11), Z15
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z14, Z0, Z14
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z15, Z1, Z15
-	ADDQ    R12, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z14, Z2, Z14
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z15, Z3, Z15
-	ADDQ    R12, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z14, Z4, Z14
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z15, Z5, Z15
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z14, Z6, Z14
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z15, Z7, Z15
-	ADDQ    R12, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z14, Z8, Z14
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z15, Z9, Z15
-	ADDQ    R12, CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z14, Z10, Z14
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z15, Z11, Z15
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z14, Z12, Z14
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z15, Z13, Z15
-	ADDQ    R12, CX
-	VMOVUPS Z14, (R11)
-	VMOVUPS Z15, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z10, Z10
-	VADDPS 64(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	ADDQ   b_cap+88(FP), R13
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile7last
-
-tile7next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z10, (R13)
-	VMOVUPS Z11, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile7segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store7
+	MOVQ    $0x00000007, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store7
+	JMP     add7
 
 	// Tile of 6 × 2 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -7119,859 +4062,387 @@ tile6segment:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R9*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+tile6odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R9*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z13, Z1, Z13
-	ADDQ    R12, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z12, Z2, Z12
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z13, Z3, Z13
-	ADDQ    R12, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z13, Z5, Z13
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z13, Z7, Z13
-	ADDQ    R12, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z13, Z9, Z13
-	ADDQ    R12, CX
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z12, Z10, Z12
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z13, Z11, Z13
-	ADDQ    R12, CX
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z10, Z10
-	VADDPS 64(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z10, (R13)
-	VMOVUPS Z11, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store6
+	MOVQ    $0x00000006, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store6
+	JMP     add6
 
 	// Tile of 5 × 2 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+tile5odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z10
-	VMOVUPS 64(R11), Z11
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z10, Z0, Z10
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z11, Z1, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z10, Z2, Z10
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z11, Z3, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z10, Z4, Z10
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z11, Z5, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z10, Z6, Z10
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z11, Z7, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z10, Z8, Z10
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z11, Z9, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z10, (R11)
-	VMOVUPS Z11, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z8, Z8
-	VADDPS 64(R13), Z9, Z9
-	ADDQ   b_cap+88(FP), R13
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile5last
-
-tile5next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z8, (R13)
-	VMOVUPS Z9, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile5segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store5
+	MOVQ    $0x00000005, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store5
+	JMP     add5
 
 	// Tile of 4 × 2 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+tile4odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z8
-	VMOVUPS 64(R11), Z9
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z8, Z0, Z8
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z9, Z1, Z9
-	ADDQ    R12, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z8, Z2, Z8
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z9, Z3, Z9
-	ADDQ    R12, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z8, Z4, Z8
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z9, Z5, Z9
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z8, Z6, Z8
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z9, Z7, Z9
-	ADDQ    R12, CX
-	VMOVUPS Z8, (R11)
-	VMOVUPS Z9, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	ADDQ   b_cap+88(FP), R13
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile4last
-
-tile4next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile4segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store4
+	MOVQ    $0x00000004, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store4
+	JMP     add4
 
 	// Tile of 3 × 2 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+tile3odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z6, Z0, Z6
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z7, Z1, Z7
-	ADDQ    R12, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z6, Z2, Z6
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z7, Z3, Z7
-	ADDQ    R12, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z6, Z4, Z6
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z7, Z5, Z7
-	ADDQ    R12, CX
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z4, Z4
-	VADDPS 64(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile3last
-
-tile3next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z4, (R13)
-	VMOVUPS Z5, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile3segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store3
+	MOVQ    $0x00000003, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store3
+	JMP     add3
 
 	// Tile of 2 × 2 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
+tile2odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z4
-	VMOVUPS 64(R11), Z5
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z4, Z0, Z4
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z5, Z1, Z5
-	ADDQ    R12, CX
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z4, Z2, Z4
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z5, Z3, Z5
-	ADDQ    R12, CX
-	VMOVUPS Z4, (R11)
-	VMOVUPS Z5, 64(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z2, Z2
-	VADDPS 64(R13), Z3, Z3
-	ADDQ   b_cap+88(FP), R13
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile2last
-
-tile2next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z2, (R13)
-	VMOVUPS Z3, 64(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile2segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store2
+	MOVQ    $0x00000002, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store2
+	JMP     add2
 
 	// Tile of 1 × 2 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000080
@@ -7981,30 +4452,30 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
-	VBROADCASTSS 4(R11), Z2
-	VFMADD231PS  128(R12), Z2, Z0
-	VFMADD231PS  192(R12), Z2, Z1
-	VBROADCASTSS 8(R11), Z2
-	VFMADD231PS  256(R12), Z2, Z0
-	VFMADD231PS  320(R12), Z2, Z1
-	VBROADCASTSS 12(R11), Z2
-	VFMADD231PS  384(R12), Z2, Z0
-	VFMADD231PS  448(R12), Z2, Z1
-	VBROADCASTSS 16(R11), Z2
-	VFMADD231PS  512(R12), Z2, Z0
-	VFMADD231PS  576(R12), Z2, Z1
-	VBROADCASTSS 20(R11), Z2
-	VFMADD231PS  640(R12), Z2, Z0
-	VFMADD231PS  704(R12), Z2, Z1
-	VBROADCASTSS 24(R11), Z2
-	VFMADD231PS  768(R12), Z2, Z0
-	VFMADD231PS  832(R12), Z2, Z1
-	VBROADCASTSS 28(R11), Z2
-	VFMADD231PS  896(R12), Z2, Z0
-	VFMADD231PS  960(R12), Z2, Z1
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
+	VBROADCASTSS 4(R11), Z0
+	VFMADD231PS  128(R12), Z0, Z14
+	VFMADD231PS  192(R12), Z0, Z15
+	VBROADCASTSS 8(R11), Z0
+	VFMADD231PS  256(R12), Z0, Z14
+	VFMADD231PS  320(R12), Z0, Z15
+	VBROADCASTSS 12(R11), Z0
+	VFMADD231PS  384(R12), Z0, Z14
+	VFMADD231PS  448(R12), Z0, Z15
+	VBROADCASTSS 16(R11), Z0
+	VFMADD231PS  512(R12), Z0, Z14
+	VFMADD231PS  576(R12), Z0, Z15
+	VBROADCASTSS 20(R11), Z0
+	VFMADD231PS  640(R12), Z0, Z14
+	VFMADD231PS  704(R12), Z0, Z15
+	VBROADCASTSS 24(R11), Z0
+	VFMADD231PS  768(R12), Z0, Z14
+	VFMADD231PS  832(R12), Z0, Z15
+	VBROADCASTSS 28(R11), Z0
+	VFMADD231PS  896(R12), Z0, Z14
+	VFMADD231PS  960(R12), Z0, Z15
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000400, R12
 	SUBQ         $0x08, R13
@@ -8014,95 +4485,217 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store1
+	MOVQ    $0x00000001, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store1
+	JMP     add1
 
-tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z2
-	VMOVUPS 64(R11), Z3
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
+store8:
 	VMOVUPS Z0, (CX)
-	VMAXPS  Z2, Z0, Z2
+	VMAXPS  Z16, Z0, Z16
 	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z3, Z1, Z3
-	ADDQ    R12, CX
-	VMOVUPS Z2, (R11)
-	VMOVUPS Z3, 64(R11)
+	VMAXPS  Z17, Z1, Z17
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z16, Z2, Z16
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z17, Z3, Z17
+	ADDQ    R13, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	ADDQ   b_cap+88(FP), R13
+store6:
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z16, Z4, Z16
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z17, Z5, Z17
+	ADDQ    R13, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z16, Z6, Z16
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z17, Z7, Z17
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z16, Z8, Z16
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z17, Z9, Z17
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z16, Z10, Z16
+	VMOVUPS Z11, 64(CX)
+	VMAXPS  Z17, Z11, Z17
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z16, Z12, Z16
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z17, Z13, Z17
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z14, (CX)
+	VMAXPS  Z16, Z14, Z16
+	VMOVUPS Z15, 64(CX)
+	VMAXPS  Z17, Z15, Z17
+	ADDQ    R13, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS Z16, (R11)
+	VMOVUPS Z17, 64(R11)
+	JMP     rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z16, Z0, Z16
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z17, Z1, Z17
+	ADDQ    R13, CX
+
+add7:
+	VADDPS  (CX), Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z16, Z2, Z16
+	VADDPS  64(CX), Z3, Z3
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z17, Z3, Z17
+	ADDQ    R13, CX
+
+add6:
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z16, Z4, Z16
+	VADDPS  64(CX), Z5, Z5
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z17, Z5, Z17
+	ADDQ    R13, CX
+
+add5:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z16, Z6, Z16
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z17, Z7, Z17
+	ADDQ    R13, CX
+
+add4:
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z16, Z8, Z16
+	VADDPS  64(CX), Z9, Z9
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z17, Z9, Z17
+	ADDQ    R13, CX
+
+add3:
+	VADDPS  (CX), Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z16, Z10, Z16
+	VADDPS  64(CX), Z11, Z11
+	VMOVUPS Z11, 64(CX)
+	VMAXPS  Z17, Z11, Z17
+	ADDQ    R13, CX
+
+add2:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z16, Z12, Z16
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z17, Z13, Z17
+	ADDQ    R13, CX
+
+add1:
+	VADDPS  (CX), Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMAXPS  Z16, Z14, Z16
+	VADDPS  64(CX), Z15, Z15
+	VMOVUPS Z15, 64(CX)
+	VMAXPS  Z17, Z15, Z17
+	ADDQ    R13, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ c_cap+16(FP), R11
 	MOVQ R11, a_len+40(FP)
 	XORQ R11, R11
 	MOVQ R11, a_cap+48(FP)
-	JMP  tile1last
+	JMP  end
 
-tile1next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	ADDQ    b_cap+88(FP), R13
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R13
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -8176,6 +4769,9 @@ done:
 tile8:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
+	SUBQ   $0x00000008, DI
+	LEAQ   (AX)(DX*8), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -8192,9 +4788,10 @@ tile8:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8228,42 +4825,8 @@ tile8steps:
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R11)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R11)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VBROADCASTSS (R11), Z18
@@ -8293,98 +4856,24 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z16
-	VMULPS      (R11), Z16, Z16
-	VFMADD231PS (R12), Z0, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z11, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z14, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z15, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store8
 
 	// Tile of 7 × 2 vectors.
 tile7:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
+	SUBQ   $0x00000007, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
@@ -8397,185 +4886,87 @@ tile7:
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
 	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
+	VFMADD231PS  Z0, Z16, Z2
+	VFMADD231PS  Z1, Z16, Z3
 	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
+	VFMADD231PS  Z0, Z16, Z4
+	VFMADD231PS  Z1, Z16, Z5
 	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
+	VFMADD231PS  Z0, Z16, Z6
+	VFMADD231PS  Z1, Z16, Z7
 	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
+	VFMADD231PS  Z0, Z16, Z8
+	VFMADD231PS  Z1, Z16, Z9
 	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
+	VFMADD231PS  Z0, Z16, Z10
+	VFMADD231PS  Z1, Z16, Z11
 	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z0, Z16, Z12
+	VFMADD231PS  Z1, Z16, Z13
 	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VFMADD231PS  Z0, Z16, Z14
+	VFMADD231PS  Z1, Z16, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R12), Z14
-	VMOVUPS      64(R12), Z15
+tile7odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
 	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z14, Z16, Z0
-	VFMADD231PS  Z15, Z16, Z1
+	VFMADD231PS  Z0, Z16, Z2
+	VFMADD231PS  Z1, Z16, Z3
 	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z14, Z16, Z2
-	VFMADD231PS  Z15, Z16, Z3
+	VFMADD231PS  Z0, Z16, Z4
+	VFMADD231PS  Z1, Z16, Z5
 	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z14, Z16, Z4
-	VFMADD231PS  Z15, Z16, Z5
+	VFMADD231PS  Z0, Z16, Z6
+	VFMADD231PS  Z1, Z16, Z7
 	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z14, Z16, Z6
-	VFMADD231PS  Z15, Z16, Z7
+	VFMADD231PS  Z0, Z16, Z8
+	VFMADD231PS  Z1, Z16, Z9
 	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z14, Z16, Z8
-	VFMADD231PS  Z15, Z16, Z9
+	VFMADD231PS  Z0, Z16, Z10
+	VFMADD231PS  Z1, Z16, Z11
 	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z14, Z16, Z10
-	VFMADD231PS  Z15, Z16, Z11
+	VFMADD231PS  Z0, Z16, Z12
+	VFMADD231PS  Z1, Z16, Z13
 	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z14, Z16, Z12
-	VFMADD231PS  Z15, Z16, Z13
+	VFMADD231PS  Z0, Z16, Z14
+	VFMADD231PS  Z1, Z16, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z14
-	VMULPS      (R11), Z14, Z14
-	VFMADD231PS (R12), Z0, Z14
-	VMOVUPS     Z14, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z11, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store7
 
 	// Tile of 6 × 2 vectors.
 tile6:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	SUBQ   $0x00000006, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*2), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -8584,635 +4975,342 @@ tile6:
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R9*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VBROADCASTSS (R11), Z14
-	VFMADD231PS  Z12, Z14, Z0
-	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (R11)(DX*1), Z14
-	VFMADD231PS  Z12, Z14, Z2
-	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (R11)(DX*2), Z14
-	VFMADD231PS  Z12, Z14, Z4
-	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (R11)(R8*1), Z14
-	VFMADD231PS  Z12, Z14, Z6
-	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (R11)(DX*4), Z14
-	VFMADD231PS  Z12, Z14, Z8
-	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (R11)(R9*1), Z14
-	VFMADD231PS  Z12, Z14, Z10
-	VFMADD231PS  Z13, Z14, Z11
+tile6odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z4
+	VFMADD231PS  Z1, Z2, Z5
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R9*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z12
-	VMULPS      (R11), Z12, Z12
-	VFMADD231PS (R12), Z0, Z12
-	VMOVUPS     Z12, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z11, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store6
 
 	// Tile of 5 × 2 vectors.
 tile5:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	SUBQ   $0x00000005, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z10
-	VMOVUPS      64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z10, Z12, Z0
-	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z10, Z12, Z2
-	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(R8*1), Z12
-	VFMADD231PS  Z10, Z12, Z6
-	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (R11)(DX*4), Z12
-	VFMADD231PS  Z10, Z12, Z8
-	VFMADD231PS  Z11, Z12, Z9
+tile5odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z6
+	VFMADD231PS  Z1, Z2, Z7
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*4), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z10
-	VMULPS      (R11), Z10, Z10
-	VFMADD231PS (R12), Z0, Z10
-	VMOVUPS     Z10, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store5
 
 	// Tile of 4 × 2 vectors.
 tile4:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	SUBQ   $0x00000004, DI
+	LEAQ   (AX)(DX*4), AX
 	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z8
-	VMOVUPS      64(R12), Z9
-	VBROADCASTSS (R11), Z10
-	VFMADD231PS  Z8, Z10, Z0
-	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (R11)(DX*1), Z10
-	VFMADD231PS  Z8, Z10, Z2
-	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (R11)(DX*2), Z10
-	VFMADD231PS  Z8, Z10, Z4
-	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (R11)(R8*1), Z10
-	VFMADD231PS  Z8, Z10, Z6
-	VFMADD231PS  Z9, Z10, Z7
+tile4odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z8
+	VFMADD231PS  Z1, Z2, Z9
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(R8*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z8
-	VMULPS      (R11), Z8, Z8
-	VFMADD231PS (R12), Z0, Z8
-	VMOVUPS     Z8, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store4
 
 	// Tile of 3 × 2 vectors.
 tile3:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	SUBQ   $0x00000003, DI
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
 	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R12), Z6
-	VMOVUPS      64(R12), Z7
-	VBROADCASTSS (R11), Z8
-	VFMADD231PS  Z6, Z8, Z0
-	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (R11)(DX*1), Z8
-	VFMADD231PS  Z6, Z8, Z2
-	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (R11)(DX*2), Z8
-	VFMADD231PS  Z6, Z8, Z4
-	VFMADD231PS  Z7, Z8, Z5
+tile3odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z10
+	VFMADD231PS  Z1, Z2, Z11
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*2), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z6
-	VMULPS      (R11), Z6, Z6
-	VFMADD231PS (R12), Z0, Z6
-	VMOVUPS     Z6, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store3
 
 	// Tile of 2 × 2 vectors.
 tile2:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	SUBQ   $0x00000002, DI
+	LEAQ   (AX)(DX*2), AX
 	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R12), Z4
-	VMOVUPS      64(R12), Z5
-	VBROADCASTSS (R11), Z6
-	VFMADD231PS  Z4, Z6, Z0
-	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (R11)(DX*1), Z6
-	VFMADD231PS  Z4, Z6, Z2
-	VFMADD231PS  Z5, Z6, Z3
+tile2odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VBROADCASTSS (R11), Z2
+	VFMADD231PS  Z0, Z2, Z12
+	VFMADD231PS  Z1, Z2, Z13
+	VBROADCASTSS (R11)(DX*1), Z2
+	VFMADD231PS  Z0, Z2, Z14
+	VFMADD231PS  Z1, Z2, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z4
-	VMULPS      (R11), Z4, Z4
-	VFMADD231PS (R12), Z0, Z4
-	VMOVUPS     Z4, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store2
 
 	// Tile of 1 × 2 vectors.
 tile1:
 	MOVQ    AX, R11
 	MOVQ    b_base+72(FP), R12
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
+	SUBQ    $0x00000001, DI
+	LEAQ    (AX)(DX*1), AX
 	MOVQ    k+112(FP), R13
+	VXORPS  Z14, Z14, Z14
+	VXORPS  Z15, Z15, Z15
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000080
@@ -9222,30 +5320,30 @@ tile1:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
-	VBROADCASTSS 4(R11), Z2
-	VFMADD231PS  128(R12), Z2, Z0
-	VFMADD231PS  192(R12), Z2, Z1
-	VBROADCASTSS 8(R11), Z2
-	VFMADD231PS  256(R12), Z2, Z0
-	VFMADD231PS  320(R12), Z2, Z1
-	VBROADCASTSS 12(R11), Z2
-	VFMADD231PS  384(R12), Z2, Z0
-	VFMADD231PS  448(R12), Z2, Z1
-	VBROADCASTSS 16(R11), Z2
-	VFMADD231PS  512(R12), Z2, Z0
-	VFMADD231PS  576(R12), Z2, Z1
-	VBROADCASTSS 20(R11), Z2
-	VFMADD231PS  640(R12), Z2, Z0
-	VFMADD231PS  704(R12), Z2, Z1
-	VBROADCASTSS 24(R11), Z2
-	VFMADD231PS  768(R12), Z2, Z0
-	VFMADD231PS  832(R12), Z2, Z1
-	VBROADCASTSS 28(R11), Z2
-	VFMADD231PS  896(R12), Z2, Z0
-	VFMADD231PS  960(R12), Z2, Z1
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
+	VBROADCASTSS 4(R11), Z0
+	VFMADD231PS  128(R12), Z0, Z14
+	VFMADD231PS  192(R12), Z0, Z15
+	VBROADCASTSS 8(R11), Z0
+	VFMADD231PS  256(R12), Z0, Z14
+	VFMADD231PS  320(R12), Z0, Z15
+	VBROADCASTSS 12(R11), Z0
+	VFMADD231PS  384(R12), Z0, Z14
+	VFMADD231PS  448(R12), Z0, Z15
+	VBROADCASTSS 16(R11), Z0
+	VFMADD231PS  512(R12), Z0, Z14
+	VFMADD231PS  576(R12), Z0, Z15
+	VBROADCASTSS 20(R11), Z0
+	VFMADD231PS  640(R12), Z0, Z14
+	VFMADD231PS  704(R12), Z0, Z15
+	VBROADCASTSS 24(R11), Z0
+	VFMADD231PS  768(R12), Z0, Z14
+	VFMADD231PS  832(R12), Z0, Z15
+	VBROADCASTSS 28(R11), Z0
+	VFMADD231PS  896(R12), Z0, Z14
+	VFMADD231PS  960(R12), Z0, Z15
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000400, R12
 	SUBQ         $0x08, R13
@@ -9255,59 +5353,126 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  (R12), Z2, Z0
-	VFMADD231PS  64(R12), Z2, Z1
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z14
+	VFMADD231PS  64(R12), Z0, Z15
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z2
-	VMULPS      (R11), Z2, Z2
-	VFMADD231PS (R12), Z0, Z2
-	VMOVUPS     Z2, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R13, CX
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store1
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	// C = fma(acc, beta, C·alpha)
+store8:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R12), Z16, Z16
+	VFMADD231PS (R13), Z0, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z1, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+
+store7:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z2, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z3, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+
+store6:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z5, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+
+store5:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z7, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+
+store4:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z9, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+
+store3:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z10, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z11, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+
+store2:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+
+store1:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z14, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z15, Z0
+	VMOVUPS     Z0, 64(CX)
+	ADDQ        R11, CX
+	JMP         rows
 
 // func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -9373,6 +5538,8 @@ done:
 tile8:
 	MOVQ       AX, R11
 	MOVQ       b_base+72(FP), R12
+	SUBQ       $0x00000008, DI
+	LEAQ       (AX)(DX*8), AX
 	CMPQ       c_len+8(FP), $0x00
 	JE         tile8fetched
 	CMPQ       a_cap+48(FP), $0x00
@@ -9441,8 +5608,10 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -9485,51 +5654,8 @@ tile8steps:
 	VFMADD231PS  Z26, Z27, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -9568,149 +5694,27 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z21, Z21
-	VADDPS 64(R13), Z22, Z22
-	VADDPS 128(R13), Z23, Z23
-	ADDQ   b_cap+88(FP), R13
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z21, (R13)
-	VMOVUPS Z22, 64(R13)
-	VMOVUPS Z23, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ       AX, R11
 	MOVQ       b_base+72(FP), R12
+	SUBQ       $0x00000007, DI
+	LEAQ       (AX)(DX*4), AX
+	LEAQ       (AX)(DX*2), AX
+	LEAQ       (AX)(DX*1), AX
 	CMPQ       c_len+8(FP), $0x00
 	JE         tile7fetched
 	CMPQ       a_cap+48(FP), $0x00
@@ -9751,9 +5755,6 @@ tile7fetched:
 	MOVQ k+112(FP), R13
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -9772,254 +5773,107 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+tile7odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ       AX, R11
 	MOVQ       b_base+72(FP), R12
+	SUBQ       $0x00000006, DI
+	LEAQ       (AX)(DX*4), AX
+	LEAQ       (AX)(DX*2), AX
 	CMPQ       c_len+8(FP), $0x00
 	JE         tile6fetched
 	CMPQ       a_cap+48(FP), $0x00
@@ -10056,12 +5910,6 @@ tile6fetched:
 	MOVQ k+112(FP), R13
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -10074,939 +5922,439 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+tile6odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+tile5odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+tile4odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+tile3odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+tile2odd:
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -11016,38 +6364,38 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	VBROADCASTSS 4(R11), Z3
-	VFMADD231PS  192(R12), Z3, Z0
-	VFMADD231PS  256(R12), Z3, Z1
-	VFMADD231PS  320(R12), Z3, Z2
-	VBROADCASTSS 8(R11), Z3
-	VFMADD231PS  384(R12), Z3, Z0
-	VFMADD231PS  448(R12), Z3, Z1
-	VFMADD231PS  512(R12), Z3, Z2
-	VBROADCASTSS 12(R11), Z3
-	VFMADD231PS  576(R12), Z3, Z0
-	VFMADD231PS  640(R12), Z3, Z1
-	VFMADD231PS  704(R12), Z3, Z2
-	VBROADCASTSS 16(R11), Z3
-	VFMADD231PS  768(R12), Z3, Z0
-	VFMADD231PS  832(R12), Z3, Z1
-	VFMADD231PS  896(R12), Z3, Z2
-	VBROADCASTSS 20(R11), Z3
-	VFMADD231PS  960(R12), Z3, Z0
-	VFMADD231PS  1024(R12), Z3, Z1
-	VFMADD231PS  1088(R12), Z3, Z2
-	VBROADCASTSS 24(R11), Z3
-	VFMADD231PS  1152(R12), Z3, Z0
-	VFMADD231PS  1216(R12), Z3, Z1
-	VFMADD231PS  1280(R12), Z3, Z2
-	VBROADCASTSS 28(R11), Z3
-	VFMADD231PS  1344(R12), Z3, Z0
-	VFMADD231PS  1408(R12), Z3, Z1
-	VFMADD231PS  1472(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
+	VBROADCASTSS 4(R11), Z0
+	VFMADD231PS  192(R12), Z0, Z21
+	VFMADD231PS  256(R12), Z0, Z22
+	VFMADD231PS  320(R12), Z0, Z23
+	VBROADCASTSS 8(R11), Z0
+	VFMADD231PS  384(R12), Z0, Z21
+	VFMADD231PS  448(R12), Z0, Z22
+	VFMADD231PS  512(R12), Z0, Z23
+	VBROADCASTSS 12(R11), Z0
+	VFMADD231PS  576(R12), Z0, Z21
+	VFMADD231PS  640(R12), Z0, Z22
+	VFMADD231PS  704(R12), Z0, Z23
+	VBROADCASTSS 16(R11), Z0
+	VFMADD231PS  768(R12), Z0, Z21
+	VFMADD231PS  832(R12), Z0, Z22
+	VFMADD231PS  896(R12), Z0, Z23
+	VBROADCASTSS 20(R11), Z0
+	VFMADD231PS  960(R12), Z0, Z21
+	VFMADD231PS  1024(R12), Z0, Z22
+	VFMADD231PS  1088(R12), Z0, Z23
+	VBROADCASTSS 24(R11), Z0
+	VFMADD231PS  1152(R12), Z0, Z21
+	VFMADD231PS  1216(R12), Z0, Z22
+	VFMADD231PS  1280(R12), Z0, Z23
+	VBROADCASTSS 28(R11), Z0
+	VFMADD231PS  1344(R12), Z0, Z21
+	VFMADD231PS  1408(R12), Z0, Z22
+	VFMADD231PS  1472(R12), Z0, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000600, R12
 	SUBQ         $0x08, R13
@@ -11057,93 +6405,205 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R13, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R11
 	MOVQ    R11, a_len+40(FP)
 	MOVBQZX load+128(FP), R11
 	MOVQ    R11, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R13
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -11223,6 +6683,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -11250,8 +6712,10 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -11294,51 +6758,8 @@ tile8steps:
 	VFMADD231PS  Z26, Z27, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -11377,187 +6798,34 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z24
-	VMOVUPS 64(R11), Z25
-	VMOVUPS 128(R11), Z26
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z24, Z3, Z24
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z25, Z4, Z25
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z26, Z5, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z24, Z6, Z24
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z25, Z7, Z25
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z26, Z8, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z24, Z9, Z24
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z25, Z10, Z25
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z26, Z11, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z24, Z15, Z24
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z25, Z16, Z25
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z26, Z17, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMAXPS  Z24, Z18, Z24
-	VMOVUPS Z19, 64(CX)
-	VMAXPS  Z25, Z19, Z25
-	VMOVUPS Z20, 128(CX)
-	VMAXPS  Z26, Z20, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z21, (CX)
-	VMAXPS  Z24, Z21, Z24
-	VMOVUPS Z22, 64(CX)
-	VMAXPS  Z25, Z22, Z25
-	VMOVUPS Z23, 128(CX)
-	VMAXPS  Z26, Z23, Z26
-	ADDQ    R12, CX
-	VMOVUPS Z24, (R11)
-	VMOVUPS Z25, 64(R11)
-	VMOVUPS Z26, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z21, Z21
-	VADDPS 64(R13), Z22, Z22
-	VADDPS 128(R13), Z23, Z23
-	ADDQ   b_cap+88(FP), R13
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile8last
-
-tile8next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z21, (R13)
-	VMOVUPS Z22, 64(R13)
-	VMOVUPS Z23, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile8segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store8
+	MOVQ    $0x00000008, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store8
+	JMP     add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -11576,292 +6844,114 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+tile7odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z21
-	VMOVUPS 64(R11), Z22
-	VMOVUPS 128(R11), Z23
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z21, Z0, Z21
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z22, Z1, Z22
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z23, Z2, Z23
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z21, Z3, Z21
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z22, Z4, Z22
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z23, Z5, Z23
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z21, Z6, Z21
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z22, Z7, Z22
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z23, Z8, Z23
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z21, Z9, Z21
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z22, Z10, Z22
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z23, Z11, Z23
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z21, Z12, Z21
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z22, Z13, Z22
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z23, Z14, Z23
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z21, Z15, Z21
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z22, Z16, Z22
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z23, Z17, Z23
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMAXPS  Z21, Z18, Z21
-	VMOVUPS Z19, 64(CX)
-	VMAXPS  Z22, Z19, Z22
-	VMOVUPS Z20, 128(CX)
-	VMAXPS  Z23, Z20, Z23
-	ADDQ    R12, CX
-	VMOVUPS Z21, (R11)
-	VMOVUPS Z22, 64(R11)
-	VMOVUPS Z23, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile7last
-
-tile7next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile7segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store7
+	MOVQ    $0x00000007, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store7
+	JMP     add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -11874,1039 +6964,459 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+tile6odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z18
-	VMOVUPS 64(R11), Z19
-	VMOVUPS 128(R11), Z20
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z18, Z0, Z18
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z19, Z1, Z19
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z20, Z2, Z20
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z18, Z3, Z18
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z19, Z4, Z19
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z20, Z5, Z20
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z18, Z6, Z18
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z19, Z7, Z19
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z20, Z8, Z20
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z18, Z9, Z18
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z19, Z10, Z19
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z20, Z11, Z20
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z18, Z12, Z18
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z19, Z13, Z19
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z20, Z14, Z20
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z18, Z15, Z18
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z19, Z16, Z19
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z20, Z17, Z20
-	ADDQ    R12, CX
-	VMOVUPS Z18, (R11)
-	VMOVUPS Z19, 64(R11)
-	VMOVUPS Z20, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store6
+	MOVQ    $0x00000006, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store6
+	JMP     add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+tile5odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z15
-	VMOVUPS 64(R11), Z16
-	VMOVUPS 128(R11), Z17
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z15, Z0, Z15
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z16, Z1, Z16
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z17, Z2, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z15, Z3, Z15
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z17, Z5, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z15, Z6, Z15
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z16, Z7, Z16
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z17, Z8, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z15, Z9, Z15
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z16, Z10, Z16
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z17, Z11, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z15, Z12, Z15
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z16, Z13, Z16
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z17, Z14, Z17
-	ADDQ    R12, CX
-	VMOVUPS Z15, (R11)
-	VMOVUPS Z16, 64(R11)
-	VMOVUPS Z17, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile5last
-
-tile5next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile5segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store5
+	MOVQ    $0x00000005, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store5
+	JMP     add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+tile4odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z12
-	VMOVUPS 64(R11), Z13
-	VMOVUPS 128(R11), Z14
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z13, Z1, Z13
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z14, Z2, Z14
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z12, Z3, Z12
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z13, Z4, Z13
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z14, Z5, Z14
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z13, Z7, Z13
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z14, Z8, Z14
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z12, Z9, Z12
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z13, Z10, Z13
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z14, Z11, Z14
-	ADDQ    R12, CX
-	VMOVUPS Z12, (R11)
-	VMOVUPS Z13, 64(R11)
-	VMOVUPS Z14, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile4last
-
-tile4next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile4segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store4
+	MOVQ    $0x00000004, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store4
+	JMP     add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+tile3odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z9
-	VMOVUPS 64(R11), Z10
-	VMOVUPS 128(R11), Z11
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z9, Z0, Z9
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z10, Z1, Z10
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z11, Z2, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z9, Z3, Z9
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z10, Z4, Z10
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z11, Z5, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z9, Z6, Z9
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z10, Z7, Z10
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z11, Z8, Z11
-	ADDQ    R12, CX
-	VMOVUPS Z9, (R11)
-	VMOVUPS Z10, 64(R11)
-	VMOVUPS Z11, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile3last
-
-tile3next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile3segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store3
+	MOVQ    $0x00000003, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store3
+	JMP     add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+tile2odd:
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z6
-	VMOVUPS 64(R11), Z7
-	VMOVUPS 128(R11), Z8
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z6, Z0, Z6
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z7, Z1, Z7
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z8, Z2, Z8
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z6, Z3, Z6
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z7, Z4, Z7
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z8, Z5, Z8
-	ADDQ    R12, CX
-	VMOVUPS Z6, (R11)
-	VMOVUPS Z7, 64(R11)
-	VMOVUPS Z8, 128(R11)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  tile2last
-
-tile2next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile2segment
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store2
+	MOVQ    $0x00000002, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store2
+	JMP     add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -12916,38 +7426,38 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	VBROADCASTSS 4(R11), Z3
-	VFMADD231PS  192(R12), Z3, Z0
-	VFMADD231PS  256(R12), Z3, Z1
-	VFMADD231PS  320(R12), Z3, Z2
-	VBROADCASTSS 8(R11), Z3
-	VFMADD231PS  384(R12), Z3, Z0
-	VFMADD231PS  448(R12), Z3, Z1
-	VFMADD231PS  512(R12), Z3, Z2
-	VBROADCASTSS 12(R11), Z3
-	VFMADD231PS  576(R12), Z3, Z0
-	VFMADD231PS  640(R12), Z3, Z1
-	VFMADD231PS  704(R12), Z3, Z2
-	VBROADCASTSS 16(R11), Z3
-	VFMADD231PS  768(R12), Z3, Z0
-	VFMADD231PS  832(R12), Z3, Z1
-	VFMADD231PS  896(R12), Z3, Z2
-	VBROADCASTSS 20(R11), Z3
-	VFMADD231PS  960(R12), Z3, Z0
-	VFMADD231PS  1024(R12), Z3, Z1
-	VFMADD231PS  1088(R12), Z3, Z2
-	VBROADCASTSS 24(R11), Z3
-	VFMADD231PS  1152(R12), Z3, Z0
-	VFMADD231PS  1216(R12), Z3, Z1
-	VFMADD231PS  1280(R12), Z3, Z2
-	VBROADCASTSS 28(R11), Z3
-	VFMADD231PS  1344(R12), Z3, Z0
-	VFMADD231PS  1408(R12), Z3, Z1
-	VFMADD231PS  1472(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
+	VBROADCASTSS 4(R11), Z0
+	VFMADD231PS  192(R12), Z0, Z21
+	VFMADD231PS  256(R12), Z0, Z22
+	VFMADD231PS  320(R12), Z0, Z23
+	VBROADCASTSS 8(R11), Z0
+	VFMADD231PS  384(R12), Z0, Z21
+	VFMADD231PS  448(R12), Z0, Z22
+	VFMADD231PS  512(R12), Z0, Z23
+	VBROADCASTSS 12(R11), Z0
+	VFMADD231PS  576(R12), Z0, Z21
+	VFMADD231PS  640(R12), Z0, Z22
+	VFMADD231PS  704(R12), Z0, Z23
+	VBROADCASTSS 16(R11), Z0
+	VFMADD231PS  768(R12), Z0, Z21
+	VFMADD231PS  832(R12), Z0, Z22
+	VFMADD231PS  896(R12), Z0, Z23
+	VBROADCASTSS 20(R11), Z0
+	VFMADD231PS  960(R12), Z0, Z21
+	VFMADD231PS  1024(R12), Z0, Z22
+	VFMADD231PS  1088(R12), Z0, Z23
+	VBROADCASTSS 24(R11), Z0
+	VFMADD231PS  1152(R12), Z0, Z21
+	VFMADD231PS  1216(R12), Z0, Z22
+	VFMADD231PS  1280(R12), Z0, Z23
+	VBROADCASTSS 28(R11), Z0
+	VFMADD231PS  1344(R12), Z0, Z21
+	VFMADD231PS  1408(R12), Z0, Z22
+	VFMADD231PS  1472(R12), Z0, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000600, R12
 	SUBQ         $0x08, R13
@@ -12957,104 +7467,261 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	MOVQ    max_base+128(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    c_len+8(FP), $0x00
+	JE      store1
+	MOVQ    $0x00000001, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store1
+	JMP     add1
 
-tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS (R11), Z3
-	VMOVUPS 64(R11), Z4
-	VMOVUPS 128(R11), Z5
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
+store8:
 	VMOVUPS Z0, (CX)
-	VMAXPS  Z3, Z0, Z3
+	VMAXPS  Z24, Z0, Z24
 	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z4, Z1, Z4
+	VMAXPS  Z25, Z1, Z25
 	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z5, Z2, Z5
-	ADDQ    R12, CX
-	VMOVUPS Z3, (R11)
-	VMOVUPS Z4, 64(R11)
-	VMOVUPS Z5, 128(R11)
+	VMAXPS  Z26, Z2, Z26
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z24, Z3, Z24
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z25, Z4, Z25
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z26, Z5, Z26
+	ADDQ    R13, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
+store6:
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z24, Z6, Z24
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z25, Z7, Z25
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z26, Z8, Z26
+	ADDQ    R13, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z24, Z9, Z24
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z25, Z10, Z25
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z26, Z11, Z26
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMAXPS  Z24, Z15, Z24
+	VMOVUPS Z16, 64(CX)
+	VMAXPS  Z25, Z16, Z25
+	VMOVUPS Z17, 128(CX)
+	VMAXPS  Z26, Z17, Z26
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMAXPS  Z24, Z18, Z24
+	VMOVUPS Z19, 64(CX)
+	VMAXPS  Z25, Z19, Z25
+	VMOVUPS Z20, 128(CX)
+	VMAXPS  Z26, Z20, Z26
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMAXPS  Z24, Z21, Z24
+	VMOVUPS Z22, 64(CX)
+	VMAXPS  Z25, Z22, Z25
+	VMOVUPS Z23, 128(CX)
+	VMAXPS  Z26, Z23, Z26
+	ADDQ    R13, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	MOVQ    max_base+128(FP), R11
+	VMOVUPS Z24, (R11)
+	VMOVUPS Z25, 64(R11)
+	VMOVUPS Z26, 128(R11)
+	JMP     rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z24, Z0, Z24
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z25, Z1, Z25
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z26, Z2, Z26
+	ADDQ    R13, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z24, Z3, Z24
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z25, Z4, Z25
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z26, Z5, Z26
+	ADDQ    R13, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z24, Z6, Z24
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z25, Z7, Z25
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z26, Z8, Z26
+	ADDQ    R13, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z24, Z9, Z24
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z25, Z10, Z25
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z26, Z11, Z26
+	ADDQ    R13, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	ADDQ    R13, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VMAXPS  Z24, Z15, Z24
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VMAXPS  Z25, Z16, Z25
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	VMAXPS  Z26, Z17, Z26
+	ADDQ    R13, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VMAXPS  Z24, Z18, Z24
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VMAXPS  Z25, Z19, Z25
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	VMAXPS  Z26, Z20, Z26
+	ADDQ    R13, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VMAXPS  Z24, Z21, Z24
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VMAXPS  Z25, Z22, Z25
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	VMAXPS  Z26, Z23, Z26
+	ADDQ    R13, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ c_cap+16(FP), R11
 	MOVQ R11, a_len+40(FP)
 	XORQ R11, R11
 	MOVQ R11, a_cap+48(FP)
-	JMP  tile1last
+	JMP  end
 
-tile1next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R13
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -13128,6 +7795,9 @@ done:
 tile8:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
+	SUBQ   $0x00000008, DI
+	LEAQ   (AX)(DX*8), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -13152,9 +7822,10 @@ tile8:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -13197,51 +7868,8 @@ tile8steps:
 	VFMADD231PS  Z26, Z27, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -13280,131 +7908,24 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z0, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z8, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z10, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z11, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z15, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z16, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z17, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z18, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z19, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z20, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z21, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z22, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z23, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
+	SUBQ   $0x00000007, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -13423,239 +7944,104 @@ tile7:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+tile7odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z21
-	VMULPS      (R11), Z21, Z21
-	VFMADD231PS (R12), Z0, Z21
-	VMOVUPS     Z21, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z8, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z10, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z11, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z15, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z16, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z17, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z18, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z19, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z20, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	SUBQ   $0x00000006, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*2), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -13668,805 +8054,409 @@ tile6:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+tile6odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z18
-	VMULPS      (R11), Z18, Z18
-	VFMADD231PS (R12), Z0, Z18
-	VMOVUPS     Z18, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z8, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z10, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z11, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z15, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z16, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z17, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
+	SUBQ   $0x00000005, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R13
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+tile5odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z15
-	VMULPS      (R11), Z15, Z15
-	VFMADD231PS (R12), Z0, Z15
-	VMOVUPS     Z15, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z8, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z10, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z11, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	SUBQ   $0x00000004, DI
+	LEAQ   (AX)(DX*4), AX
 	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+tile4odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z12
-	VMULPS      (R11), Z12, Z12
-	VFMADD231PS (R12), Z0, Z12
-	VMOVUPS     Z12, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z8, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z10, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z11, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
+	SUBQ   $0x00000003, DI
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
 	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+tile3odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z9
-	VMULPS      (R11), Z9, Z9
-	VFMADD231PS (R12), Z0, Z9
-	VMOVUPS     Z9, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z8, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ   AX, R11
 	MOVQ   b_base+72(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
+	SUBQ   $0x00000002, DI
+	LEAQ   (AX)(DX*2), AX
 	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+tile2odd:
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z6
-	VMULPS      (R11), Z6, Z6
-	VFMADD231PS (R12), Z0, Z6
-	VMOVUPS     Z6, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ    AX, R11
 	MOVQ    b_base+72(FP), R12
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	SUBQ    $0x00000001, DI
+	LEAQ    (AX)(DX*1), AX
 	MOVQ    k+112(FP), R13
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -14476,38 +8466,38 @@ tile1:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	VBROADCASTSS 4(R11), Z3
-	VFMADD231PS  192(R12), Z3, Z0
-	VFMADD231PS  256(R12), Z3, Z1
-	VFMADD231PS  320(R12), Z3, Z2
-	VBROADCASTSS 8(R11), Z3
-	VFMADD231PS  384(R12), Z3, Z0
-	VFMADD231PS  448(R12), Z3, Z1
-	VFMADD231PS  512(R12), Z3, Z2
-	VBROADCASTSS 12(R11), Z3
-	VFMADD231PS  576(R12), Z3, Z0
-	VFMADD231PS  640(R12), Z3, Z1
-	VFMADD231PS  704(R12), Z3, Z2
-	VBROADCASTSS 16(R11), Z3
-	VFMADD231PS  768(R12), Z3, Z0
-	VFMADD231PS  832(R12), Z3, Z1
-	VFMADD231PS  896(R12), Z3, Z2
-	VBROADCASTSS 20(R11), Z3
-	VFMADD231PS  960(R12), Z3, Z0
-	VFMADD231PS  1024(R12), Z3, Z1
-	VFMADD231PS  1088(R12), Z3, Z2
-	VBROADCASTSS 24(R11), Z3
-	VFMADD231PS  1152(R12), Z3, Z0
-	VFMADD231PS  1216(R12), Z3, Z1
-	VFMADD231PS  1280(R12), Z3, Z2
-	VBROADCASTSS 28(R11), Z3
-	VFMADD231PS  1344(R12), Z3, Z0
-	VFMADD231PS  1408(R12), Z3, Z1
-	VFMADD231PS  1472(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
+	VBROADCASTSS 4(R11), Z0
+	VFMADD231PS  192(R12), Z0, Z21
+	VFMADD231PS  256(R12), Z0, Z22
+	VFMADD231PS  320(R12), Z0, Z23
+	VBROADCASTSS 8(R11), Z0
+	VFMADD231PS  384(R12), Z0, Z21
+	VFMADD231PS  448(R12), Z0, Z22
+	VFMADD231PS  512(R12), Z0, Z23
+	VBROADCASTSS 12(R11), Z0
+	VFMADD231PS  576(R12), Z0, Z21
+	VFMADD231PS  640(R12), Z0, Z22
+	VFMADD231PS  704(R12), Z0, Z23
+	VBROADCASTSS 16(R11), Z0
+	VFMADD231PS  768(R12), Z0, Z21
+	VFMADD231PS  832(R12), Z0, Z22
+	VFMADD231PS  896(R12), Z0, Z23
+	VBROADCASTSS 20(R11), Z0
+	VFMADD231PS  960(R12), Z0, Z21
+	VFMADD231PS  1024(R12), Z0, Z22
+	VFMADD231PS  1088(R12), Z0, Z23
+	VBROADCASTSS 24(R11), Z0
+	VFMADD231PS  1152(R12), Z0, Z21
+	VFMADD231PS  1216(R12), Z0, Z22
+	VFMADD231PS  1280(R12), Z0, Z23
+	VBROADCASTSS 28(R11), Z0
+	VFMADD231PS  1344(R12), Z0, Z21
+	VFMADD231PS  1408(R12), Z0, Z22
+	VFMADD231PS  1472(R12), Z0, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000600, R12
 	SUBQ         $0x08, R13
@@ -14517,66 +8507,160 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ alpha_base+120(FP), R12
+	MOVQ beta_base+144(FP), R13
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
+	JMP  store1
+
 	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R11
-	MOVQ        beta_base+144(FP), R12
-	MOVQ        ldc+24(FP), R13
-	SHLQ        $0x02, R13
-	VMOVUPS     (CX), Z3
-	VMULPS      (R11), Z3, Z3
-	VFMADD231PS (R12), Z0, Z3
-	VMOVUPS     Z3, (CX)
+store8:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R12), Z24, Z24
+	VFMADD231PS (R13), Z0, Z24
+	VMOVUPS     Z24, (CX)
 	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
 	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
-	ADDQ        R13, CX
+	ADDQ        R11, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z3, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z4, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z5, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        R11, CX
+
+store6:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z6, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z7, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z8, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        R11, CX
+
+store5:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z9, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z10, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z11, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        R11, CX
+
+store4:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z14, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        R11, CX
+
+store3:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z15, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z16, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z17, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        R11, CX
+
+store2:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z18, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z19, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z20, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        R11, CX
+
+store1:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R12), Z0, Z0
+	VFMADD231PS (R13), Z21, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R12), Z0, Z0
+	VFMADD231PS 64(R13), Z22, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R12), Z0, Z0
+	VFMADD231PS 128(R13), Z23, Z0
+	VMOVUPS     Z0, 128(CX)
+	ADDQ        R11, CX
+	JMP         rows
 
 // func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -14637,6 +8721,9 @@ done:
 tile6:
 	MOVQ       AX, R10
 	MOVQ       b_base+72(FP), R11
+	SUBQ       $0x00000006, DI
+	LEAQ       (AX)(DX*4), AX
+	LEAQ       (AX)(DX*2), AX
 	CMPQ       c_len+8(FP), $0x00
 	JE         tile6fetched
 	CMPQ       a_cap+48(FP), $0x00
@@ -14703,8 +8790,10 @@ tile6segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R12
-	JL     tile6fewer
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -14746,50 +8835,8 @@ tile6steps:
 	VFMADD231PS  Z27, Z28, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VMOVUPS      128(R11), Z26
-	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R12
-	JZ   tile6done
-
-tile6step:
+tile6odd:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -14827,144 +8874,26 @@ tile6step:
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R12
+	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	VMOVUPS Z15, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	VMOVUPS Z18, 128(CX)
-	VMOVUPS Z19, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z20, (CX)
-	VMOVUPS Z21, 64(CX)
-	VMOVUPS Z22, 128(CX)
-	VMOVUPS Z23, 192(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z12, Z12
-	VADDPS 64(R12), Z13, Z13
-	VADDPS 128(R12), Z14, Z14
-	VADDPS 192(R12), Z15, Z15
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z16, Z16
-	VADDPS 64(R12), Z17, Z17
-	VADDPS 128(R12), Z18, Z18
-	VADDPS 192(R12), Z19, Z19
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z20, Z20
-	VADDPS 64(R12), Z21, Z21
-	VADDPS 128(R12), Z22, Z22
-	VADDPS 192(R12), Z23, Z23
-	ADDQ   b_cap+88(FP), R12
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z12, (R12)
-	VMOVUPS Z13, 64(R12)
-	VMOVUPS Z14, 128(R12)
-	VMOVUPS Z15, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z16, (R12)
-	VMOVUPS Z17, 64(R12)
-	VMOVUPS Z18, 128(R12)
-	VMOVUPS Z19, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z20, (R12)
-	VMOVUPS Z21, 64(R12)
-	VMOVUPS Z22, 128(R12)
-	VMOVUPS Z23, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 4 vectors.
 tile5:
 	MOVQ       AX, R10
 	MOVQ       b_base+72(FP), R11
+	SUBQ       $0x00000005, DI
+	LEAQ       (AX)(DX*4), AX
+	LEAQ       (AX)(DX*1), AX
 	CMPQ       c_len+8(FP), $0x00
 	JE         tile5fetched
 	CMPQ       a_cap+48(FP), $0x00
@@ -15002,10 +8931,6 @@ tile5fetched:
 	MOVQ k+112(FP), R12
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -15022,249 +8947,106 @@ tile5segment:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	SUBQ   $0x02, R12
-	JL     tile5fewer
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R12
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
+tile5odd:
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R12
+	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	VMOVUPS Z15, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z16, (CX)
-	VMOVUPS Z17, 64(CX)
-	VMOVUPS Z18, 128(CX)
-	VMOVUPS Z19, 192(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z12, Z12
-	VADDPS 64(R12), Z13, Z13
-	VADDPS 128(R12), Z14, Z14
-	VADDPS 192(R12), Z15, Z15
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z16, Z16
-	VADDPS 64(R12), Z17, Z17
-	VADDPS 128(R12), Z18, Z18
-	VADDPS 192(R12), Z19, Z19
-	ADDQ   b_cap+88(FP), R12
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z12, (R12)
-	VMOVUPS Z13, 64(R12)
-	VMOVUPS Z14, 128(R12)
-	VMOVUPS Z15, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z16, (R12)
-	VMOVUPS Z17, 64(R12)
-	VMOVUPS Z18, 128(R12)
-	VMOVUPS Z19, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 4 vectors.
 tile4:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R12
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
@@ -15273,553 +9055,267 @@ tile4segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	SUBQ   $0x02, R12
-	JL     tile4fewer
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS (R10)(DX*2), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS (R10)(R8*1), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R12
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+tile4odd:
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS (R10)(DX*2), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS (R10)(R8*1), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R12
+	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	VMOVUPS Z15, 192(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z12, Z12
-	VADDPS 64(R12), Z13, Z13
-	VADDPS 128(R12), Z14, Z14
-	VADDPS 192(R12), Z15, Z15
-	ADDQ   b_cap+88(FP), R12
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z12, (R12)
-	VMOVUPS Z13, 64(R12)
-	VMOVUPS Z14, 128(R12)
-	VMOVUPS Z15, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 4 vectors.
 tile3:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R12
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R12
-	JL     tile3fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VBROADCASTSS (R10)(DX*2), Z2
+	VMOVUPS      (R11), Z3
+	VFMADD231PS  Z3, Z0, Z12
+	VFMADD231PS  Z3, Z1, Z16
+	VFMADD231PS  Z3, Z2, Z20
+	VMOVUPS      64(R11), Z3
+	VFMADD231PS  Z3, Z0, Z13
+	VFMADD231PS  Z3, Z1, Z17
+	VFMADD231PS  Z3, Z2, Z21
+	VMOVUPS      128(R11), Z3
+	VFMADD231PS  Z3, Z0, Z14
+	VFMADD231PS  Z3, Z1, Z18
+	VFMADD231PS  Z3, Z2, Z22
+	VMOVUPS      192(R11), Z3
+	VFMADD231PS  Z3, Z0, Z15
+	VFMADD231PS  Z3, Z1, Z19
+	VFMADD231PS  Z3, Z2, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R12
-	JZ   tile3done
-
-tile3step:
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
+tile3odd:
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VBROADCASTSS (R10)(DX*2), Z2
+	VMOVUPS      (R11), Z3
+	VFMADD231PS  Z3, Z0, Z12
+	VFMADD231PS  Z3, Z1, Z16
+	VFMADD231PS  Z3, Z2, Z20
+	VMOVUPS      64(R11), Z3
+	VFMADD231PS  Z3, Z0, Z13
+	VFMADD231PS  Z3, Z1, Z17
+	VFMADD231PS  Z3, Z2, Z21
+	VMOVUPS      128(R11), Z3
+	VFMADD231PS  Z3, Z0, Z14
+	VFMADD231PS  Z3, Z1, Z18
+	VFMADD231PS  Z3, Z2, Z22
+	VMOVUPS      192(R11), Z3
+	VFMADD231PS  Z3, Z0, Z15
+	VFMADD231PS  Z3, Z1, Z19
+	VFMADD231PS  Z3, Z2, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R12
+	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z8, (CX)
-	VMOVUPS Z9, 64(CX)
-	VMOVUPS Z10, 128(CX)
-	VMOVUPS Z11, 192(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 4 vectors.
 tile2:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R12
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, R12
-	JL     tile2fewer
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VMOVUPS      (R11), Z2
+	VFMADD231PS  Z2, Z0, Z16
+	VFMADD231PS  Z2, Z1, Z20
+	VMOVUPS      64(R11), Z2
+	VFMADD231PS  Z2, Z0, Z17
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      128(R11), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      192(R11), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R12
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
+tile2odd:
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VMOVUPS      (R11), Z2
+	VFMADD231PS  Z2, Z0, Z16
+	VFMADD231PS  Z2, Z1, Z20
+	VMOVUPS      64(R11), Z2
+	VFMADD231PS  Z2, Z0, Z17
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      128(R11), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      192(R11), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R12
+	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
-	VMOVUPS Z4, (CX)
-	VMOVUPS Z5, 64(CX)
-	VMOVUPS Z6, 128(CX)
-	VMOVUPS Z7, 192(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 4 vectors.
 tile1:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R12
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000100
@@ -15829,46 +9325,46 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  256(R11), Z4, Z0
-	VFMADD231PS  320(R11), Z4, Z1
-	VFMADD231PS  384(R11), Z4, Z2
-	VFMADD231PS  448(R11), Z4, Z3
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  512(R11), Z4, Z0
-	VFMADD231PS  576(R11), Z4, Z1
-	VFMADD231PS  640(R11), Z4, Z2
-	VFMADD231PS  704(R11), Z4, Z3
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  768(R11), Z4, Z0
-	VFMADD231PS  832(R11), Z4, Z1
-	VFMADD231PS  896(R11), Z4, Z2
-	VFMADD231PS  960(R11), Z4, Z3
-	VBROADCASTSS 16(R10), Z4
-	VFMADD231PS  1024(R11), Z4, Z0
-	VFMADD231PS  1088(R11), Z4, Z1
-	VFMADD231PS  1152(R11), Z4, Z2
-	VFMADD231PS  1216(R11), Z4, Z3
-	VBROADCASTSS 20(R10), Z4
-	VFMADD231PS  1280(R11), Z4, Z0
-	VFMADD231PS  1344(R11), Z4, Z1
-	VFMADD231PS  1408(R11), Z4, Z2
-	VFMADD231PS  1472(R11), Z4, Z3
-	VBROADCASTSS 24(R10), Z4
-	VFMADD231PS  1536(R11), Z4, Z0
-	VFMADD231PS  1600(R11), Z4, Z1
-	VFMADD231PS  1664(R11), Z4, Z2
-	VFMADD231PS  1728(R11), Z4, Z3
-	VBROADCASTSS 28(R10), Z4
-	VFMADD231PS  1792(R11), Z4, Z0
-	VFMADD231PS  1856(R11), Z4, Z1
-	VFMADD231PS  1920(R11), Z4, Z2
-	VFMADD231PS  1984(R11), Z4, Z3
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
+	VBROADCASTSS 4(R10), Z0
+	VFMADD231PS  256(R11), Z0, Z20
+	VFMADD231PS  320(R11), Z0, Z21
+	VFMADD231PS  384(R11), Z0, Z22
+	VFMADD231PS  448(R11), Z0, Z23
+	VBROADCASTSS 8(R10), Z0
+	VFMADD231PS  512(R11), Z0, Z20
+	VFMADD231PS  576(R11), Z0, Z21
+	VFMADD231PS  640(R11), Z0, Z22
+	VFMADD231PS  704(R11), Z0, Z23
+	VBROADCASTSS 12(R10), Z0
+	VFMADD231PS  768(R11), Z0, Z20
+	VFMADD231PS  832(R11), Z0, Z21
+	VFMADD231PS  896(R11), Z0, Z22
+	VFMADD231PS  960(R11), Z0, Z23
+	VBROADCASTSS 16(R10), Z0
+	VFMADD231PS  1024(R11), Z0, Z20
+	VFMADD231PS  1088(R11), Z0, Z21
+	VFMADD231PS  1152(R11), Z0, Z22
+	VFMADD231PS  1216(R11), Z0, Z23
+	VBROADCASTSS 20(R10), Z0
+	VFMADD231PS  1280(R11), Z0, Z20
+	VFMADD231PS  1344(R11), Z0, Z21
+	VFMADD231PS  1408(R11), Z0, Z22
+	VFMADD231PS  1472(R11), Z0, Z23
+	VBROADCASTSS 24(R10), Z0
+	VFMADD231PS  1536(R11), Z0, Z20
+	VFMADD231PS  1600(R11), Z0, Z21
+	VFMADD231PS  1664(R11), Z0, Z22
+	VFMADD231PS  1728(R11), Z0, Z23
+	VBROADCASTSS 28(R10), Z0
+	VFMADD231PS  1792(R11), Z0, Z20
+	VFMADD231PS  1856(R11), Z0, Z21
+	VFMADD231PS  1920(R11), Z0, Z22
+	VFMADD231PS  1984(R11), Z0, Z23
 	ADDQ         $0x00000020, R10
 	ADDQ         $0x00000800, R11
 	SUBQ         $0x08, R12
@@ -15878,99 +9374,191 @@ tile1fewdense:
 	ADDQ $0x08, R12
 
 tile1sparse:
-	SUBQ $0x02, R12
-	JL   tile1fewer
+	INCQ R12
+	SHRQ $0x01, R12
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R12
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
+tile1odd:
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R12
+	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+	// Store.
+store6:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
 	VMOVUPS Z3, 192(CX)
-	ADDQ    R10, CX
+	ADDQ    R12, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store5:
+	VMOVUPS Z4, (CX)
+	VMOVUPS Z5, 64(CX)
+	VMOVUPS Z6, 128(CX)
+	VMOVUPS Z7, 192(CX)
+	ADDQ    R12, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
+store4:
+	VMOVUPS Z8, (CX)
+	VMOVUPS Z9, 64(CX)
+	VMOVUPS Z10, 128(CX)
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R12, CX
 
-tile1sum:
+store3:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	VMOVUPS Z15, 192(CX)
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Z16, (CX)
+	VMOVUPS Z17, 64(CX)
+	VMOVUPS Z18, 128(CX)
+	VMOVUPS Z19, 192(CX)
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Z20, (CX)
+	VMOVUPS Z21, 64(CX)
+	VMOVUPS Z22, 128(CX)
+	VMOVUPS Z23, 192(CX)
+	ADDQ    R12, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add6:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	VADDPS  192(CX), Z3, Z3
+	VMOVUPS Z3, 192(CX)
+	ADDQ    R12, CX
+
+add5:
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (CX)
+	VADDPS  64(CX), Z5, Z5
+	VMOVUPS Z5, 64(CX)
+	VADDPS  128(CX), Z6, Z6
+	VMOVUPS Z6, 128(CX)
+	VADDPS  192(CX), Z7, Z7
+	VMOVUPS Z7, 192(CX)
+	ADDQ    R12, CX
+
+add4:
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (CX)
+	VADDPS  64(CX), Z9, Z9
+	VMOVUPS Z9, 64(CX)
+	VADDPS  128(CX), Z10, Z10
+	VMOVUPS Z10, 128(CX)
+	VADDPS  192(CX), Z11, Z11
+	VMOVUPS Z11, 192(CX)
+	ADDQ    R12, CX
+
+add3:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	VADDPS  192(CX), Z15, Z15
+	VMOVUPS Z15, 192(CX)
+	ADDQ    R12, CX
+
+add2:
+	VADDPS  (CX), Z16, Z16
+	VMOVUPS Z16, (CX)
+	VADDPS  64(CX), Z17, Z17
+	VMOVUPS Z17, 64(CX)
+	VADDPS  128(CX), Z18, Z18
+	VMOVUPS Z18, 128(CX)
+	VADDPS  192(CX), Z19, Z19
+	VMOVUPS Z19, 192(CX)
+	ADDQ    R12, CX
+
+add1:
+	VADDPS  (CX), Z20, Z20
+	VMOVUPS Z20, (CX)
+	VADDPS  64(CX), Z21, Z21
+	VMOVUPS Z21, 64(CX)
+	VADDPS  128(CX), Z22, Z22
+	VMOVUPS Z22, 128(CX)
+	VADDPS  192(CX), Z23, Z23
+	VMOVUPS Z23, 192(CX)
+	ADDQ    R12, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R10
 	MOVQ    R10, a_len+40(FP)
 	MOVBQZX load+128(FP), R10
 	MOVQ    R10, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R12
 	CMPQ    R12, seg+120(FP)
 	CMOVQGT seg+120(FP), R12
 	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -16045,6 +9633,9 @@ done:
 tile6:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R12
 
 tile6segment:
@@ -16072,8 +9663,10 @@ tile6segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R12
-	JL     tile6fewer
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -16115,50 +9708,8 @@ tile6steps:
 	VFMADD231PS  Z27, Z28, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VMOVUPS      128(R11), Z26
-	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R12
-	JZ   tile6done
-
-tile6step:
+tile6odd:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -16196,185 +9747,34 @@ tile6step:
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z24
-	VMOVUPS 64(R10), Z25
-	VMOVUPS 128(R10), Z26
-	VMOVUPS 192(R10), Z27
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z27, Z3, Z27
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z24, Z4, Z24
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z25, Z5, Z25
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z26, Z6, Z26
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z27, Z7, Z27
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z24, Z8, Z24
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z25, Z9, Z25
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z26, Z10, Z26
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z27, Z11, Z27
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z27, Z15, Z27
-	ADDQ    R11, CX
-	VMOVUPS Z16, (CX)
-	VMAXPS  Z24, Z16, Z24
-	VMOVUPS Z17, 64(CX)
-	VMAXPS  Z25, Z17, Z25
-	VMOVUPS Z18, 128(CX)
-	VMAXPS  Z26, Z18, Z26
-	VMOVUPS Z19, 192(CX)
-	VMAXPS  Z27, Z19, Z27
-	ADDQ    R11, CX
-	VMOVUPS Z20, (CX)
-	VMAXPS  Z24, Z20, Z24
-	VMOVUPS Z21, 64(CX)
-	VMAXPS  Z25, Z21, Z25
-	VMOVUPS Z22, 128(CX)
-	VMAXPS  Z26, Z22, Z26
-	VMOVUPS Z23, 192(CX)
-	VMAXPS  Z27, Z23, Z27
-	ADDQ    R11, CX
-	VMOVUPS Z24, (R10)
-	VMOVUPS Z25, 64(R10)
-	VMOVUPS Z26, 128(R10)
-	VMOVUPS Z27, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z12, Z12
-	VADDPS 64(R12), Z13, Z13
-	VADDPS 128(R12), Z14, Z14
-	VADDPS 192(R12), Z15, Z15
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z16, Z16
-	VADDPS 64(R12), Z17, Z17
-	VADDPS 128(R12), Z18, Z18
-	VADDPS 192(R12), Z19, Z19
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z20, Z20
-	VADDPS 64(R12), Z21, Z21
-	VADDPS 128(R12), Z22, Z22
-	VADDPS 192(R12), Z23, Z23
-	ADDQ   b_cap+88(FP), R12
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile6last
-
-tile6next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z12, (R12)
-	VMOVUPS Z13, 64(R12)
-	VMOVUPS Z14, 128(R12)
-	VMOVUPS Z15, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z16, (R12)
-	VMOVUPS Z17, 64(R12)
-	VMOVUPS Z18, 128(R12)
-	VMOVUPS Z19, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z20, (R12)
-	VMOVUPS Z21, 64(R12)
-	VMOVUPS Z22, 128(R12)
-	VMOVUPS Z23, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile6segment
+	MOVQ    max_base+128(FP), R12
+	VMOVUPS (R12), Z24
+	VMOVUPS 64(R12), Z25
+	VMOVUPS 128(R12), Z26
+	VMOVUPS 192(R12), Z27
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    c_len+8(FP), $0x00
+	JE      store6
+	MOVQ    $0x00000006, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store6
+	JMP     add6
 
 	// Tile of 5 × 4 vectors.
 tile5:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R12
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -16391,279 +9791,111 @@ tile5segment:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	SUBQ   $0x02, R12
-	JL     tile5fewer
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R12
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
+tile5odd:
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z20
-	VMOVUPS 64(R10), Z21
-	VMOVUPS 128(R10), Z22
-	VMOVUPS 192(R10), Z23
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z20, Z0, Z20
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z21, Z1, Z21
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z22, Z2, Z22
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z23, Z3, Z23
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z20, Z4, Z20
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z21, Z5, Z21
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z22, Z6, Z22
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z23, Z7, Z23
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z20, Z8, Z20
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z21, Z9, Z21
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z22, Z10, Z22
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z23, Z11, Z23
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z20, Z12, Z20
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z21, Z13, Z21
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z22, Z14, Z22
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z23, Z15, Z23
-	ADDQ    R11, CX
-	VMOVUPS Z16, (CX)
-	VMAXPS  Z20, Z16, Z20
-	VMOVUPS Z17, 64(CX)
-	VMAXPS  Z21, Z17, Z21
-	VMOVUPS Z18, 128(CX)
-	VMAXPS  Z22, Z18, Z22
-	VMOVUPS Z19, 192(CX)
-	VMAXPS  Z23, Z19, Z23
-	ADDQ    R11, CX
-	VMOVUPS Z20, (R10)
-	VMOVUPS Z21, 64(R10)
-	VMOVUPS Z22, 128(R10)
-	VMOVUPS Z23, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z12, Z12
-	VADDPS 64(R12), Z13, Z13
-	VADDPS 128(R12), Z14, Z14
-	VADDPS 192(R12), Z15, Z15
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z16, Z16
-	VADDPS 64(R12), Z17, Z17
-	VADDPS 128(R12), Z18, Z18
-	VADDPS 192(R12), Z19, Z19
-	ADDQ   b_cap+88(FP), R12
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile5last
-
-tile5next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z12, (R12)
-	VMOVUPS Z13, 64(R12)
-	VMOVUPS Z14, 128(R12)
-	VMOVUPS Z15, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z16, (R12)
-	VMOVUPS Z17, 64(R12)
-	VMOVUPS Z18, 128(R12)
-	VMOVUPS Z19, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile5segment
+	MOVQ    max_base+128(FP), R12
+	VMOVUPS (R12), Z24
+	VMOVUPS 64(R12), Z25
+	VMOVUPS 128(R12), Z26
+	VMOVUPS 192(R12), Z27
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    c_len+8(FP), $0x00
+	JE      store5
+	MOVQ    $0x00000005, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store5
+	JMP     add5
 
 	// Tile of 4 × 4 vectors.
 tile4:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R12
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
@@ -16672,619 +9904,282 @@ tile4segment:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	SUBQ   $0x02, R12
-	JL     tile4fewer
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS (R10)(DX*2), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS (R10)(R8*1), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R12
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+tile4odd:
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS (R10)(DX*2), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS (R10)(R8*1), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z16
-	VMOVUPS 64(R10), Z17
-	VMOVUPS 128(R10), Z18
-	VMOVUPS 192(R10), Z19
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z16, Z0, Z16
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z17, Z1, Z17
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z18, Z2, Z18
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z19, Z3, Z19
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z17, Z5, Z17
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z18, Z6, Z18
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z19, Z7, Z19
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z16, Z8, Z16
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z17, Z9, Z17
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z18, Z10, Z18
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z19, Z11, Z19
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z16, Z12, Z16
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z17, Z13, Z17
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z18, Z14, Z18
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z19, Z15, Z19
-	ADDQ    R11, CX
-	VMOVUPS Z16, (R10)
-	VMOVUPS Z17, 64(R10)
-	VMOVUPS Z18, 128(R10)
-	VMOVUPS Z19, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z12, Z12
-	VADDPS 64(R12), Z13, Z13
-	VADDPS 128(R12), Z14, Z14
-	VADDPS 192(R12), Z15, Z15
-	ADDQ   b_cap+88(FP), R12
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile4last
-
-tile4next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z12, (R12)
-	VMOVUPS Z13, 64(R12)
-	VMOVUPS Z14, 128(R12)
-	VMOVUPS Z15, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile4segment
+	MOVQ    max_base+128(FP), R12
+	VMOVUPS (R12), Z24
+	VMOVUPS 64(R12), Z25
+	VMOVUPS 128(R12), Z26
+	VMOVUPS 192(R12), Z27
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    c_len+8(FP), $0x00
+	JE      store4
+	MOVQ    $0x00000004, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store4
+	JMP     add4
 
 	// Tile of 3 × 4 vectors.
 tile3:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R12
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R12
-	JL     tile3fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VBROADCASTSS (R10)(DX*2), Z2
+	VMOVUPS      (R11), Z3
+	VFMADD231PS  Z3, Z0, Z12
+	VFMADD231PS  Z3, Z1, Z16
+	VFMADD231PS  Z3, Z2, Z20
+	VMOVUPS      64(R11), Z3
+	VFMADD231PS  Z3, Z0, Z13
+	VFMADD231PS  Z3, Z1, Z17
+	VFMADD231PS  Z3, Z2, Z21
+	VMOVUPS      128(R11), Z3
+	VFMADD231PS  Z3, Z0, Z14
+	VFMADD231PS  Z3, Z1, Z18
+	VFMADD231PS  Z3, Z2, Z22
+	VMOVUPS      192(R11), Z3
+	VFMADD231PS  Z3, Z0, Z15
+	VFMADD231PS  Z3, Z1, Z19
+	VFMADD231PS  Z3, Z2, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R12
-	JZ   tile3done
-
-tile3step:
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
+tile3odd:
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VBROADCASTSS (R10)(DX*2), Z2
+	VMOVUPS      (R11), Z3
+	VFMADD231PS  Z3, Z0, Z12
+	VFMADD231PS  Z3, Z1, Z16
+	VFMADD231PS  Z3, Z2, Z20
+	VMOVUPS      64(R11), Z3
+	VFMADD231PS  Z3, Z0, Z13
+	VFMADD231PS  Z3, Z1, Z17
+	VFMADD231PS  Z3, Z2, Z21
+	VMOVUPS      128(R11), Z3
+	VFMADD231PS  Z3, Z0, Z14
+	VFMADD231PS  Z3, Z1, Z18
+	VFMADD231PS  Z3, Z2, Z22
+	VMOVUPS      192(R11), Z3
+	VFMADD231PS  Z3, Z0, Z15
+	VFMADD231PS  Z3, Z1, Z19
+	VFMADD231PS  Z3, Z2, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z12
-	VMOVUPS 64(R10), Z13
-	VMOVUPS 128(R10), Z14
-	VMOVUPS 192(R10), Z15
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z13, Z1, Z13
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z14, Z2, Z14
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z15, Z3, Z15
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z13, Z5, Z13
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z14, Z6, Z14
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z15, Z7, Z15
-	ADDQ    R11, CX
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z13, Z9, Z13
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z14, Z10, Z14
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z15, Z11, Z15
-	ADDQ    R11, CX
-	VMOVUPS Z12, (R10)
-	VMOVUPS Z13, 64(R10)
-	VMOVUPS Z14, 128(R10)
-	VMOVUPS Z15, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z8, Z8
-	VADDPS 64(R12), Z9, Z9
-	VADDPS 128(R12), Z10, Z10
-	VADDPS 192(R12), Z11, Z11
-	ADDQ   b_cap+88(FP), R12
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile3last
-
-tile3next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z8, (R12)
-	VMOVUPS Z9, 64(R12)
-	VMOVUPS Z10, 128(R12)
-	VMOVUPS Z11, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile3segment
+	MOVQ    max_base+128(FP), R12
+	VMOVUPS (R12), Z24
+	VMOVUPS 64(R12), Z25
+	VMOVUPS 128(R12), Z26
+	VMOVUPS 192(R12), Z27
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    c_len+8(FP), $0x00
+	JE      store3
+	MOVQ    $0x00000003, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store3
+	JMP     add3
 
 	// Tile of 2 × 4 vectors.
 tile2:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R12
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	SUBQ   $0x02, R12
-	JL     tile2fewer
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VMOVUPS      (R11), Z2
+	VFMADD231PS  Z2, Z0, Z16
+	VFMADD231PS  Z2, Z1, Z20
+	VMOVUPS      64(R11), Z2
+	VFMADD231PS  Z2, Z0, Z17
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      128(R11), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      192(R11), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R12
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
+tile2odd:
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VMOVUPS      (R11), Z2
+	VFMADD231PS  Z2, Z0, Z16
+	VFMADD231PS  Z2, Z1, Z20
+	VMOVUPS      64(R11), Z2
+	VFMADD231PS  Z2, Z0, Z17
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      128(R11), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      192(R11), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z8
-	VMOVUPS 64(R10), Z9
-	VMOVUPS 128(R10), Z10
-	VMOVUPS 192(R10), Z11
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z8, Z0, Z8
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z9, Z1, Z9
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z10, Z2, Z10
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z11, Z3, Z11
-	ADDQ    R11, CX
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z8, Z4, Z8
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z9, Z5, Z9
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z10, Z6, Z10
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z11, Z7, Z11
-	ADDQ    R11, CX
-	VMOVUPS Z8, (R10)
-	VMOVUPS Z9, 64(R10)
-	VMOVUPS Z10, 128(R10)
-	VMOVUPS Z11, 192(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Z4, Z4
-	VADDPS 64(R12), Z5, Z5
-	VADDPS 128(R12), Z6, Z6
-	VADDPS 192(R12), Z7, Z7
-	ADDQ   b_cap+88(FP), R12
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile2last
-
-tile2next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Z4, (R12)
-	VMOVUPS Z5, 64(R12)
-	VMOVUPS Z6, 128(R12)
-	VMOVUPS Z7, 192(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile2segment
+	MOVQ    max_base+128(FP), R12
+	VMOVUPS (R12), Z24
+	VMOVUPS 64(R12), Z25
+	VMOVUPS 128(R12), Z26
+	VMOVUPS 192(R12), Z27
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    c_len+8(FP), $0x00
+	JE      store2
+	MOVQ    $0x00000002, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store2
+	JMP     add2
 
 	// Tile of 1 × 4 vectors.
 tile1:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R12
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000100
@@ -17294,46 +10189,46 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  256(R11), Z4, Z0
-	VFMADD231PS  320(R11), Z4, Z1
-	VFMADD231PS  384(R11), Z4, Z2
-	VFMADD231PS  448(R11), Z4, Z3
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  512(R11), Z4, Z0
-	VFMADD231PS  576(R11), Z4, Z1
-	VFMADD231PS  640(R11), Z4, Z2
-	VFMADD231PS  704(R11), Z4, Z3
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  768(R11), Z4, Z0
-	VFMADD231PS  832(R11), Z4, Z1
-	VFMADD231PS  896(R11), Z4, Z2
-	VFMADD231PS  960(R11), Z4, Z3
-	VBROADCASTSS 16(R10), Z4
-	VFMADD231PS  1024(R11), Z4, Z0
-	VFMADD231PS  1088(R11), Z4, Z1
-	VFMADD231PS  1152(R11), Z4, Z2
-	VFMADD231PS  1216(R11), Z4, Z3
-	VBROADCASTSS 20(R10), Z4
-	VFMADD231PS  1280(R11), Z4, Z0
-	VFMADD231PS  1344(R11), Z4, Z1
-	VFMADD231PS  1408(R11), Z4, Z2
-	VFMADD231PS  1472(R11), Z4, Z3
-	VBROADCASTSS 24(R10), Z4
-	VFMADD231PS  1536(R11), Z4, Z0
-	VFMADD231PS  1600(R11), Z4, Z1
-	VFMADD231PS  1664(R11), Z4, Z2
-	VFMADD231PS  1728(R11), Z4, Z3
-	VBROADCASTSS 28(R10), Z4
-	VFMADD231PS  1792(R11), Z4, Z0
-	VFMADD231PS  1856(R11), Z4, Z1
-	VFMADD231PS  1920(R11), Z4, Z2
-	VFMADD231PS  1984(R11), Z4, Z3
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
+	VBROADCASTSS 4(R10), Z0
+	VFMADD231PS  256(R11), Z0, Z20
+	VFMADD231PS  320(R11), Z0, Z21
+	VFMADD231PS  384(R11), Z0, Z22
+	VFMADD231PS  448(R11), Z0, Z23
+	VBROADCASTSS 8(R10), Z0
+	VFMADD231PS  512(R11), Z0, Z20
+	VFMADD231PS  576(R11), Z0, Z21
+	VFMADD231PS  640(R11), Z0, Z22
+	VFMADD231PS  704(R11), Z0, Z23
+	VBROADCASTSS 12(R10), Z0
+	VFMADD231PS  768(R11), Z0, Z20
+	VFMADD231PS  832(R11), Z0, Z21
+	VFMADD231PS  896(R11), Z0, Z22
+	VFMADD231PS  960(R11), Z0, Z23
+	VBROADCASTSS 16(R10), Z0
+	VFMADD231PS  1024(R11), Z0, Z20
+	VFMADD231PS  1088(R11), Z0, Z21
+	VFMADD231PS  1152(R11), Z0, Z22
+	VFMADD231PS  1216(R11), Z0, Z23
+	VBROADCASTSS 20(R10), Z0
+	VFMADD231PS  1280(R11), Z0, Z20
+	VFMADD231PS  1344(R11), Z0, Z21
+	VFMADD231PS  1408(R11), Z0, Z22
+	VFMADD231PS  1472(R11), Z0, Z23
+	VBROADCASTSS 24(R10), Z0
+	VFMADD231PS  1536(R11), Z0, Z20
+	VFMADD231PS  1600(R11), Z0, Z21
+	VFMADD231PS  1664(R11), Z0, Z22
+	VFMADD231PS  1728(R11), Z0, Z23
+	VBROADCASTSS 28(R10), Z0
+	VFMADD231PS  1792(R11), Z0, Z20
+	VFMADD231PS  1856(R11), Z0, Z21
+	VFMADD231PS  1920(R11), Z0, Z22
+	VFMADD231PS  1984(R11), Z0, Z23
 	ADDQ         $0x00000020, R10
 	ADDQ         $0x00000800, R11
 	SUBQ         $0x08, R12
@@ -17343,113 +10238,249 @@ tile1fewdense:
 	ADDQ $0x08, R12
 
 tile1sparse:
-	SUBQ $0x02, R12
-	JL   tile1fewer
+	INCQ R12
+	SHRQ $0x01, R12
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R12
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
+tile1odd:
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	MOVQ    max_base+128(FP), R12
+	VMOVUPS (R12), Z24
+	VMOVUPS 64(R12), Z25
+	VMOVUPS 128(R12), Z26
+	VMOVUPS 192(R12), Z27
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    c_len+8(FP), $0x00
+	JE      store1
+	MOVQ    $0x00000001, b_len+80(FP)
+	MOVQ    CX, b_cap+88(FP)
+	CMPQ    a_cap+48(FP), $0x00
+	JE      store1
+	JMP     add1
 
-tile1last:
 	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Z4
-	VMOVUPS 64(R10), Z5
-	VMOVUPS 128(R10), Z6
-	VMOVUPS 192(R10), Z7
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+store6:
 	VMOVUPS Z0, (CX)
-	VMAXPS  Z4, Z0, Z4
+	VMAXPS  Z24, Z0, Z24
 	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z5, Z1, Z5
+	VMAXPS  Z25, Z1, Z25
 	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z6, Z2, Z6
+	VMAXPS  Z26, Z2, Z26
 	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z7, Z3, Z7
-	ADDQ    R11, CX
-	VMOVUPS Z4, (R10)
-	VMOVUPS Z5, 64(R10)
-	VMOVUPS Z6, 128(R10)
-	VMOVUPS Z7, 192(R10)
+	VMAXPS  Z27, Z3, Z27
+	ADDQ    R12, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store5:
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z24, Z4, Z24
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z25, Z5, Z25
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z26, Z6, Z26
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z27, Z7, Z27
+	ADDQ    R12, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R12
-	VADDPS (R12), Z0, Z0
-	VADDPS 64(R12), Z1, Z1
-	VADDPS 128(R12), Z2, Z2
-	VADDPS 192(R12), Z3, Z3
-	ADDQ   b_cap+88(FP), R12
+store4:
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z24, Z8, Z24
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z25, Z9, Z25
+	VMOVUPS Z10, 128(CX)
+	VMAXPS  Z26, Z10, Z26
+	VMOVUPS Z11, 192(CX)
+	VMAXPS  Z27, Z11, Z27
+	ADDQ    R12, CX
 
-tile1sum:
+store3:
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	VMOVUPS Z15, 192(CX)
+	VMAXPS  Z27, Z15, Z27
+	ADDQ    R12, CX
+
+store2:
+	VMOVUPS Z16, (CX)
+	VMAXPS  Z24, Z16, Z24
+	VMOVUPS Z17, 64(CX)
+	VMAXPS  Z25, Z17, Z25
+	VMOVUPS Z18, 128(CX)
+	VMAXPS  Z26, Z18, Z26
+	VMOVUPS Z19, 192(CX)
+	VMAXPS  Z27, Z19, Z27
+	ADDQ    R12, CX
+
+store1:
+	VMOVUPS Z20, (CX)
+	VMAXPS  Z24, Z20, Z24
+	VMOVUPS Z21, 64(CX)
+	VMAXPS  Z25, Z21, Z25
+	VMOVUPS Z22, 128(CX)
+	VMAXPS  Z26, Z22, Z26
+	VMOVUPS Z23, 192(CX)
+	VMAXPS  Z27, Z23, Z27
+	ADDQ    R12, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	MOVQ    max_base+128(FP), R10
+	VMOVUPS Z24, (R10)
+	VMOVUPS Z25, 64(R10)
+	VMOVUPS Z26, 128(R10)
+	VMOVUPS Z27, 192(R10)
+	JMP     rows
+
+	// The same with C added.
+add6:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z24, Z0, Z24
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z25, Z1, Z25
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z26, Z2, Z26
+	VADDPS  192(CX), Z3, Z3
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z27, Z3, Z27
+	ADDQ    R12, CX
+
+add5:
+	VADDPS  (CX), Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z24, Z4, Z24
+	VADDPS  64(CX), Z5, Z5
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z25, Z5, Z25
+	VADDPS  128(CX), Z6, Z6
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z26, Z6, Z26
+	VADDPS  192(CX), Z7, Z7
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z27, Z7, Z27
+	ADDQ    R12, CX
+
+add4:
+	VADDPS  (CX), Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z24, Z8, Z24
+	VADDPS  64(CX), Z9, Z9
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z25, Z9, Z25
+	VADDPS  128(CX), Z10, Z10
+	VMOVUPS Z10, 128(CX)
+	VMAXPS  Z26, Z10, Z26
+	VADDPS  192(CX), Z11, Z11
+	VMOVUPS Z11, 192(CX)
+	VMAXPS  Z27, Z11, Z27
+	ADDQ    R12, CX
+
+add3:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	VADDPS  192(CX), Z15, Z15
+	VMOVUPS Z15, 192(CX)
+	VMAXPS  Z27, Z15, Z27
+	ADDQ    R12, CX
+
+add2:
+	VADDPS  (CX), Z16, Z16
+	VMOVUPS Z16, (CX)
+	VMAXPS  Z24, Z16, Z24
+	VADDPS  64(CX), Z17, Z17
+	VMOVUPS Z17, 64(CX)
+	VMAXPS  Z25, Z17, Z25
+	VADDPS  128(CX), Z18, Z18
+	VMOVUPS Z18, 128(CX)
+	VMAXPS  Z26, Z18, Z26
+	VADDPS  192(CX), Z19, Z19
+	VMOVUPS Z19, 192(CX)
+	VMAXPS  Z27, Z19, Z27
+	ADDQ    R12, CX
+
+add1:
+	VADDPS  (CX), Z20, Z20
+	VMOVUPS Z20, (CX)
+	VMAXPS  Z24, Z20, Z24
+	VADDPS  64(CX), Z21, Z21
+	VMOVUPS Z21, 64(CX)
+	VMAXPS  Z25, Z21, Z25
+	VADDPS  128(CX), Z22, Z22
+	VMOVUPS Z22, 128(CX)
+	VMAXPS  Z26, Z22, Z26
+	VADDPS  192(CX), Z23, Z23
+	VMOVUPS Z23, 192(CX)
+	VMAXPS  Z27, Z23, Z27
+	ADDQ    R12, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ c_cap+16(FP), R10
 	MOVQ R10, a_len+40(FP)
 	XORQ R10, R10
 	MOVQ R10, a_cap+48(FP)
-	JMP  tile1last
+	JMP  end
 
-tile1next:
-	MOVQ    CX, R12
-	VMOVUPS Z0, (R12)
-	VMOVUPS Z1, 64(R12)
-	VMOVUPS Z2, 128(R12)
-	VMOVUPS Z3, 192(R12)
-	ADDQ    b_cap+88(FP), R12
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R12
 	CMPQ    R12, seg+120(FP)
 	CMOVQGT seg+120(FP), R12
 	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -17518,6 +10549,10 @@ done:
 tile6:
 	MOVQ   AX, R10
 	MOVQ   b_base+72(FP), R11
+	SUBQ   $0x00000006, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*2), AX
+	MOVQ   k+112(FP), R12
 	VXORPS Z0, Z0, Z0
 	VXORPS Z1, Z1, Z1
 	VXORPS Z2, Z2, Z2
@@ -17542,9 +10577,10 @@ tile6:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile6fewer
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -17586,50 +10622,8 @@ tile6steps:
 	VFMADD231PS  Z27, Z28, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VMOVUPS      128(R11), Z26
-	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R12
-	JZ   tile6done
-
-tile6step:
+tile6odd:
 	VMOVUPS      (R11), Z24
 	VMOVUPS      64(R11), Z25
 	VMOVUPS      128(R11), Z26
@@ -17667,131 +10661,23 @@ tile6step:
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Z24
-	VMULPS      (R10), Z24, Z24
-	VFMADD231PS (R11), Z0, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z3, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z6, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z7, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z10, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z11, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z15, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z16, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z17, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z18, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z19, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z20, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z21, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z22, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z23, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R11
+	MOVQ beta_base+144(FP), R12
+	MOVQ ldc+24(FP), R10
+	SHLQ $0x02, R10
+	JMP  store6
 
 	// Tile of 5 × 4 vectors.
 tile5:
 	MOVQ   AX, R10
 	MOVQ   b_base+72(FP), R11
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
+	SUBQ   $0x00000005, DI
+	LEAQ   (AX)(DX*4), AX
+	LEAQ   (AX)(DX*1), AX
+	MOVQ   k+112(FP), R12
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
@@ -17808,228 +10694,100 @@ tile5:
 	VXORPS Z17, Z17, Z17
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile5fewer
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R12
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R11), Z20
-	VMOVUPS      64(R11), Z21
-	VMOVUPS      128(R11), Z22
-	VMOVUPS      192(R11), Z23
+tile5odd:
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
 	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z20, Z24, Z0
-	VFMADD231PS  Z21, Z24, Z1
-	VFMADD231PS  Z22, Z24, Z2
-	VFMADD231PS  Z23, Z24, Z3
+	VFMADD231PS  Z0, Z24, Z4
+	VFMADD231PS  Z1, Z24, Z5
+	VFMADD231PS  Z2, Z24, Z6
+	VFMADD231PS  Z3, Z24, Z7
 	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z20, Z24, Z4
-	VFMADD231PS  Z21, Z24, Z5
-	VFMADD231PS  Z22, Z24, Z6
-	VFMADD231PS  Z23, Z24, Z7
+	VFMADD231PS  Z0, Z24, Z8
+	VFMADD231PS  Z1, Z24, Z9
+	VFMADD231PS  Z2, Z24, Z10
+	VFMADD231PS  Z3, Z24, Z11
 	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z20, Z24, Z8
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
+	VFMADD231PS  Z3, Z24, Z15
 	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z20, Z24, Z12
-	VFMADD231PS  Z21, Z24, Z13
-	VFMADD231PS  Z22, Z24, Z14
-	VFMADD231PS  Z23, Z24, Z15
+	VFMADD231PS  Z0, Z24, Z16
+	VFMADD231PS  Z1, Z24, Z17
+	VFMADD231PS  Z2, Z24, Z18
+	VFMADD231PS  Z3, Z24, Z19
 	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z20, Z24, Z16
-	VFMADD231PS  Z21, Z24, Z17
-	VFMADD231PS  Z22, Z24, Z18
-	VFMADD231PS  Z23, Z24, Z19
+	VFMADD231PS  Z0, Z24, Z20
+	VFMADD231PS  Z1, Z24, Z21
+	VFMADD231PS  Z2, Z24, Z22
+	VFMADD231PS  Z3, Z24, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Z20
-	VMULPS      (R10), Z20, Z20
-	VFMADD231PS (R11), Z0, Z20
-	VMOVUPS     Z20, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z3, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z6, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z7, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z10, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z11, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z15, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z16, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z17, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z18, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z19, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R11
+	MOVQ beta_base+144(FP), R12
+	MOVQ ldc+24(FP), R10
+	SHLQ $0x02, R10
+	JMP  store5
 
 	// Tile of 4 × 4 vectors.
 tile4:
 	MOVQ   AX, R10
 	MOVQ   b_base+72(FP), R11
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	SUBQ   $0x00000004, DI
+	LEAQ   (AX)(DX*4), AX
+	MOVQ   k+112(FP), R12
 	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
@@ -18038,479 +10796,249 @@ tile4:
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
 	VXORPS Z15, Z15, Z15
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile4fewer
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS (R10)(DX*2), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS (R10)(R8*1), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R12
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R11), Z16
-	VMOVUPS      64(R11), Z17
-	VMOVUPS      128(R11), Z18
-	VMOVUPS      192(R11), Z19
-	VBROADCASTSS (R10), Z20
-	VFMADD231PS  Z16, Z20, Z0
-	VFMADD231PS  Z17, Z20, Z1
-	VFMADD231PS  Z18, Z20, Z2
-	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (R10)(DX*1), Z20
-	VFMADD231PS  Z16, Z20, Z4
-	VFMADD231PS  Z17, Z20, Z5
-	VFMADD231PS  Z18, Z20, Z6
-	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (R10)(DX*2), Z20
-	VFMADD231PS  Z16, Z20, Z8
-	VFMADD231PS  Z17, Z20, Z9
-	VFMADD231PS  Z18, Z20, Z10
-	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (R10)(R8*1), Z20
-	VFMADD231PS  Z16, Z20, Z12
-	VFMADD231PS  Z17, Z20, Z13
-	VFMADD231PS  Z18, Z20, Z14
-	VFMADD231PS  Z19, Z20, Z15
+tile4odd:
+	VMOVUPS      (R11), Z0
+	VMOVUPS      64(R11), Z1
+	VMOVUPS      128(R11), Z2
+	VMOVUPS      192(R11), Z3
+	VBROADCASTSS (R10), Z4
+	VFMADD231PS  Z0, Z4, Z8
+	VFMADD231PS  Z1, Z4, Z9
+	VFMADD231PS  Z2, Z4, Z10
+	VFMADD231PS  Z3, Z4, Z11
+	VBROADCASTSS (R10)(DX*1), Z4
+	VFMADD231PS  Z0, Z4, Z12
+	VFMADD231PS  Z1, Z4, Z13
+	VFMADD231PS  Z2, Z4, Z14
+	VFMADD231PS  Z3, Z4, Z15
+	VBROADCASTSS (R10)(DX*2), Z4
+	VFMADD231PS  Z0, Z4, Z16
+	VFMADD231PS  Z1, Z4, Z17
+	VFMADD231PS  Z2, Z4, Z18
+	VFMADD231PS  Z3, Z4, Z19
+	VBROADCASTSS (R10)(R8*1), Z4
+	VFMADD231PS  Z0, Z4, Z20
+	VFMADD231PS  Z1, Z4, Z21
+	VFMADD231PS  Z2, Z4, Z22
+	VFMADD231PS  Z3, Z4, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Z16
-	VMULPS      (R10), Z16, Z16
-	VFMADD231PS (R11), Z0, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z3, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z6, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z7, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z10, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z11, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z15, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R11
+	MOVQ beta_base+144(FP), R12
+	MOVQ ldc+24(FP), R10
+	SHLQ $0x02, R10
+	JMP  store4
 
 	// Tile of 3 × 4 vectors.
 tile3:
 	MOVQ   AX, R10
 	MOVQ   b_base+72(FP), R11
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
+	SUBQ   $0x00000003, DI
+	LEAQ   (AX)(DX*2), AX
+	LEAQ   (AX)(DX*1), AX
 	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile3fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VBROADCASTSS (R10)(DX*2), Z2
+	VMOVUPS      (R11), Z3
+	VFMADD231PS  Z3, Z0, Z12
+	VFMADD231PS  Z3, Z1, Z16
+	VFMADD231PS  Z3, Z2, Z20
+	VMOVUPS      64(R11), Z3
+	VFMADD231PS  Z3, Z0, Z13
+	VFMADD231PS  Z3, Z1, Z17
+	VFMADD231PS  Z3, Z2, Z21
+	VMOVUPS      128(R11), Z3
+	VFMADD231PS  Z3, Z0, Z14
+	VFMADD231PS  Z3, Z1, Z18
+	VFMADD231PS  Z3, Z2, Z22
+	VMOVUPS      192(R11), Z3
+	VFMADD231PS  Z3, Z0, Z15
+	VFMADD231PS  Z3, Z1, Z19
+	VFMADD231PS  Z3, Z2, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R12
-	JZ   tile3done
-
-tile3step:
-	VBROADCASTSS (R10), Z12
-	VBROADCASTSS (R10)(DX*1), Z13
-	VBROADCASTSS (R10)(DX*2), Z14
-	VMOVUPS      (R11), Z15
-	VFMADD231PS  Z15, Z12, Z0
-	VFMADD231PS  Z15, Z13, Z4
-	VFMADD231PS  Z15, Z14, Z8
-	VMOVUPS      64(R11), Z15
-	VFMADD231PS  Z15, Z12, Z1
-	VFMADD231PS  Z15, Z13, Z5
-	VFMADD231PS  Z15, Z14, Z9
-	VMOVUPS      128(R11), Z15
-	VFMADD231PS  Z15, Z12, Z2
-	VFMADD231PS  Z15, Z13, Z6
-	VFMADD231PS  Z15, Z14, Z10
-	VMOVUPS      192(R11), Z15
-	VFMADD231PS  Z15, Z12, Z3
-	VFMADD231PS  Z15, Z13, Z7
-	VFMADD231PS  Z15, Z14, Z11
+tile3odd:
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VBROADCASTSS (R10)(DX*2), Z2
+	VMOVUPS      (R11), Z3
+	VFMADD231PS  Z3, Z0, Z12
+	VFMADD231PS  Z3, Z1, Z16
+	VFMADD231PS  Z3, Z2, Z20
+	VMOVUPS      64(R11), Z3
+	VFMADD231PS  Z3, Z0, Z13
+	VFMADD231PS  Z3, Z1, Z17
+	VFMADD231PS  Z3, Z2, Z21
+	VMOVUPS      128(R11), Z3
+	VFMADD231PS  Z3, Z0, Z14
+	VFMADD231PS  Z3, Z1, Z18
+	VFMADD231PS  Z3, Z2, Z22
+	VMOVUPS      192(R11), Z3
+	VFMADD231PS  Z3, Z0, Z15
+	VFMADD231PS  Z3, Z1, Z19
+	VFMADD231PS  Z3, Z2, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Z12
-	VMULPS      (R10), Z12, Z12
-	VFMADD231PS (R11), Z0, Z12
-	VMOVUPS     Z12, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z3, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z6, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z7, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z10, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z11, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R11
+	MOVQ beta_base+144(FP), R12
+	MOVQ ldc+24(FP), R10
+	SHLQ $0x02, R10
+	JMP  store3
 
 	// Tile of 2 × 4 vectors.
 tile2:
 	MOVQ   AX, R10
 	MOVQ   b_base+72(FP), R11
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
+	SUBQ   $0x00000002, DI
+	LEAQ   (AX)(DX*2), AX
 	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile2fewer
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R12
+	SHRQ   $0x01, R12
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VMOVUPS      (R11), Z2
+	VFMADD231PS  Z2, Z0, Z16
+	VFMADD231PS  Z2, Z1, Z20
+	VMOVUPS      64(R11), Z2
+	VFMADD231PS  Z2, Z0, Z17
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      128(R11), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      192(R11), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R12
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R10), Z8
-	VBROADCASTSS (R10)(DX*1), Z9
-	VMOVUPS      (R11), Z10
-	VFMADD231PS  Z10, Z8, Z0
-	VFMADD231PS  Z10, Z9, Z4
-	VMOVUPS      64(R11), Z10
-	VFMADD231PS  Z10, Z8, Z1
-	VFMADD231PS  Z10, Z9, Z5
-	VMOVUPS      128(R11), Z10
-	VFMADD231PS  Z10, Z8, Z2
-	VFMADD231PS  Z10, Z9, Z6
-	VMOVUPS      192(R11), Z10
-	VFMADD231PS  Z10, Z8, Z3
-	VFMADD231PS  Z10, Z9, Z7
+tile2odd:
+	VBROADCASTSS (R10), Z0
+	VBROADCASTSS (R10)(DX*1), Z1
+	VMOVUPS      (R11), Z2
+	VFMADD231PS  Z2, Z0, Z16
+	VFMADD231PS  Z2, Z1, Z20
+	VMOVUPS      64(R11), Z2
+	VFMADD231PS  Z2, Z0, Z17
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      128(R11), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      192(R11), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Z8
-	VMULPS      (R10), Z8, Z8
-	VFMADD231PS (R11), Z0, Z8
-	VMOVUPS     Z8, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z3, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Z0
-	VMULPS      (R10), Z0, Z0
-	VFMADD231PS (R11), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z6, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z7, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	MOVQ alpha_base+120(FP), R11
+	MOVQ beta_base+144(FP), R12
+	MOVQ ldc+24(FP), R10
+	SHLQ $0x02, R10
+	JMP  store2
 
 	// Tile of 1 × 4 vectors.
 tile1:
 	MOVQ    AX, R10
 	MOVQ    b_base+72(FP), R11
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
-	VXORPS  Z3, Z3, Z3
+	SUBQ    $0x00000001, DI
+	LEAQ    (AX)(DX*1), AX
 	MOVQ    k+112(FP), R12
+	VXORPS  Z20, Z20, Z20
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000100
@@ -18520,46 +11048,46 @@ tile1:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
-	VBROADCASTSS 4(R10), Z4
-	VFMADD231PS  256(R11), Z4, Z0
-	VFMADD231PS  320(R11), Z4, Z1
-	VFMADD231PS  384(R11), Z4, Z2
-	VFMADD231PS  448(R11), Z4, Z3
-	VBROADCASTSS 8(R10), Z4
-	VFMADD231PS  512(R11), Z4, Z0
-	VFMADD231PS  576(R11), Z4, Z1
-	VFMADD231PS  640(R11), Z4, Z2
-	VFMADD231PS  704(R11), Z4, Z3
-	VBROADCASTSS 12(R10), Z4
-	VFMADD231PS  768(R11), Z4, Z0
-	VFMADD231PS  832(R11), Z4, Z1
-	VFMADD231PS  896(R11), Z4, Z2
-	VFMADD231PS  960(R11), Z4, Z3
-	VBROADCASTSS 16(R10), Z4
-	VFMADD231PS  1024(R11), Z4, Z0
-	VFMADD231PS  1088(R11), Z4, Z1
-	VFMADD231PS  1152(R11), Z4, Z2
-	VFMADD231PS  1216(R11), Z4, Z3
-	VBROADCASTSS 20(R10), Z4
-	VFMADD231PS  1280(R11), Z4, Z0
-	VFMADD231PS  1344(R11), Z4, Z1
-	VFMADD231PS  1408(R11), Z4, Z2
-	VFMADD231PS  1472(R11), Z4, Z3
-	VBROADCASTSS 24(R10), Z4
-	VFMADD231PS  1536(R11), Z4, Z0
-	VFMADD231PS  1600(R11), Z4, Z1
-	VFMADD231PS  1664(R11), Z4, Z2
-	VFMADD231PS  1728(R11), Z4, Z3
-	VBROADCASTSS 28(R10), Z4
-	VFMADD231PS  1792(R11), Z4, Z0
-	VFMADD231PS  1856(R11), Z4, Z1
-	VFMADD231PS  1920(R11), Z4, Z2
-	VFMADD231PS  1984(R11), Z4, Z3
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
+	VBROADCASTSS 4(R10), Z0
+	VFMADD231PS  256(R11), Z0, Z20
+	VFMADD231PS  320(R11), Z0, Z21
+	VFMADD231PS  384(R11), Z0, Z22
+	VFMADD231PS  448(R11), Z0, Z23
+	VBROADCASTSS 8(R10), Z0
+	VFMADD231PS  512(R11), Z0, Z20
+	VFMADD231PS  576(R11), Z0, Z21
+	VFMADD231PS  640(R11), Z0, Z22
+	VFMADD231PS  704(R11), Z0, Z23
+	VBROADCASTSS 12(R10), Z0
+	VFMADD231PS  768(R11), Z0, Z20
+	VFMADD231PS  832(R11), Z0, Z21
+	VFMADD231PS  896(R11), Z0, Z22
+	VFMADD231PS  960(R11), Z0, Z23
+	VBROADCASTSS 16(R10), Z0
+	VFMADD231PS  1024(R11), Z0, Z20
+	VFMADD231PS  1088(R11), Z0, Z21
+	VFMADD231PS  1152(R11), Z0, Z22
+	VFMADD231PS  1216(R11), Z0, Z23
+	VBROADCASTSS 20(R10), Z0
+	VFMADD231PS  1280(R11), Z0, Z20
+	VFMADD231PS  1344(R11), Z0, Z21
+	VFMADD231PS  1408(R11), Z0, Z22
+	VFMADD231PS  1472(R11), Z0, Z23
+	VBROADCASTSS 24(R10), Z0
+	VFMADD231PS  1536(R11), Z0, Z20
+	VFMADD231PS  1600(R11), Z0, Z21
+	VFMADD231PS  1664(R11), Z0, Z22
+	VFMADD231PS  1728(R11), Z0, Z23
+	VBROADCASTSS 28(R10), Z0
+	VFMADD231PS  1792(R11), Z0, Z20
+	VFMADD231PS  1856(R11), Z0, Z21
+	VFMADD231PS  1920(R11), Z0, Z22
+	VFMADD231PS  1984(R11), Z0, Z23
 	ADDQ         $0x00000020, R10
 	ADDQ         $0x00000800, R11
 	SUBQ         $0x08, R12
@@ -18569,73 +11097,156 @@ tile1fewdense:
 	ADDQ $0x08, R12
 
 tile1sparse:
-	SUBQ $0x02, R12
-	JL   tile1fewer
+	INCQ R12
+	SHRQ $0x01, R12
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R12
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  (R11), Z4, Z0
-	VFMADD231PS  64(R11), Z4, Z1
-	VFMADD231PS  128(R11), Z4, Z2
-	VFMADD231PS  192(R11), Z4, Z3
+tile1odd:
+	VBROADCASTSS (R10), Z0
+	VFMADD231PS  (R11), Z0, Z20
+	VFMADD231PS  64(R11), Z0, Z21
+	VFMADD231PS  128(R11), Z0, Z22
+	VFMADD231PS  192(R11), Z0, Z23
 	ADDQ         SI, R11
 	ADDQ         BX, R10
 	DECQ         R12
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ alpha_base+120(FP), R11
+	MOVQ beta_base+144(FP), R12
+	MOVQ ldc+24(FP), R10
+	SHLQ $0x02, R10
+	JMP  store1
+
 	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Z4
-	VMULPS      (R10), Z4, Z4
-	VFMADD231PS (R11), Z0, Z4
-	VMOVUPS     Z4, (CX)
+store6:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z0, Z24
+	VMOVUPS     Z24, (CX)
 	VMOVUPS     64(CX), Z0
-	VMULPS      64(R10), Z0, Z0
-	VFMADD231PS 64(R11), Z1, Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z1, Z0
 	VMOVUPS     Z0, 64(CX)
 	VMOVUPS     128(CX), Z0
-	VMULPS      128(R10), Z0, Z0
-	VFMADD231PS 128(R11), Z2, Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z2, Z0
 	VMOVUPS     Z0, 128(CX)
 	VMOVUPS     192(CX), Z0
-	VMULPS      192(R10), Z0, Z0
-	VFMADD231PS 192(R11), Z3, Z0
+	VMULPS      192(R11), Z0, Z0
+	VFMADD231PS 192(R12), Z3, Z0
 	VMOVUPS     Z0, 192(CX)
-	ADDQ        R12, CX
+	ADDQ        R10, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store5:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z4, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z5, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z6, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R11), Z0, Z0
+	VFMADD231PS 192(R12), Z7, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        R10, CX
+
+store4:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z8, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z9, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z10, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R11), Z0, Z0
+	VFMADD231PS 192(R12), Z11, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        R10, CX
+
+store3:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z12, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z13, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z14, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R11), Z0, Z0
+	VFMADD231PS 192(R12), Z15, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        R10, CX
+
+store2:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z16, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z17, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z18, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R11), Z0, Z0
+	VFMADD231PS 192(R12), Z19, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        R10, CX
+
+store1:
+	VMOVUPS     (CX), Z0
+	VMULPS      (R11), Z0, Z0
+	VFMADD231PS (R12), Z20, Z0
+	VMOVUPS     Z0, (CX)
+	VMOVUPS     64(CX), Z0
+	VMULPS      64(R11), Z0, Z0
+	VFMADD231PS 64(R12), Z21, Z0
+	VMOVUPS     Z0, 64(CX)
+	VMOVUPS     128(CX), Z0
+	VMULPS      128(R11), Z0, Z0
+	VFMADD231PS 128(R12), Z22, Z0
+	VMOVUPS     Z0, 128(CX)
+	VMOVUPS     192(CX), Z0
+	VMULPS      192(R11), Z0, Z0
+	VFMADD231PS 192(R12), Z23, Z0
+	VMOVUPS     Z0, 192(CX)
+	ADDQ        R10, CX
+	JMP         rows
 
 // func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
@@ -18701,6 +11312,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -18728,8 +11341,10 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -18775,54 +11390,8 @@ tile8steps:
 	PREFETCHT0   4224(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VMOVUPS      (R12), Z24
 	VMOVUPS      64(R12), Z25
 	VMOVUPS      128(R12), Z26
@@ -18864,156 +11433,30 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z21, Z21
-	VADDPS 64(R13), Z22, Z22
-	VADDPS 128(R13), Z23, Z23
-	ADDQ   b_cap+88(FP), R13
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z21, (R13)
-	VMOVUPS Z22, 64(R13)
-	VMOVUPS Z23, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -19032,273 +11475,116 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R12), Z21
-	VMOVUPS      64(R12), Z22
-	VMOVUPS      128(R12), Z23
+tile7odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -19311,953 +11597,445 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R12), Z18
-	VMOVUPS      64(R12), Z19
-	VMOVUPS      128(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+tile6odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R12), Z15
-	VMOVUPS      64(R12), Z16
-	VMOVUPS      128(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+tile5odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R12), Z12
-	VMOVUPS      64(R12), Z13
-	VMOVUPS      128(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+tile4odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R12), Z9
-	VMOVUPS      64(R12), Z10
-	VMOVUPS      128(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+tile3odd:
+	VMOVUPS      (R12), Z0
+	VMOVUPS      64(R12), Z1
+	VMOVUPS      128(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VMOVUPS      (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+tile2odd:
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VMOVUPS      (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -20267,38 +12045,38 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	VBROADCASTSS 4(R11), Z3
-	VFMADD231PS  192(R12), Z3, Z0
-	VFMADD231PS  256(R12), Z3, Z1
-	VFMADD231PS  320(R12), Z3, Z2
-	VBROADCASTSS 8(R11), Z3
-	VFMADD231PS  384(R12), Z3, Z0
-	VFMADD231PS  448(R12), Z3, Z1
-	VFMADD231PS  512(R12), Z3, Z2
-	VBROADCASTSS 12(R11), Z3
-	VFMADD231PS  576(R12), Z3, Z0
-	VFMADD231PS  640(R12), Z3, Z1
-	VFMADD231PS  704(R12), Z3, Z2
-	VBROADCASTSS 16(R11), Z3
-	VFMADD231PS  768(R12), Z3, Z0
-	VFMADD231PS  832(R12), Z3, Z1
-	VFMADD231PS  896(R12), Z3, Z2
-	VBROADCASTSS 20(R11), Z3
-	VFMADD231PS  960(R12), Z3, Z0
-	VFMADD231PS  1024(R12), Z3, Z1
-	VFMADD231PS  1088(R12), Z3, Z2
-	VBROADCASTSS 24(R11), Z3
-	VFMADD231PS  1152(R12), Z3, Z0
-	VFMADD231PS  1216(R12), Z3, Z1
-	VFMADD231PS  1280(R12), Z3, Z2
-	VBROADCASTSS 28(R11), Z3
-	VFMADD231PS  1344(R12), Z3, Z0
-	VFMADD231PS  1408(R12), Z3, Z1
-	VFMADD231PS  1472(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
+	VBROADCASTSS 4(R11), Z0
+	VFMADD231PS  192(R12), Z0, Z21
+	VFMADD231PS  256(R12), Z0, Z22
+	VFMADD231PS  320(R12), Z0, Z23
+	VBROADCASTSS 8(R11), Z0
+	VFMADD231PS  384(R12), Z0, Z21
+	VFMADD231PS  448(R12), Z0, Z22
+	VFMADD231PS  512(R12), Z0, Z23
+	VBROADCASTSS 12(R11), Z0
+	VFMADD231PS  576(R12), Z0, Z21
+	VFMADD231PS  640(R12), Z0, Z22
+	VFMADD231PS  704(R12), Z0, Z23
+	VBROADCASTSS 16(R11), Z0
+	VFMADD231PS  768(R12), Z0, Z21
+	VFMADD231PS  832(R12), Z0, Z22
+	VFMADD231PS  896(R12), Z0, Z23
+	VBROADCASTSS 20(R11), Z0
+	VFMADD231PS  960(R12), Z0, Z21
+	VFMADD231PS  1024(R12), Z0, Z22
+	VFMADD231PS  1088(R12), Z0, Z23
+	VBROADCASTSS 24(R11), Z0
+	VFMADD231PS  1152(R12), Z0, Z21
+	VFMADD231PS  1216(R12), Z0, Z22
+	VFMADD231PS  1280(R12), Z0, Z23
+	VBROADCASTSS 28(R11), Z0
+	VFMADD231PS  1344(R12), Z0, Z21
+	VFMADD231PS  1408(R12), Z0, Z22
+	VFMADD231PS  1472(R12), Z0, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000600, R12
 	SUBQ         $0x08, R13
@@ -20308,94 +12086,206 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  (R12), Z3, Z0
-	VFMADD231PS  64(R12), Z3, Z1
-	VFMADD231PS  128(R12), Z3, Z2
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VFMADD231PS  (R12), Z0, Z21
+	VFMADD231PS  64(R12), Z0, Z22
+	VFMADD231PS  128(R12), Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R13, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R11
 	MOVQ    R11, a_len+40(FP)
 	MOVBQZX load+120(FP), R11
 	MOVQ    R11, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R13
 	MOVQ    $0x00000080, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -20487,6 +12377,8 @@ done:
 tile8:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R14
 
 tile8segment:
@@ -20514,103 +12406,14 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R14
-	JL     tile8fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile8all
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile8odd
+	JZ     tile8done
 
-	// The same as below, with lines of the next part.
-tile8ahead:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	PREFETCHT1   128(R11)
-	ADDQ         $0x000000c0, R11
-	SUBQ         $0x02, R14
-	JGE          tile8ahead
-	JMP          tile8fewer
-
-tile8all:
 	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
 tile8steps:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
@@ -20652,6 +12455,8 @@ tile8steps:
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+
+tile8odd:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -20692,205 +12497,39 @@ tile8steps:
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile8steps
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile8all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	ADDQ         $0x000000c0, R11
 
-tile8fewer:
-	ADDQ $0x02, R14
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R13), Z24
-	VMOVUPS      64(R13), Z25
-	VMOVUPS      128(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile8step
+tile8all:
+	DECQ R14
+	JNZ  tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z18, Z18
-	VADDPS 64(R14), Z19, Z19
-	VADDPS 128(R14), Z20, Z20
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z21, Z21
-	VADDPS 64(R14), Z22, Z22
-	VADDPS 128(R14), Z23, Z23
-	ADDQ   b_cap+88(FP), R14
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z18, (R14)
-	VMOVUPS Z19, 64(R14)
-	VMOVUPS Z20, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z21, (R14)
-	VMOVUPS Z22, 64(R14)
-	VMOVUPS Z23, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -20909,356 +12548,124 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R14
-	JL     tile7fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile7all
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile7odd
+	JZ     tile7done
 
-	// The same as below, with lines of the next part.
-tile7ahead:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
+
+tile7odd:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile7all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
-	SUBQ         $0x02, R14
-	JGE          tile7ahead
-	JMP          tile7fewer
 
 tile7all:
-	// One step: a row of B times a number of every row of A.
-tile7steps:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R14
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R13), Z21
-	VMOVUPS      64(R13), Z22
-	VMOVUPS      128(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile7step
+	DECQ R14
+	JNZ  tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z18, Z18
-	VADDPS 64(R14), Z19, Z19
-	VADDPS 128(R14), Z20, Z20
-	ADDQ   b_cap+88(FP), R14
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z18, (R14)
-	VMOVUPS Z19, 64(R14)
-	VMOVUPS Z20, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R14
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -21271,1284 +12678,509 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R14
-	JL     tile6fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile6all
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile6odd
+	JZ     tile6done
 
-	// The same as below, with lines of the next part.
-tile6ahead:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+
+tile6odd:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile6all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
-	SUBQ         $0x02, R14
-	JGE          tile6ahead
-	JMP          tile6fewer
 
 tile6all:
-	// One step: a row of B times a number of every row of A.
-tile6steps:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R14
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R13), Z18
-	VMOVUPS      64(R13), Z19
-	VMOVUPS      128(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile6step
+	DECQ R14
+	JNZ  tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R14
-	JL     tile5fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile5all
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile5odd
+	JZ     tile5done
 
-	// The same as below, with lines of the next part.
-tile5ahead:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+
+tile5odd:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile5all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
-	SUBQ         $0x02, R14
-	JGE          tile5ahead
-	JMP          tile5fewer
 
 tile5all:
-	// One step: a row of B times a number of every row of A.
-tile5steps:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R14
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R13), Z15
-	VMOVUPS      64(R13), Z16
-	VMOVUPS      128(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile5step
+	DECQ R14
+	JNZ  tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R14
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R14
-	JL     tile4fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile4all
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile4odd
+	JZ     tile4done
 
-	// The same as below, with lines of the next part.
-tile4ahead:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+
+tile4odd:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile4all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
-	SUBQ         $0x02, R14
-	JGE          tile4ahead
-	JMP          tile4fewer
 
 tile4all:
-	// One step: a row of B times a number of every row of A.
-tile4steps:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R14
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R13), Z12
-	VMOVUPS      64(R13), Z13
-	VMOVUPS      128(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile4step
+	DECQ R14
+	JNZ  tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R14
-	JL     tile3fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile3all
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile3odd
+	JZ     tile3done
 
-	// The same as below, with lines of the next part.
-tile3ahead:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+
+tile3odd:
+	VMOVUPS      (R13), Z0
+	VMOVUPS      64(R13), Z1
+	VMOVUPS      128(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile3all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
-	SUBQ         $0x02, R14
-	JGE          tile3ahead
-	JMP          tile3fewer
 
 tile3all:
-	// One step: a row of B times a number of every row of A.
-tile3steps:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R14
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R13), Z9
-	VMOVUPS      64(R13), Z10
-	VMOVUPS      128(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile3step
+	DECQ R14
+	JNZ  tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R14
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R14
-	JL     tile2fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile2all
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile2odd
+	JZ     tile2done
 
-	// The same as below, with lines of the next part.
-tile2ahead:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R12), Z0
+	VBROADCASTSS (R12)(DX*1), Z1
+	VMOVUPS      (R13), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R13), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R13), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+
+tile2odd:
+	VBROADCASTSS (R12), Z0
+	VBROADCASTSS (R12)(DX*1), Z1
+	VMOVUPS      (R13), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VMOVUPS      64(R13), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VMOVUPS      128(R13), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile2all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	PREFETCHT1   128(R11)
 	ADDQ         $0x000000c0, R11
-	SUBQ         $0x02, R14
-	JGE          tile2ahead
-	JMP          tile2fewer
 
 tile2all:
-	// One step: a row of B times a number of every row of A.
-tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R14
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VMOVUPS      (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VMOVUPS      64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VMOVUPS      128(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile2step
+	DECQ R14
+	JNZ  tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x000000c0
@@ -22558,38 +13190,38 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	VBROADCASTSS 4(R12), Z3
-	VFMADD231PS  192(R13), Z3, Z0
-	VFMADD231PS  256(R13), Z3, Z1
-	VFMADD231PS  320(R13), Z3, Z2
-	VBROADCASTSS 8(R12), Z3
-	VFMADD231PS  384(R13), Z3, Z0
-	VFMADD231PS  448(R13), Z3, Z1
-	VFMADD231PS  512(R13), Z3, Z2
-	VBROADCASTSS 12(R12), Z3
-	VFMADD231PS  576(R13), Z3, Z0
-	VFMADD231PS  640(R13), Z3, Z1
-	VFMADD231PS  704(R13), Z3, Z2
-	VBROADCASTSS 16(R12), Z3
-	VFMADD231PS  768(R13), Z3, Z0
-	VFMADD231PS  832(R13), Z3, Z1
-	VFMADD231PS  896(R13), Z3, Z2
-	VBROADCASTSS 20(R12), Z3
-	VFMADD231PS  960(R13), Z3, Z0
-	VFMADD231PS  1024(R13), Z3, Z1
-	VFMADD231PS  1088(R13), Z3, Z2
-	VBROADCASTSS 24(R12), Z3
-	VFMADD231PS  1152(R13), Z3, Z0
-	VFMADD231PS  1216(R13), Z3, Z1
-	VFMADD231PS  1280(R13), Z3, Z2
-	VBROADCASTSS 28(R12), Z3
-	VFMADD231PS  1344(R13), Z3, Z0
-	VFMADD231PS  1408(R13), Z3, Z1
-	VFMADD231PS  1472(R13), Z3, Z2
+	VBROADCASTSS (R12), Z0
+	VFMADD231PS  (R13), Z0, Z21
+	VFMADD231PS  64(R13), Z0, Z22
+	VFMADD231PS  128(R13), Z0, Z23
+	VBROADCASTSS 4(R12), Z0
+	VFMADD231PS  192(R13), Z0, Z21
+	VFMADD231PS  256(R13), Z0, Z22
+	VFMADD231PS  320(R13), Z0, Z23
+	VBROADCASTSS 8(R12), Z0
+	VFMADD231PS  384(R13), Z0, Z21
+	VFMADD231PS  448(R13), Z0, Z22
+	VFMADD231PS  512(R13), Z0, Z23
+	VBROADCASTSS 12(R12), Z0
+	VFMADD231PS  576(R13), Z0, Z21
+	VFMADD231PS  640(R13), Z0, Z22
+	VFMADD231PS  704(R13), Z0, Z23
+	VBROADCASTSS 16(R12), Z0
+	VFMADD231PS  768(R13), Z0, Z21
+	VFMADD231PS  832(R13), Z0, Z22
+	VFMADD231PS  896(R13), Z0, Z23
+	VBROADCASTSS 20(R12), Z0
+	VFMADD231PS  960(R13), Z0, Z21
+	VFMADD231PS  1024(R13), Z0, Z22
+	VFMADD231PS  1088(R13), Z0, Z23
+	VBROADCASTSS 24(R12), Z0
+	VFMADD231PS  1152(R13), Z0, Z21
+	VFMADD231PS  1216(R13), Z0, Z22
+	VFMADD231PS  1280(R13), Z0, Z23
+	VBROADCASTSS 28(R12), Z0
+	VFMADD231PS  1344(R13), Z0, Z21
+	VFMADD231PS  1408(R13), Z0, Z22
+	VFMADD231PS  1472(R13), Z0, Z23
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000600, R13
 	SUBQ         $0x08, R14
@@ -22599,94 +13231,206 @@ tile1fewdense:
 	ADDQ $0x08, R14
 
 tile1sparse:
-	SUBQ $0x02, R14
-	JL   tile1fewer
+	INCQ R14
+	SHRQ $0x01, R14
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
+	VBROADCASTSS (R12), Z0
+	VFMADD231PS  (R13), Z0, Z21
+	VFMADD231PS  64(R13), Z0, Z22
+	VFMADD231PS  128(R13), Z0, Z23
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R14
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  (R13), Z3, Z0
-	VFMADD231PS  64(R13), Z3, Z1
-	VFMADD231PS  128(R13), Z3, Z2
+tile1odd:
+	VBROADCASTSS (R12), Z0
+	VFMADD231PS  (R13), Z0, Z21
+	VFMADD231PS  64(R13), Z0, Z22
+	VFMADD231PS  128(R13), Z0, Z23
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R14
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
+	ADDQ    R14, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R14, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R14, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R14, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R14, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R14, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R14, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R14, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R14, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R14, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R14, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R14, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R14, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R14, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R14, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R14, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R12
 	MOVQ    R12, a_len+40(FP)
 	MOVBQZX load+120(FP), R12
 	MOVQ    R12, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R14
 	MOVQ    $0x00000080, R15
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -22769,6 +13513,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -22796,8 +13542,10 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -22842,53 +13590,8 @@ tile8steps:
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VCVTPH2PS    (R12), Z24
 	VCVTPH2PS    32(R12), Z25
 	VCVTPH2PS    64(R12), Z26
@@ -22929,156 +13632,30 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z21, Z21
-	VADDPS 64(R13), Z22, Z22
-	VADDPS 128(R13), Z23, Z23
-	ADDQ   b_cap+88(FP), R13
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z21, (R13)
-	VMOVUPS Z22, 64(R13)
-	VMOVUPS Z23, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -23097,270 +13674,114 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VCVTPH2PS    (R12), Z21
-	VCVTPH2PS    32(R12), Z22
-	VCVTPH2PS    64(R12), Z23
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VCVTPH2PS    (R12), Z21
-	VCVTPH2PS    32(R12), Z22
-	VCVTPH2PS    64(R12), Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VCVTPH2PS    (R12), Z21
-	VCVTPH2PS    32(R12), Z22
-	VCVTPH2PS    64(R12), Z23
+tile7odd:
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -23373,950 +13794,443 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VCVTPH2PS    (R12), Z18
-	VCVTPH2PS    32(R12), Z19
-	VCVTPH2PS    64(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VCVTPH2PS    (R12), Z18
-	VCVTPH2PS    32(R12), Z19
-	VCVTPH2PS    64(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VCVTPH2PS    (R12), Z18
-	VCVTPH2PS    32(R12), Z19
-	VCVTPH2PS    64(R12), Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+tile6odd:
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VCVTPH2PS    (R12), Z15
-	VCVTPH2PS    32(R12), Z16
-	VCVTPH2PS    64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VCVTPH2PS    (R12), Z15
-	VCVTPH2PS    32(R12), Z16
-	VCVTPH2PS    64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VCVTPH2PS    (R12), Z15
-	VCVTPH2PS    32(R12), Z16
-	VCVTPH2PS    64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+tile5odd:
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VCVTPH2PS    (R12), Z12
-	VCVTPH2PS    32(R12), Z13
-	VCVTPH2PS    64(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VCVTPH2PS    (R12), Z12
-	VCVTPH2PS    32(R12), Z13
-	VCVTPH2PS    64(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VCVTPH2PS    (R12), Z12
-	VCVTPH2PS    32(R12), Z13
-	VCVTPH2PS    64(R12), Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+tile4odd:
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VCVTPH2PS    (R12), Z9
-	VCVTPH2PS    32(R12), Z10
-	VCVTPH2PS    64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VCVTPH2PS    (R12), Z9
-	VCVTPH2PS    32(R12), Z10
-	VCVTPH2PS    64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VCVTPH2PS    (R12), Z9
-	VCVTPH2PS    32(R12), Z10
-	VCVTPH2PS    64(R12), Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+tile3odd:
+	VCVTPH2PS    (R12), Z0
+	VCVTPH2PS    32(R12), Z1
+	VCVTPH2PS    64(R12), Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VCVTPH2PS    (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VCVTPH2PS    (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VCVTPH2PS    32(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VCVTPH2PS    64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VCVTPH2PS    (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VCVTPH2PS    (R12), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R12), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R12), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+tile2odd:
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VCVTPH2PS    (R12), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VCVTPH2PS    32(R12), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VCVTPH2PS    64(R12), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -24326,62 +14240,62 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z3
-	VCVTPH2PS    (R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 4(R11), Z3
-	VCVTPH2PS    96(R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    128(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    160(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 8(R11), Z3
-	VCVTPH2PS    192(R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    224(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    256(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 12(R11), Z3
-	VCVTPH2PS    288(R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    320(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    352(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 16(R11), Z3
-	VCVTPH2PS    384(R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    416(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    448(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 20(R11), Z3
-	VCVTPH2PS    480(R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    512(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    544(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 24(R11), Z3
-	VCVTPH2PS    576(R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    608(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    640(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 28(R11), Z3
-	VCVTPH2PS    672(R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    704(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    736(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VCVTPH2PS    (R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    32(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    64(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 4(R11), Z0
+	VCVTPH2PS    96(R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    128(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    160(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 8(R11), Z0
+	VCVTPH2PS    192(R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    224(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    256(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 12(R11), Z0
+	VCVTPH2PS    288(R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    320(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    352(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 16(R11), Z0
+	VCVTPH2PS    384(R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    416(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    448(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 20(R11), Z0
+	VCVTPH2PS    480(R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    512(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    544(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 24(R11), Z0
+	VCVTPH2PS    576(R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    608(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    640(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 28(R11), Z0
+	VCVTPH2PS    672(R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    704(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    736(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000300, R12
 	SUBQ         $0x08, R13
@@ -24391,103 +14305,212 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z3
-	VCVTPH2PS    (R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VCVTPH2PS    (R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    32(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    64(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z3
-	VCVTPH2PS    (R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z3
-	VCVTPH2PS    (R12), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R12), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R12), Z4
-	VFMADD231PS  Z4, Z3, Z2
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VCVTPH2PS    (R12), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    32(R12), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    64(R12), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R13, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R11
 	MOVQ    R11, a_len+40(FP)
 	MOVBQZX load+120(FP), R11
 	MOVQ    R11, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R13
 	MOVQ    $0x00000080, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -24579,6 +14602,8 @@ done:
 tile8:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R14
 
 tile8segment:
@@ -24606,100 +14631,14 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R14
-	JL     tile8fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile8all
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile8odd
+	JZ     tile8done
 
-	// The same as below, with lines of the next part.
-tile8ahead:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile8ahead
-	JMP          tile8fewer
-
-tile8all:
 	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
 tile8steps:
 	VCVTPH2PS    (R13), Z24
 	VCVTPH2PS    32(R13), Z25
@@ -24740,6 +14679,8 @@ tile8steps:
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+
+tile8odd:
 	VCVTPH2PS    (R13), Z24
 	VCVTPH2PS    32(R13), Z25
 	VCVTPH2PS    64(R13), Z26
@@ -24779,204 +14720,38 @@ tile8steps:
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile8steps
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile8all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
 
-tile8fewer:
-	ADDQ $0x02, R14
-	JZ   tile8done
-
-tile8step:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile8step
+tile8all:
+	DECQ R14
+	JNZ  tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z18, Z18
-	VADDPS 64(R14), Z19, Z19
-	VADDPS 128(R14), Z20, Z20
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z21, Z21
-	VADDPS 64(R14), Z22, Z22
-	VADDPS 128(R14), Z23, Z23
-	ADDQ   b_cap+88(FP), R14
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z18, (R14)
-	VMOVUPS Z19, 64(R14)
-	VMOVUPS Z20, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z21, (R14)
-	VMOVUPS Z22, 64(R14)
-	VMOVUPS Z23, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -24995,350 +14770,121 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R14
-	JL     tile7fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile7all
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile7odd
+	JZ     tile7done
 
-	// The same as below, with lines of the next part.
-tile7ahead:
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
+
+tile7odd:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile7all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile7ahead
-	JMP          tile7fewer
 
 tile7all:
-	// One step: a row of B times a number of every row of A.
-tile7steps:
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R14
-	JZ   tile7done
-
-tile7step:
-	VCVTPH2PS    (R13), Z21
-	VCVTPH2PS    32(R13), Z22
-	VCVTPH2PS    64(R13), Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile7step
+	DECQ R14
+	JNZ  tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z18, Z18
-	VADDPS 64(R14), Z19, Z19
-	VADDPS 128(R14), Z20, Z20
-	ADDQ   b_cap+88(FP), R14
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z18, (R14)
-	VMOVUPS Z19, 64(R14)
-	VMOVUPS Z20, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R14
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -25351,1254 +14897,494 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R14
-	JL     tile6fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile6all
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile6odd
+	JZ     tile6done
 
-	// The same as below, with lines of the next part.
-tile6ahead:
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+
+tile6odd:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile6all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile6ahead
-	JMP          tile6fewer
 
 tile6all:
-	// One step: a row of B times a number of every row of A.
-tile6steps:
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R14
-	JZ   tile6done
-
-tile6step:
-	VCVTPH2PS    (R13), Z18
-	VCVTPH2PS    32(R13), Z19
-	VCVTPH2PS    64(R13), Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile6step
+	DECQ R14
+	JNZ  tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R14
-	JL     tile5fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile5all
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile5odd
+	JZ     tile5done
 
-	// The same as below, with lines of the next part.
-tile5ahead:
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+
+tile5odd:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile5all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile5ahead
-	JMP          tile5fewer
 
 tile5all:
-	// One step: a row of B times a number of every row of A.
-tile5steps:
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R14
-	JZ   tile5done
-
-tile5step:
-	VCVTPH2PS    (R13), Z15
-	VCVTPH2PS    32(R13), Z16
-	VCVTPH2PS    64(R13), Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile5step
+	DECQ R14
+	JNZ  tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R14
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R14
-	JL     tile4fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile4all
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile4odd
+	JZ     tile4done
 
-	// The same as below, with lines of the next part.
-tile4ahead:
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+
+tile4odd:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile4all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile4ahead
-	JMP          tile4fewer
 
 tile4all:
-	// One step: a row of B times a number of every row of A.
-tile4steps:
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R14
-	JZ   tile4done
-
-tile4step:
-	VCVTPH2PS    (R13), Z12
-	VCVTPH2PS    32(R13), Z13
-	VCVTPH2PS    64(R13), Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile4step
+	DECQ R14
+	JNZ  tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R14
-
-tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R14
-	JL     tile3fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile3all
-
-	// The same as below, with lines of the next part.
-tile3ahead:
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile3ahead
-	JMP          tile3fewer
-
-tile3all:
-	// One step: a row of B times a number of every row of A.
-tile3steps:
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R14
-	JZ   tile3done
-
-tile3step:
-	VCVTPH2PS    (R13), Z9
-	VCVTPH2PS    32(R13), Z10
-	VCVTPH2PS    64(R13), Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile3step
-
-tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ k+112(FP), R14
 
-tile3more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
+tile3segment:
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile3odd
+	JZ     tile3done
 
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
 
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile3last
+tile3steps:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         SI, R13
+	ADDQ         BX, R12
 
-tile3next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile3segment
+tile3odd:
+	VCVTPH2PS    (R13), Z0
+	VCVTPH2PS    32(R13), Z1
+	VCVTPH2PS    64(R13), Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile3all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile3all:
+	DECQ R14
+	JNZ  tile3steps
+
+tile3done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R14
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R14
-	JL     tile2fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile2all
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile2odd
+	JZ     tile2done
 
-	// The same as below, with lines of the next part.
-tile2ahead:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R12), Z0
+	VBROADCASTSS (R12)(DX*1), Z1
+	VCVTPH2PS    (R13), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VCVTPH2PS    32(R13), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VCVTPH2PS    64(R13), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+
+tile2odd:
+	VBROADCASTSS (R12), Z0
+	VBROADCASTSS (R12)(DX*1), Z1
+	VCVTPH2PS    (R13), Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VCVTPH2PS    32(R13), Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VCVTPH2PS    64(R13), Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile2all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile2ahead
-	JMP          tile2fewer
 
 tile2all:
-	// One step: a row of B times a number of every row of A.
-tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R14
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VCVTPH2PS    (R13), Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VCVTPH2PS    32(R13), Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VCVTPH2PS    64(R13), Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile2step
+	DECQ R14
+	JNZ  tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -26608,73 +15394,73 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R12), Z0
+	VCVTPH2PS    (R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    32(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    64(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	VBROADCASTSS 4(R12), Z3
-	VCVTPH2PS    96(R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    128(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    160(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 4(R12), Z0
+	VCVTPH2PS    96(R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    128(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    160(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4224(R13)
-	VBROADCASTSS 8(R12), Z3
-	VCVTPH2PS    192(R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    224(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    256(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 8(R12), Z0
+	VCVTPH2PS    192(R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    224(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    256(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4288(R13)
 	PREFETCHT0   4352(R13)
-	VBROADCASTSS 12(R12), Z3
-	VCVTPH2PS    288(R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    320(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    352(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 12(R12), Z0
+	VCVTPH2PS    288(R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    320(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    352(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4416(R13)
-	VBROADCASTSS 16(R12), Z3
-	VCVTPH2PS    384(R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    416(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    448(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 16(R12), Z0
+	VCVTPH2PS    384(R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    416(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    448(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4480(R13)
 	PREFETCHT0   4544(R13)
-	VBROADCASTSS 20(R12), Z3
-	VCVTPH2PS    480(R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    512(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    544(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 20(R12), Z0
+	VCVTPH2PS    480(R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    512(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    544(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4608(R13)
-	VBROADCASTSS 24(R12), Z3
-	VCVTPH2PS    576(R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    608(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    640(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 24(R12), Z0
+	VCVTPH2PS    576(R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    608(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    640(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4672(R13)
 	PREFETCHT0   4736(R13)
-	VBROADCASTSS 28(R12), Z3
-	VCVTPH2PS    672(R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    704(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    736(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 28(R12), Z0
+	VCVTPH2PS    672(R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    704(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    736(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4800(R13)
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000300, R13
@@ -26685,109 +15471,216 @@ tile1fewdense:
 	ADDQ $0x08, R14
 
 tile1sparse:
-	SUBQ $0x02, R14
-	JL   tile1fewer
+	INCQ R14
+	SHRQ $0x01, R14
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R12), Z0
+	VCVTPH2PS    (R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    32(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    64(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R14
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R12), Z3
-	VCVTPH2PS    (R13), Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VCVTPH2PS    32(R13), Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VCVTPH2PS    64(R13), Z4
-	VFMADD231PS  Z4, Z3, Z2
+tile1odd:
+	VBROADCASTSS (R12), Z0
+	VCVTPH2PS    (R13), Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VCVTPH2PS    32(R13), Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VCVTPH2PS    64(R13), Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R14
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
+	ADDQ    R14, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R14, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R14, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R14, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R14, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R14, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R14, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R14, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R14, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R14, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R14, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R14, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R14, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R14, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R14, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R14, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R12
 	MOVQ    R12, a_len+40(FP)
 	MOVBQZX load+120(FP), R12
 	MOVQ    R12, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R14
 	MOVQ    $0x00000080, R15
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -26870,6 +15763,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -26897,8 +15792,10 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R13
-	JL     tile8fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile8odd
+	JZ     tile8done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -26946,56 +15843,8 @@ tile8steps:
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile8steps
 
-tile8fewer:
-	ADDQ $0x02, R13
-	JZ   tile8done
-
-tile8step:
+tile8odd:
 	VPMOVZXWD    (R12), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R12), Z25
@@ -27039,156 +15888,30 @@ tile8step:
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile8step
+	JNZ          tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z21, Z21
-	VADDPS 64(R13), Z22, Z22
-	VADDPS 128(R13), Z23, Z23
-	ADDQ   b_cap+88(FP), R13
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z21, (R13)
-	VMOVUPS Z22, 64(R13)
-	VMOVUPS Z23, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -27207,279 +15930,120 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R13
-	JL     tile7fewer
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile7odd
+	JZ     tile7done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VPMOVZXWD    (R12), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R12), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R12), Z23
-	VPSLLD       $0x10, Z23, Z23
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VPMOVZXWD    (R12), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R12), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R12), Z23
-	VPSLLD       $0x10, Z23, Z23
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile7steps
 
-tile7fewer:
-	ADDQ $0x02, R13
-	JZ   tile7done
-
-tile7step:
-	VPMOVZXWD    (R12), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R12), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R12), Z23
-	VPSLLD       $0x10, Z23, Z23
+tile7odd:
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
 	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile7step
+	JNZ          tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z18, Z18
-	VADDPS 64(R13), Z19, Z19
-	VADDPS 128(R13), Z20, Z20
-	ADDQ   b_cap+88(FP), R13
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z18, (R13)
-	VMOVUPS Z19, 64(R13)
-	VMOVUPS Z20, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -27492,995 +16056,473 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile6odd
+	JZ     tile6done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VPMOVZXWD    (R12), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R12), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R12), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VPMOVZXWD    (R12), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R12), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R12), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VPMOVZXWD    (R12), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R12), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R12), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R11), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R11)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R11)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R11)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R11)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R11)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+tile6odd:
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z15, Z15
-	VADDPS 64(R13), Z16, Z16
-	VADDPS 128(R13), Z17, Z17
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z15, (R13)
-	VMOVUPS Z16, 64(R13)
-	VMOVUPS Z17, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R13
-	JL     tile5fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VPMOVZXWD    (R12), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R12), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R12), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VPMOVZXWD    (R12), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R12), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R12), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile5steps
 
-tile5fewer:
-	ADDQ $0x02, R13
-	JZ   tile5done
-
-tile5step:
-	VPMOVZXWD    (R12), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R12), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R12), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+tile5odd:
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile5step
+	JNZ          tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z12, Z12
-	VADDPS 64(R13), Z13, Z13
-	VADDPS 128(R13), Z14, Z14
-	ADDQ   b_cap+88(FP), R13
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z12, (R13)
-	VMOVUPS Z13, 64(R13)
-	VMOVUPS Z14, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R13
-	JL     tile4fewer
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VPMOVZXWD    (R12), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R12), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R12), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VPMOVZXWD    (R12), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R12), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R12), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile4steps
 
-tile4fewer:
-	ADDQ $0x02, R13
-	JZ   tile4done
-
-tile4step:
-	VPMOVZXWD    (R12), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R12), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R12), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R11), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R11)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R11)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R11)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+tile4odd:
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile4step
+	JNZ          tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z9, Z9
-	VADDPS 64(R13), Z10, Z10
-	VADDPS 128(R13), Z11, Z11
-	ADDQ   b_cap+88(FP), R13
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z9, (R13)
-	VMOVUPS Z10, 64(R13)
-	VMOVUPS Z11, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DI
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R13
-	JL     tile3fewer
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VPMOVZXWD    (R12), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R12), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R12), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VPMOVZXWD    (R12), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R12), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R12), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile3steps
 
-tile3fewer:
-	ADDQ $0x02, R13
-	JZ   tile3done
-
-tile3step:
-	VPMOVZXWD    (R12), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R12), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R12), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R11), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R11)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R11)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
+tile3odd:
+	VPMOVZXWD    (R12), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R11), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R11)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R11)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile3step
+	JNZ          tile3steps
 
 tile3done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z6, Z6
-	VADDPS 64(R13), Z7, Z7
-	VADDPS 128(R13), Z8, Z8
-	ADDQ   b_cap+88(FP), R13
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z6, (R13)
-	VMOVUPS Z7, 64(R13)
-	VMOVUPS Z8, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R13
-	JL     tile2fewer
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VPMOVZXWD    (R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VPMOVZXWD    (R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VPMOVZXWD    32(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VPMOVZXWD    (R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile2steps
 
-tile2fewer:
-	ADDQ $0x02, R13
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R11), Z6
-	VBROADCASTSS (R11)(DX*1), Z7
-	VPMOVZXWD    (R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R12), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+tile2odd:
+	VBROADCASTSS (R11), Z0
+	VBROADCASTSS (R11)(DX*1), Z1
+	VPMOVZXWD    (R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VPMOVZXWD    32(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VPMOVZXWD    64(R12), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile2step
+	JNZ          tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Z3, Z3
-	VADDPS 64(R13), Z4, Z4
-	VADDPS 128(R13), Z5, Z5
-	ADDQ   b_cap+88(FP), R13
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Z3, (R13)
-	VMOVUPS Z4, 64(R13)
-	VMOVUPS Z5, 128(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -28490,86 +16532,86 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z3
-	VPMOVZXWD    (R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 4(R11), Z3
-	VPMOVZXWD    96(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    128(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    160(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 8(R11), Z3
-	VPMOVZXWD    192(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    224(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    256(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 12(R11), Z3
-	VPMOVZXWD    288(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    320(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    352(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 16(R11), Z3
-	VPMOVZXWD    384(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    416(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    448(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 20(R11), Z3
-	VPMOVZXWD    480(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    512(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    544(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 24(R11), Z3
-	VPMOVZXWD    576(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    608(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    640(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	VBROADCASTSS 28(R11), Z3
-	VPMOVZXWD    672(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    704(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    736(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VPMOVZXWD    (R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    64(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 4(R11), Z0
+	VPMOVZXWD    96(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    128(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    160(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 8(R11), Z0
+	VPMOVZXWD    192(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    224(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    256(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 12(R11), Z0
+	VPMOVZXWD    288(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    320(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    352(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 16(R11), Z0
+	VPMOVZXWD    384(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    416(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    448(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 20(R11), Z0
+	VPMOVZXWD    480(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    512(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    544(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 24(R11), Z0
+	VPMOVZXWD    576(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    608(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    640(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 28(R11), Z0
+	VPMOVZXWD    672(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    704(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    736(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000300, R12
 	SUBQ         $0x08, R13
@@ -28579,112 +16621,218 @@ tile1fewdense:
 	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R13
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z3
-	VPMOVZXWD    (R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R11), Z0
+	VPMOVZXWD    (R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    64(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
-	VBROADCASTSS (R11), Z3
-	VPMOVZXWD    (R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	SUBQ         $0x02, R13
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R13
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R11), Z3
-	VPMOVZXWD    (R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R12), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+tile1odd:
+	VBROADCASTSS (R11), Z0
+	VPMOVZXWD    (R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    32(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    64(R12), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	ADDQ         SI, R12
 	ADDQ         BX, R11
 	DECQ         R13
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R11, CX
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R13
-	VADDPS (R13), Z0, Z0
-	VADDPS 64(R13), Z1, Z1
-	VADDPS 128(R13), Z2, Z2
-	ADDQ   b_cap+88(FP), R13
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R13, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R13, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R13, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R13, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R13, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R13, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R13, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R13, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R11
 	MOVQ    R11, a_len+40(FP)
 	MOVBQZX load+120(FP), R11
 	MOVQ    R11, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R13
-	VMOVUPS Z0, (R13)
-	VMOVUPS Z1, 64(R13)
-	VMOVUPS Z2, 128(R13)
-	ADDQ    b_cap+88(FP), R13
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R13
 	MOVQ    $0x00000080, R14
 	CMPQ    R13, R14
 	CMOVQGT R14, R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.
@@ -28776,6 +16924,8 @@ done:
 tile8:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000008, DI
+	LEAQ (AX)(DX*8), AX
 	MOVQ k+112(FP), R14
 
 tile8segment:
@@ -28803,106 +16953,14 @@ tile8segment:
 	VXORPS Z21, Z21, Z21
 	VXORPS Z22, Z22, Z22
 	VXORPS Z23, Z23, Z23
-	SUBQ   $0x02, R14
-	JL     tile8fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile8all
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile8odd
+	JZ     tile8done
 
-	// The same as below, with lines of the next part.
-tile8ahead:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile8ahead
-	JMP          tile8fewer
-
-tile8all:
 	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
 tile8steps:
 	VPMOVZXWD    (R13), Z24
 	VPSLLD       $0x10, Z24, Z24
@@ -28946,6 +17004,8 @@ tile8steps:
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+
+tile8odd:
 	VPMOVZXWD    (R13), Z24
 	VPSLLD       $0x10, Z24, Z24
 	VPMOVZXWD    32(R13), Z25
@@ -28988,207 +17048,38 @@ tile8steps:
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile8steps
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile8all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
 
-tile8fewer:
-	ADDQ $0x02, R14
-	JZ   tile8done
-
-tile8step:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile8step
+tile8all:
+	DECQ R14
+	JNZ  tile8steps
 
 tile8done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z18, Z18
-	VADDPS 64(R14), Z19, Z19
-	VADDPS 128(R14), Z20, Z20
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z21, Z21
-	VADDPS 64(R14), Z22, Z22
-	VADDPS 128(R14), Z23, Z23
-	ADDQ   b_cap+88(FP), R14
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z18, (R14)
-	VMOVUPS Z19, 64(R14)
-	VMOVUPS Z20, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z21, (R14)
-	VMOVUPS Z22, 64(R14)
-	VMOVUPS Z23, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile8segment
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store8
+	JMP  add8
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000007, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile7segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
 	VXORPS Z3, Z3, Z3
 	VXORPS Z4, Z4, Z4
 	VXORPS Z5, Z5, Z5
@@ -29207,365 +17098,127 @@ tile7segment:
 	VXORPS Z18, Z18, Z18
 	VXORPS Z19, Z19, Z19
 	VXORPS Z20, Z20, Z20
-	SUBQ   $0x02, R14
-	JL     tile7fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile7all
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile7odd
+	JZ     tile7done
 
-	// The same as below, with lines of the next part.
-tile7ahead:
-	VPMOVZXWD    (R13), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
-	VPSLLD       $0x10, Z23, Z23
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
-	VPSLLD       $0x10, Z23, Z23
+
+tile7odd:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
 	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
+	VFMADD231PS  Z0, Z24, Z3
+	VFMADD231PS  Z1, Z24, Z4
+	VFMADD231PS  Z2, Z24, Z5
 	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
+	VFMADD231PS  Z0, Z24, Z6
+	VFMADD231PS  Z1, Z24, Z7
+	VFMADD231PS  Z2, Z24, Z8
 	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
+	VFMADD231PS  Z0, Z24, Z9
+	VFMADD231PS  Z1, Z24, Z10
+	VFMADD231PS  Z2, Z24, Z11
 	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
+	VFMADD231PS  Z0, Z24, Z12
+	VFMADD231PS  Z1, Z24, Z13
+	VFMADD231PS  Z2, Z24, Z14
 	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
+	VFMADD231PS  Z0, Z24, Z15
+	VFMADD231PS  Z1, Z24, Z16
+	VFMADD231PS  Z2, Z24, Z17
 	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
+	VFMADD231PS  Z0, Z24, Z18
+	VFMADD231PS  Z1, Z24, Z19
+	VFMADD231PS  Z2, Z24, Z20
 	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
+	VFMADD231PS  Z0, Z24, Z21
+	VFMADD231PS  Z1, Z24, Z22
+	VFMADD231PS  Z2, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile7all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile7ahead
-	JMP          tile7fewer
 
 tile7all:
-	// One step: a row of B times a number of every row of A.
-tile7steps:
-	VPMOVZXWD    (R13), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
-	VPSLLD       $0x10, Z23, Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
-	VPSLLD       $0x10, Z23, Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R14
-	JZ   tile7done
-
-tile7step:
-	VPMOVZXWD    (R13), Z21
-	VPSLLD       $0x10, Z21, Z21
-	VPMOVZXWD    32(R13), Z22
-	VPSLLD       $0x10, Z22, Z22
-	VPMOVZXWD    64(R13), Z23
-	VPSLLD       $0x10, Z23, Z23
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z21, Z24, Z0
-	VFMADD231PS  Z22, Z24, Z1
-	VFMADD231PS  Z23, Z24, Z2
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z21, Z24, Z3
-	VFMADD231PS  Z22, Z24, Z4
-	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z21, Z24, Z6
-	VFMADD231PS  Z22, Z24, Z7
-	VFMADD231PS  Z23, Z24, Z8
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z21, Z24, Z9
-	VFMADD231PS  Z22, Z24, Z10
-	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z21, Z24, Z12
-	VFMADD231PS  Z22, Z24, Z13
-	VFMADD231PS  Z23, Z24, Z14
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z21, Z24, Z15
-	VFMADD231PS  Z22, Z24, Z16
-	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z21, Z24, Z18
-	VFMADD231PS  Z22, Z24, Z19
-	VFMADD231PS  Z23, Z24, Z20
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile7step
+	DECQ R14
+	JNZ  tile7steps
 
 tile7done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z18, Z18
-	VADDPS 64(R14), Z19, Z19
-	VADDPS 128(R14), Z20, Z20
-	ADDQ   b_cap+88(FP), R14
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z18, (R14)
-	VMOVUPS Z19, 64(R14)
-	VMOVUPS Z20, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile7segment
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store7
+	JMP  add7
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000006, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R14
 
 tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
 	VXORPS Z6, Z6, Z6
 	VXORPS Z7, Z7, Z7
 	VXORPS Z8, Z8, Z8
@@ -29578,1329 +17231,524 @@ tile6segment:
 	VXORPS Z15, Z15, Z15
 	VXORPS Z16, Z16, Z16
 	VXORPS Z17, Z17, Z17
-	SUBQ   $0x02, R14
-	JL     tile6fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile6all
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile6odd
+	JZ     tile6done
 
-	// The same as below, with lines of the next part.
-tile6ahead:
-	VPMOVZXWD    (R13), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
+
+tile6odd:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z6
+	VFMADD231PS  Z1, Z3, Z7
+	VFMADD231PS  Z2, Z3, Z8
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R9*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile6all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile6ahead
-	JMP          tile6fewer
 
 tile6all:
-	// One step: a row of B times a number of every row of A.
-tile6steps:
-	VPMOVZXWD    (R13), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R14
-	JZ   tile6done
-
-tile6step:
-	VPMOVZXWD    (R13), Z18
-	VPSLLD       $0x10, Z18, Z18
-	VPMOVZXWD    32(R13), Z19
-	VPSLLD       $0x10, Z19, Z19
-	VPMOVZXWD    64(R13), Z20
-	VPSLLD       $0x10, Z20, Z20
-	VBROADCASTSS (R12), Z21
-	VFMADD231PS  Z18, Z21, Z0
-	VFMADD231PS  Z19, Z21, Z1
-	VFMADD231PS  Z20, Z21, Z2
-	VBROADCASTSS (R12)(DX*1), Z21
-	VFMADD231PS  Z18, Z21, Z3
-	VFMADD231PS  Z19, Z21, Z4
-	VFMADD231PS  Z20, Z21, Z5
-	VBROADCASTSS (R12)(DX*2), Z21
-	VFMADD231PS  Z18, Z21, Z6
-	VFMADD231PS  Z19, Z21, Z7
-	VFMADD231PS  Z20, Z21, Z8
-	VBROADCASTSS (R12)(R8*1), Z21
-	VFMADD231PS  Z18, Z21, Z9
-	VFMADD231PS  Z19, Z21, Z10
-	VFMADD231PS  Z20, Z21, Z11
-	VBROADCASTSS (R12)(DX*4), Z21
-	VFMADD231PS  Z18, Z21, Z12
-	VFMADD231PS  Z19, Z21, Z13
-	VFMADD231PS  Z20, Z21, Z14
-	VBROADCASTSS (R12)(R9*1), Z21
-	VFMADD231PS  Z18, Z21, Z15
-	VFMADD231PS  Z19, Z21, Z16
-	VFMADD231PS  Z20, Z21, Z17
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile6step
+	DECQ R14
+	JNZ  tile6steps
 
 tile6done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z15, Z15
-	VADDPS 64(R14), Z16, Z16
-	VADDPS 128(R14), Z17, Z17
-	ADDQ   b_cap+88(FP), R14
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z15, (R14)
-	VMOVUPS Z16, 64(R14)
-	VMOVUPS Z17, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store6
+	JMP  add6
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000005, DI
+	LEAQ (AX)(DX*4), AX
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile5segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
 	VXORPS Z9, Z9, Z9
 	VXORPS Z10, Z10, Z10
 	VXORPS Z11, Z11, Z11
 	VXORPS Z12, Z12, Z12
 	VXORPS Z13, Z13, Z13
 	VXORPS Z14, Z14, Z14
-	SUBQ   $0x02, R14
-	JL     tile5fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile5all
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile5odd
+	JZ     tile5done
 
-	// The same as below, with lines of the next part.
-tile5ahead:
-	VPMOVZXWD    (R13), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
+
+tile5odd:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z9
+	VFMADD231PS  Z1, Z3, Z10
+	VFMADD231PS  Z2, Z3, Z11
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*4), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile5all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile5ahead
-	JMP          tile5fewer
 
 tile5all:
-	// One step: a row of B times a number of every row of A.
-tile5steps:
-	VPMOVZXWD    (R13), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R14
-	JZ   tile5done
-
-tile5step:
-	VPMOVZXWD    (R13), Z15
-	VPSLLD       $0x10, Z15, Z15
-	VPMOVZXWD    32(R13), Z16
-	VPSLLD       $0x10, Z16, Z16
-	VPMOVZXWD    64(R13), Z17
-	VPSLLD       $0x10, Z17, Z17
-	VBROADCASTSS (R12), Z18
-	VFMADD231PS  Z15, Z18, Z0
-	VFMADD231PS  Z16, Z18, Z1
-	VFMADD231PS  Z17, Z18, Z2
-	VBROADCASTSS (R12)(DX*1), Z18
-	VFMADD231PS  Z15, Z18, Z3
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R12)(DX*2), Z18
-	VFMADD231PS  Z15, Z18, Z6
-	VFMADD231PS  Z16, Z18, Z7
-	VFMADD231PS  Z17, Z18, Z8
-	VBROADCASTSS (R12)(R8*1), Z18
-	VFMADD231PS  Z15, Z18, Z9
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R12)(DX*4), Z18
-	VFMADD231PS  Z15, Z18, Z12
-	VFMADD231PS  Z16, Z18, Z13
-	VFMADD231PS  Z17, Z18, Z14
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile5step
+	DECQ R14
+	JNZ  tile5steps
 
 tile5done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z12, Z12
-	VADDPS 64(R14), Z13, Z13
-	VADDPS 128(R14), Z14, Z14
-	ADDQ   b_cap+88(FP), R14
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z12, (R14)
-	VMOVUPS Z13, 64(R14)
-	VMOVUPS Z14, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile5segment
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store5
+	JMP  add5
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000004, DI
+	LEAQ (AX)(DX*4), AX
 	MOVQ k+112(FP), R14
 
 tile4segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	SUBQ   $0x02, R14
-	JL     tile4fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile4all
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile4odd
+	JZ     tile4done
 
-	// The same as below, with lines of the next part.
-tile4ahead:
-	VPMOVZXWD    (R13), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
+
+tile4odd:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z12
+	VFMADD231PS  Z1, Z3, Z13
+	VFMADD231PS  Z2, Z3, Z14
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(R8*1), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile4all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile4ahead
-	JMP          tile4fewer
 
 tile4all:
-	// One step: a row of B times a number of every row of A.
-tile4steps:
-	VPMOVZXWD    (R13), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R14
-	JZ   tile4done
-
-tile4step:
-	VPMOVZXWD    (R13), Z12
-	VPSLLD       $0x10, Z12, Z12
-	VPMOVZXWD    32(R13), Z13
-	VPSLLD       $0x10, Z13, Z13
-	VPMOVZXWD    64(R13), Z14
-	VPSLLD       $0x10, Z14, Z14
-	VBROADCASTSS (R12), Z15
-	VFMADD231PS  Z12, Z15, Z0
-	VFMADD231PS  Z13, Z15, Z1
-	VFMADD231PS  Z14, Z15, Z2
-	VBROADCASTSS (R12)(DX*1), Z15
-	VFMADD231PS  Z12, Z15, Z3
-	VFMADD231PS  Z13, Z15, Z4
-	VFMADD231PS  Z14, Z15, Z5
-	VBROADCASTSS (R12)(DX*2), Z15
-	VFMADD231PS  Z12, Z15, Z6
-	VFMADD231PS  Z13, Z15, Z7
-	VFMADD231PS  Z14, Z15, Z8
-	VBROADCASTSS (R12)(R8*1), Z15
-	VFMADD231PS  Z12, Z15, Z9
-	VFMADD231PS  Z13, Z15, Z10
-	VFMADD231PS  Z14, Z15, Z11
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile4step
+	DECQ R14
+	JNZ  tile4steps
 
 tile4done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z9, Z9
-	VADDPS 64(R14), Z10, Z10
-	VADDPS 128(R14), Z11, Z11
-	ADDQ   b_cap+88(FP), R14
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z9, (R14)
-	VMOVUPS Z10, 64(R14)
-	VMOVUPS Z11, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store4
+	JMP  add4
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	MOVQ k+112(FP), R14
-
-tile3segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	SUBQ   $0x02, R14
-	JL     tile3fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile3all
-
-	// The same as below, with lines of the next part.
-tile3ahead:
-	VPMOVZXWD    (R13), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile3ahead
-	JMP          tile3fewer
-
-tile3all:
-	// One step: a row of B times a number of every row of A.
-tile3steps:
-	VPMOVZXWD    (R13), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VPMOVZXWD    (R13), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R14
-	JZ   tile3done
-
-tile3step:
-	VPMOVZXWD    (R13), Z9
-	VPSLLD       $0x10, Z9, Z9
-	VPMOVZXWD    32(R13), Z10
-	VPSLLD       $0x10, Z10, Z10
-	VPMOVZXWD    64(R13), Z11
-	VPSLLD       $0x10, Z11, Z11
-	VBROADCASTSS (R12), Z12
-	VFMADD231PS  Z9, Z12, Z0
-	VFMADD231PS  Z10, Z12, Z1
-	VFMADD231PS  Z11, Z12, Z2
-	VBROADCASTSS (R12)(DX*1), Z12
-	VFMADD231PS  Z9, Z12, Z3
-	VFMADD231PS  Z10, Z12, Z4
-	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (R12)(DX*2), Z12
-	VFMADD231PS  Z9, Z12, Z6
-	VFMADD231PS  Z10, Z12, Z7
-	VFMADD231PS  Z11, Z12, Z8
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile3step
-
-tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
 	SUBQ $0x00000003, DI
 	LEAQ (AX)(DX*2), AX
 	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ k+112(FP), R14
 
-tile3more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z6, Z6
-	VADDPS 64(R14), Z7, Z7
-	VADDPS 128(R14), Z8, Z8
-	ADDQ   b_cap+88(FP), R14
+tile3segment:
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile3odd
+	JZ     tile3done
 
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
 
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile3last
+tile3steps:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         SI, R13
+	ADDQ         BX, R12
 
-tile3next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z6, (R14)
-	VMOVUPS Z7, 64(R14)
-	VMOVUPS Z8, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile3segment
+tile3odd:
+	VPMOVZXWD    (R13), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VBROADCASTSS (R12), Z3
+	VFMADD231PS  Z0, Z3, Z15
+	VFMADD231PS  Z1, Z3, Z16
+	VFMADD231PS  Z2, Z3, Z17
+	VBROADCASTSS (R12)(DX*1), Z3
+	VFMADD231PS  Z0, Z3, Z18
+	VFMADD231PS  Z1, Z3, Z19
+	VFMADD231PS  Z2, Z3, Z20
+	VBROADCASTSS (R12)(DX*2), Z3
+	VFMADD231PS  Z0, Z3, Z21
+	VFMADD231PS  Z1, Z3, Z22
+	VFMADD231PS  Z2, Z3, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         SI, R13
+	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile3all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile3all:
+	DECQ R14
+	JNZ  tile3steps
+
+tile3done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store3
+	JMP  add3
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000002, DI
+	LEAQ (AX)(DX*2), AX
 	MOVQ k+112(FP), R14
 
 tile2segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	SUBQ   $0x02, R14
-	JL     tile2fewer
-	CMPQ   R11, next_len+136(FP)
-	JGE    tile2all
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile2odd
+	JZ     tile2done
 
-	// The same as below, with lines of the next part.
-tile2ahead:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R12), Z0
+	VBROADCASTSS (R12)(DX*1), Z1
+	VPMOVZXWD    (R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VPMOVZXWD    32(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
+
+tile2odd:
+	VBROADCASTSS (R12), Z0
+	VBROADCASTSS (R12)(DX*1), Z1
+	VPMOVZXWD    (R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z18
+	VFMADD231PS  Z2, Z1, Z21
+	VPMOVZXWD    32(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z19
+	VFMADD231PS  Z2, Z1, Z22
+	VPMOVZXWD    64(R13), Z2
+	VPSLLD       $0x10, Z2, Z2
+	VFMADD231PS  Z2, Z0, Z20
+	VFMADD231PS  Z2, Z1, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile2all
 	PREFETCHT1   (R11)
 	PREFETCHT1   64(R11)
 	ADDQ         $0x00000080, R11
-	SUBQ         $0x02, R14
-	JGE          tile2ahead
-	JMP          tile2fewer
 
 tile2all:
-	// One step: a row of B times a number of every row of A.
-tile2steps:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R14
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R12), Z6
-	VBROADCASTSS (R12)(DX*1), Z7
-	VPMOVZXWD    (R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z0
-	VFMADD231PS  Z8, Z7, Z3
-	VPMOVZXWD    32(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z1
-	VFMADD231PS  Z8, Z7, Z4
-	VPMOVZXWD    64(R13), Z8
-	VPSLLD       $0x10, Z8, Z8
-	VFMADD231PS  Z8, Z6, Z2
-	VFMADD231PS  Z8, Z7, Z5
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	DECQ         R14
-	JNZ          tile2step
+	DECQ R14
+	JNZ  tile2steps
 
 tile2done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
-	VADDPS (R14), Z3, Z3
-	VADDPS 64(R14), Z4, Z4
-	VADDPS 128(R14), Z5, Z5
-	ADDQ   b_cap+88(FP), R14
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	VMOVUPS Z3, (R14)
-	VMOVUPS Z4, 64(R14)
-	VMOVUPS Z5, 128(R14)
-	ADDQ    b_cap+88(FP), R14
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store2
+	JMP  add2
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000001, DI
+	LEAQ (AX)(DX*1), AX
 	MOVQ k+112(FP), R14
 
 tile1segment:
-	VXORPS  Z0, Z0, Z0
-	VXORPS  Z1, Z1, Z1
-	VXORPS  Z2, Z2, Z2
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
 	CMPQ    BX, $0x04
 	JNE     tile1sparse
 	CMPQ    SI, $0x00000060
@@ -30910,97 +17758,97 @@ tile1segment:
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R12), Z0
+	VPMOVZXWD    (R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    64(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	VBROADCASTSS 4(R12), Z3
-	VPMOVZXWD    96(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    128(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    160(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 4(R12), Z0
+	VPMOVZXWD    96(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    128(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    160(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4224(R13)
-	VBROADCASTSS 8(R12), Z3
-	VPMOVZXWD    192(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    224(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    256(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 8(R12), Z0
+	VPMOVZXWD    192(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    224(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    256(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4288(R13)
 	PREFETCHT0   4352(R13)
-	VBROADCASTSS 12(R12), Z3
-	VPMOVZXWD    288(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    320(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    352(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 12(R12), Z0
+	VPMOVZXWD    288(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    320(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    352(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4416(R13)
-	VBROADCASTSS 16(R12), Z3
-	VPMOVZXWD    384(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    416(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    448(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 16(R12), Z0
+	VPMOVZXWD    384(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    416(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    448(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4480(R13)
 	PREFETCHT0   4544(R13)
-	VBROADCASTSS 20(R12), Z3
-	VPMOVZXWD    480(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    512(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    544(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 20(R12), Z0
+	VPMOVZXWD    480(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    512(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    544(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4608(R13)
-	VBROADCASTSS 24(R12), Z3
-	VPMOVZXWD    576(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    608(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    640(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 24(R12), Z0
+	VPMOVZXWD    576(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    608(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    640(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4672(R13)
 	PREFETCHT0   4736(R13)
-	VBROADCASTSS 28(R12), Z3
-	VPMOVZXWD    672(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    704(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    736(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS 28(R12), Z0
+	VPMOVZXWD    672(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    704(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    736(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4800(R13)
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000300, R13
@@ -31011,118 +17859,222 @@ tile1fewdense:
 	ADDQ $0x08, R14
 
 tile1sparse:
-	SUBQ $0x02, R14
-	JL   tile1fewer
+	INCQ R14
+	SHRQ $0x01, R14
+	JCC  tile1odd
+	JZ   tile1done
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+	VBROADCASTSS (R12), Z0
+	VPMOVZXWD    (R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    64(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
-	SUBQ         $0x02, R14
-	JGE          tile1steps
 
-tile1fewer:
-	ADDQ $0x02, R14
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R12), Z3
-	VPMOVZXWD    (R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z0
-	VPMOVZXWD    32(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z1
-	VPMOVZXWD    64(R13), Z4
-	VPSLLD       $0x10, Z4, Z4
-	VFMADD231PS  Z4, Z3, Z2
+tile1odd:
+	VBROADCASTSS (R12), Z0
+	VPMOVZXWD    (R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z21
+	VPMOVZXWD    32(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z22
+	VPMOVZXWD    64(R13), Z1
+	VPSLLD       $0x10, Z1, Z1
+	VFMADD231PS  Z1, Z0, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	ADDQ         SI, R13
 	ADDQ         BX, R12
 	DECQ         R14
-	JNZ          tile1step
+	JNZ          tile1steps
 
 tile1done:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   store1
+	JMP  add1
 
-tile1last:
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
+	// Store.
+store8:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
-	ADDQ    R12, CX
+	ADDQ    R14, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R14, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R14
-	SHLQ   $0x02, R14
-	MOVQ   R14, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R14
-	VADDPS (R14), Z0, Z0
-	VADDPS 64(R14), Z1, Z1
-	VADDPS 128(R14), Z2, Z2
-	ADDQ   b_cap+88(FP), R14
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R14, CX
 
-tile1sum:
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R14, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R14, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R14, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R14, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R14, CX
+
+stored:
+	CMPQ c_len+8(FP), $0x00
+	JNE  several
+
+end:
+	JMP rows
+
+	// The same with C added.
+add8:
+	VADDPS  (CX), Z0, Z0
+	VMOVUPS Z0, (CX)
+	VADDPS  64(CX), Z1, Z1
+	VMOVUPS Z1, 64(CX)
+	VADDPS  128(CX), Z2, Z2
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R14, CX
+
+add7:
+	VADDPS  (CX), Z3, Z3
+	VMOVUPS Z3, (CX)
+	VADDPS  64(CX), Z4, Z4
+	VMOVUPS Z4, 64(CX)
+	VADDPS  128(CX), Z5, Z5
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R14, CX
+
+add6:
+	VADDPS  (CX), Z6, Z6
+	VMOVUPS Z6, (CX)
+	VADDPS  64(CX), Z7, Z7
+	VMOVUPS Z7, 64(CX)
+	VADDPS  128(CX), Z8, Z8
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R14, CX
+
+add5:
+	VADDPS  (CX), Z9, Z9
+	VMOVUPS Z9, (CX)
+	VADDPS  64(CX), Z10, Z10
+	VMOVUPS Z10, 64(CX)
+	VADDPS  128(CX), Z11, Z11
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R14, CX
+
+add4:
+	VADDPS  (CX), Z12, Z12
+	VMOVUPS Z12, (CX)
+	VADDPS  64(CX), Z13, Z13
+	VMOVUPS Z13, 64(CX)
+	VADDPS  128(CX), Z14, Z14
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R14, CX
+
+add3:
+	VADDPS  (CX), Z15, Z15
+	VMOVUPS Z15, (CX)
+	VADDPS  64(CX), Z16, Z16
+	VMOVUPS Z16, 64(CX)
+	VADDPS  128(CX), Z17, Z17
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R14, CX
+
+add2:
+	VADDPS  (CX), Z18, Z18
+	VMOVUPS Z18, (CX)
+	VADDPS  64(CX), Z19, Z19
+	VMOVUPS Z19, 64(CX)
+	VADDPS  128(CX), Z20, Z20
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R14, CX
+
+add1:
+	VADDPS  (CX), Z21, Z21
+	VMOVUPS Z21, (CX)
+	VADDPS  64(CX), Z22, Z22
+	VMOVUPS Z22, 64(CX)
+	VADDPS  128(CX), Z23, Z23
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R14, CX
+	JMP     stored
+
+several:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
 	MOVQ    c_cap+16(FP), R12
 	MOVQ    R12, a_len+40(FP)
 	MOVBQZX load+120(FP), R12
 	MOVQ    R12, a_cap+48(FP)
-	JMP     tile1last
+	JMP     end
 
-tile1next:
-	MOVQ    CX, R14
-	VMOVUPS Z0, (R14)
-	VMOVUPS Z1, 64(R14)
-	VMOVUPS Z2, 128(R14)
-	ADDQ    b_cap+88(FP), R14
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R14
 	MOVQ    $0x00000080, R15
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      tile2segment
 	JMP     tile1segment
 
 	// There are several segments, or C is the first summand.

