@@ -114,12 +114,13 @@ row() {
 	done
 }
 
-# kind FILE: prints how a NEON GEMM reads its left matrix, by rows or by columns.
+# kind FILE: prints how a NEON GEMM reads its left matrix, by numbers, by rows or by columns.
 kind() {
-	case $(grep -cE '^ldr[[:space:]]+[dq][0-9]+, \[x[0-9]+, x[0-9]+\]' "$1"):$(grep -c 'v[0-9]*\.s\[' "$1") in
+	case $(grep -cE '^ldr[[:space:]]+s[0-9]+' "$1"):$(grep -cE '^ldr[[:space:]]+[dq][0-9]+, \[x[0-9]+, x[0-9]+\]' "$1"):$(grep -c 'v[0-9]*\.s\[' "$1") in
 	*:0) echo - ;;
-	0:*) echo columns ;;
-	*) echo rows ;;
+	0:0:*) echo columns ;;
+	0:*) echo rows ;;
+	*) echo numbers ;;
 	esac
 }
 
