@@ -15166,98 +15166,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -15495,98 +15410,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -15851,98 +15679,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -16234,6 +15973,10 @@ group4added:
 	JMP     group4segment
 
 group4store:
+	JMP store1
+
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -16254,7 +15997,7 @@ group4store:
 	VUNPCKLPD Y5, Y1, Y4
 	VUNPCKHPD Y5, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+104(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
@@ -16321,12 +16064,12 @@ group4lanes0:
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+80(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+96(FP), CX
 	SHLQ $0x02, CX
 	SUBQ CX, DI
@@ -16857,10 +16600,6 @@ fourgroup:
 	SUBQ R14, CX
 	CMPQ CX, $0x04
 	JGE  fourgroup4
-	CMPQ CX, $0x03
-	JGE  fourgroup3
-	CMPQ CX, $0x02
-	JGE  fourgroup2
 
 	// 4 columns of 1 queries.
 	VXORPS  X0, X0, X0
@@ -16918,161 +16657,6 @@ fourgroup1store:
 	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    $0x01, R14
-	JMP     fournext
-
-	// 4 columns of 2 queries.
-fourgroup2:
-	VXORPS  X0, X0, X0
-	VXORPS  X1, X1, X1
-	CMPB    load+120(FP), $0x00
-	JE      fourgroup2zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X0
-	ADDQ    BX, CX
-	VMOVUPS (CX), X1
-
-fourgroup2zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      fourgroup2fewer
-	PCALIGN $0x40
-
-fourgroup2turn:
-	VMOVUPS      (R9), X2
-	VBROADCASTSS (R10), X3
-	VFMADD231PS  X2, X3, X0
-	VBROADCASTSS 4(R10), X3
-	VFMADD231PS  X2, X3, X1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), X2
-	VBROADCASTSS (R10), X3
-	VFMADD231PS  X2, X3, X0
-	VBROADCASTSS 4(R10), X3
-	VFMADD231PS  X2, X3, X1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup2turn
-
-fourgroup2fewer:
-	ADDQ $0x02, R11
-	JZ   fourgroup2store
-
-fourgroup2step:
-	VMOVUPS      (R9), X2
-	VBROADCASTSS (R10), X3
-	VFMADD231PS  X2, X3, X0
-	VBROADCASTSS 4(R10), X3
-	VFMADD231PS  X2, X3, X1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup2step
-
-fourgroup2store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X1, (CX)
-	ADDQ    $0x02, R14
-	JMP     fournext
-
-	// 4 columns of 3 queries.
-fourgroup3:
-	VXORPS  X0, X0, X0
-	VXORPS  X1, X1, X1
-	VXORPS  X2, X2, X2
-	CMPB    load+120(FP), $0x00
-	JE      fourgroup3zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X0
-	ADDQ    BX, CX
-	VMOVUPS (CX), X1
-	ADDQ    BX, CX
-	VMOVUPS (CX), X2
-
-fourgroup3zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      fourgroup3fewer
-	PCALIGN $0x40
-
-fourgroup3turn:
-	VMOVUPS      (R9), X3
-	VBROADCASTSS (R10), X4
-	VFMADD231PS  X3, X4, X0
-	VBROADCASTSS 4(R10), X4
-	VFMADD231PS  X3, X4, X1
-	VBROADCASTSS 8(R10), X4
-	VFMADD231PS  X3, X4, X2
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), X3
-	VBROADCASTSS (R10), X4
-	VFMADD231PS  X3, X4, X0
-	VBROADCASTSS 4(R10), X4
-	VFMADD231PS  X3, X4, X1
-	VBROADCASTSS 8(R10), X4
-	VFMADD231PS  X3, X4, X2
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup3turn
-
-fourgroup3fewer:
-	ADDQ $0x02, R11
-	JZ   fourgroup3store
-
-fourgroup3step:
-	VMOVUPS      (R9), X3
-	VBROADCASTSS (R10), X4
-	VFMADD231PS  X3, X4, X0
-	VBROADCASTSS 4(R10), X4
-	VFMADD231PS  X3, X4, X1
-	VBROADCASTSS 8(R10), X4
-	VFMADD231PS  X3, X4, X2
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup3step
-
-fourgroup3store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X1, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X2, (CX)
-	ADDQ    $0x03, R14
 	JMP     fournext
 
 	// 4 columns of 4 queries.
@@ -17188,10 +16772,6 @@ singlegroup:
 	SUBQ R14, CX
 	CMPQ CX, $0x04
 	JGE  singlegroup4
-	CMPQ CX, $0x03
-	JGE  singlegroup3
-	CMPQ CX, $0x02
-	JGE  singlegroup2
 
 	// 1 columns of 1 queries.
 	VXORPS X0, X0, X0
@@ -17249,161 +16829,6 @@ singlegroup1store:
 	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   $0x01, R14
-	JMP    singlenext
-
-	// 1 columns of 2 queries.
-singlegroup2:
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup2zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X0
-	ADDQ   BX, CX
-	VMOVSS (CX), X1
-
-singlegroup2zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      singlegroup2fewer
-	PCALIGN $0x40
-
-singlegroup2turn:
-	VMOVSS      (R9), X2
-	VMOVSS      (R10), X3
-	VFMADD231SS X3, X2, X0
-	VMOVSS      4(R10), X3
-	VFMADD231SS X3, X2, X1
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	VMOVSS      (R9), X2
-	VMOVSS      (R10), X3
-	VFMADD231SS X3, X2, X0
-	VMOVSS      4(R10), X3
-	VFMADD231SS X3, X2, X1
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup2turn
-
-singlegroup2fewer:
-	ADDQ $0x02, R11
-	JZ   singlegroup2store
-
-singlegroup2step:
-	VMOVSS      (R9), X2
-	VMOVSS      (R10), X3
-	VFMADD231SS X3, X2, X0
-	VMOVSS      4(R10), X3
-	VFMADD231SS X3, X2, X1
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup2step
-
-singlegroup2store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   BX, CX
-	VMOVSS X1, (CX)
-	ADDQ   $0x02, R14
-	JMP    singlenext
-
-	// 1 columns of 3 queries.
-singlegroup3:
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup3zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X0
-	ADDQ   BX, CX
-	VMOVSS (CX), X1
-	ADDQ   BX, CX
-	VMOVSS (CX), X2
-
-singlegroup3zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      singlegroup3fewer
-	PCALIGN $0x40
-
-singlegroup3turn:
-	VMOVSS      (R9), X3
-	VMOVSS      (R10), X4
-	VFMADD231SS X4, X3, X0
-	VMOVSS      4(R10), X4
-	VFMADD231SS X4, X3, X1
-	VMOVSS      8(R10), X4
-	VFMADD231SS X4, X3, X2
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	VMOVSS      (R9), X3
-	VMOVSS      (R10), X4
-	VFMADD231SS X4, X3, X0
-	VMOVSS      4(R10), X4
-	VFMADD231SS X4, X3, X1
-	VMOVSS      8(R10), X4
-	VFMADD231SS X4, X3, X2
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup3turn
-
-singlegroup3fewer:
-	ADDQ $0x02, R11
-	JZ   singlegroup3store
-
-singlegroup3step:
-	VMOVSS      (R9), X3
-	VMOVSS      (R10), X4
-	VFMADD231SS X4, X3, X0
-	VMOVSS      4(R10), X4
-	VFMADD231SS X4, X3, X1
-	VMOVSS      8(R10), X4
-	VFMADD231SS X4, X3, X2
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup3step
-
-singlegroup3store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   BX, CX
-	VMOVSS X1, (CX)
-	ADDQ   BX, CX
-	VMOVSS X2, (CX)
-	ADDQ   $0x03, R14
 	JMP    singlenext
 
 	// 1 columns of 4 queries.
@@ -17784,98 +17209,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -18099,98 +17439,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -18444,98 +17697,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -18819,6 +17983,10 @@ group4added:
 	JMP     group4segment
 
 group4store:
+	JMP store1
+
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -18839,7 +18007,7 @@ group4store:
 	VUNPCKLPD Y5, Y1, Y4
 	VUNPCKHPD Y5, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+104(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
@@ -18906,12 +18074,12 @@ group4lanes0:
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+80(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
 	SUBQ CX, DI
@@ -19767,98 +18935,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -20050,98 +19133,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -20363,98 +19359,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -20706,6 +19613,10 @@ group4added:
 	JMP     group4segment
 
 group4store:
+	JMP store1
+
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -20726,7 +19637,7 @@ group4store:
 	VUNPCKLPD Y5, Y1, Y4
 	VUNPCKHPD Y5, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+104(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
@@ -20793,12 +19704,12 @@ group4lanes0:
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+80(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
 	SUBQ CX, DI
@@ -21882,98 +20793,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+144(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+120(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -22367,98 +21193,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+144(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+120(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -22906,98 +21645,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+144(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+120(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -23499,6 +22149,10 @@ group4added:
 	JMP     group4segment
 
 group4store:
+	JMP store1
+
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -23519,7 +22173,7 @@ group4store:
 	VUNPCKLPD Y5, Y1, Y4
 	VUNPCKHPD Y5, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+144(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
@@ -23586,12 +22240,12 @@ group4lanes0:
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+120(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+136(FP), CX
 	SUBQ CX, DI
 	SUBQ CX, R8
