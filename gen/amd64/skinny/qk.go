@@ -36,7 +36,8 @@ import (
 // in the place of arguments: the scores (s), the first query of the current group (the
 // length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
 // the current segment of row 0 (the length of k), the columns after that (the capacity of k),
-// and whether there are 4 more queries to store (the length of q).
+// the queries of the tile (the capacity of q), and whether there are 4 more to store (the
+// length of q).
 func (g *gen) SkinnyQK(k spec.Element) {
 	if variants, _ := g.SkinnyVariants(); k == spec.Float32 {
 		for _, v := range variants {
@@ -70,7 +71,7 @@ func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
 		g.LEAQ(emit.Indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
 	}
 	f.q = g.GP64()
-	f.second = g.Memory(g.Param("q").Len())
+	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
 	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
 	if f.most() > 1 {
 		f.acc[2] = f.accumulators(doubledQueries, 2)
@@ -99,6 +100,7 @@ type qkEmitter struct {
 	sums    operand.Mem // that sum, for every accumulator
 
 	acc    [3][][]reg.VecVirtual // accumulators of a tile of 16 keys, and of twice as many, by query
+	size   operand.Mem           // queries of the tile, while the remaining columns are computed
 	second operand.Mem           // not 0 if the scores of 4 more queries are to be stored
 }
 
@@ -177,6 +179,11 @@ func (f *qkEmitter) tiles() {
 		f.store(2)
 		f.forward()
 		f.g.JMP(operand.LabelRef("next"))
+	}
+	if f.words.element == spec.Float32 {
+		for queries := 4; queries <= f.g.SkinnyRows(); queries += 4 {
+			f.rest(queries)
+		}
 	}
 	f.store(1)
 
@@ -262,9 +269,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 	}
 	if f.words.element == spec.Float32 {
 		f.g.Label(name + "rest")
-		f.g.CMPQ(f.columns, operand.Imm(0))
-		f.g.JNE(operand.LabelRef(name + "sum"))
-		f.rest(acc, name)
+		f.toRest(len(acc), name)
 		f.g.Label(name + "sum")
 	}
 	f.addSums(acc, name)
@@ -410,12 +415,29 @@ func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 	}
 }
 
-// rest emits the remaining columns of the last segment if a step does not divide them: it
-// loads those of a whole step that ends with the row, and skips the first of them.
-func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
+// toRest emits the way of a tile to the remaining columns of the last segment, if a step does not
+// divide them.
+func (f *qkEmitter) toRest(size int, name string) {
+	f.g.CMPQ(f.columns, operand.Imm(0))
+	f.g.JNE(operand.LabelRef(name + "sum"))
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.g.JZ(operand.LabelRef(name + "sum"))
+	f.g.MOVQ(operand.U32(size), f.size)
+	f.g.JMP(operand.LabelRef(restLabel((size + 3) / 4 * 4)))
+}
+
+func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
+
+// rest emits the remaining columns for tiles of up to a number of queries, a multiple of 4: it
+// loads those of a whole step that ends with the row, and skips the first of them. The products of
+// queries that a tile does not have are not used.
+func (f *qkEmitter) rest(queries int) {
+	name, acc := restLabel(queries), f.acc[1][:queries]
+	f.g.Commentf("The remaining columns for up to %d queries.", queries)
+	f.g.Label(name)
+	left := f.g.Num("d")
+	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	for i := range f.k {
 		f.g.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
 	}
@@ -430,6 +452,11 @@ func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
 		f.g.ADDQ(f.w, f.q)
 		f.g.Label(skip)
 	})
+	for size := queries - 3; size < queries; size++ {
+		f.g.CMPQ(f.size, operand.Imm(uint64(size)))
+		f.g.JE(operand.LabelRef(groupLabel(size) + "sum"))
+	}
+	f.g.JMP(operand.LabelRef(groupLabel(queries) + "sum"))
 }
 
 // toStore emits the way of a tile to where its scores are stored. The lanes after the last query,
