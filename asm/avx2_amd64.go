@@ -4,6 +4,11 @@
 
 package asm
 
+// tileProduct1AVX2 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // Gemm1AVX2 is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
@@ -19,6 +24,11 @@ func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// tileProduct2AVX2 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // Gemm2AVX2 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
@@ -33,6 +43,11 @@ func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //
 //go:noescape
 func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct3AVX2 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // Gemm3AVX2 is the matrix product for query tiles of 24 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //

@@ -4,6 +4,11 @@
 
 package asm
 
+// tileProduct1AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // Gemm1AVX512 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
@@ -18,6 +23,11 @@ func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //
 //go:noescape
 func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct2AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // Gemm2AVX512 is the matrix product for query tiles of 32 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
@@ -34,6 +44,11 @@ func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// tileProduct3AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // Gemm3AVX512 is the matrix product for query tiles of 48 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
@@ -48,6 +63,11 @@ func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //
 //go:noescape
 func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct4AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // Gemm4AVX512 is the matrix product for query tiles of 64 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //

@@ -4,40 +4,43 @@
 
 #include "textflag.h"
 
-// func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func tileProduct1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·Gemm1AVX512(SB), NOSPLIT, $0-129
+TEXT ·tileProduct1AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	CMPQ    c_len+8(FP), $0x02
+	JE      tiles
+	CMPQ    BX, seg+120(FP)
 	JG      cut
+	CMPQ    c_len+8(FP), $0x00
+	JNE     tiles
 	CMPB    load+128(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
+	LEAQ (R10)(BX*2), R11
+	LEAQ (R11)(BX*2), R12
 
 	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000018
+	CMPQ DX, $0x00000018
 	JGE  tile12
-	CMPQ DI, $0x0000000c
+	CMPQ DX, $0x0000000c
 	JE   tile12
-	MOVQ DI, R13
+	MOVQ DX, R13
 	JL   last
 	INCQ R13
 	SHRQ $0x01, R13
@@ -78,9 +81,9 @@ done:
 tile12:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x0000000c, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R15
 
 tile12segment:
@@ -99,7 +102,7 @@ tile12segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile12odd
-	JZ     tile12done
+	JZ     tile12end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -107,58 +110,55 @@ tile12segment:
 tile12steps:
 	VMOVUPS          (R14), Z12
 	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z2
 	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z4
 	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
 	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
 	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z8
 	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
 	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
 	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile12odd:
 	VMOVUPS          (R14), Z12
 	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z1
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z2
 	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z4
 	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
 	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
 	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z8
 	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
 	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
 	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile12steps
 
-tile12done:
+tile12end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store12
 	MOVQ $0x0000000c, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store12
-	JMP  add12
+	JMP  modes
 
 	// Tile of 11 × 1 vectors.
 tile11:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x0000000b, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R15
 
 tile11segment:
@@ -176,63 +176,60 @@ tile11segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile11odd
-	JZ     tile11done
+	JZ     tile11end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile11steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z1
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z1
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z2
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile11odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z1
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z1
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z2
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z3
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z5
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z6
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z7
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z9
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(R9*2), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile11steps
 
-tile11done:
+tile11end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store11
 	MOVQ $0x0000000b, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store11
-	JMP  add11
+	JMP  modes
 
 	// Tile of 10 × 1 vectors.
 tile10:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x0000000a, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R15
 
 tile10segment:
@@ -249,61 +246,58 @@ tile10segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile10odd
-	JZ     tile10done
+	JZ     tile10end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile10steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z2
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile10odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z2
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z3
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z4
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z6
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z8
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z10
+	VFMADD231PS.BCST (R13)(R11*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile10steps
 
-tile10done:
+tile10end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store10
 	MOVQ $0x0000000a, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store10
-	JMP  add10
+	JMP  modes
 
 	// Tile of 9 × 1 vectors.
 tile9:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000009, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R15
 
 tile9segment:
@@ -319,58 +313,55 @@ tile9segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile9odd
-	JZ     tile9done
+	JZ     tile9end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile9steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z3
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z6
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile9odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z3
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z5
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z6
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z7
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z9
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*8), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile9steps
 
-tile9done:
+tile9end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store9
 	MOVQ $0x00000009, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store9
-	JMP  add9
+	JMP  modes
 
 	// Tile of 8 × 1 vectors.
 tile8:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R15
 
 tile8segment:
@@ -385,58 +376,55 @@ tile8segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile8steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile8odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z4
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z5
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z6
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z8
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R10*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 1 vectors.
 tile7:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R15
 
 tile7segment:
@@ -450,55 +438,52 @@ tile7segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z5
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z6
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile7odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z5
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z6
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z7
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z9
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(R8*2), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 1 vectors.
 tile6:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R15
 
 tile6segment:
@@ -511,53 +496,50 @@ tile6segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z6
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile6odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z6
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z7
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z8
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z10
+	VFMADD231PS.BCST (R13)(R9*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 1 vectors.
 tile5:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R15
 
 tile5segment:
@@ -569,50 +551,47 @@ tile5segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z7
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile5odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z7
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z9
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*4), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 1 vectors.
 tile4:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R15
 
 tile4segment:
@@ -623,49 +602,46 @@ tile4segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile4odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z8
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(R8*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 1 vectors.
 tile3:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R15
 
 tile3segment:
@@ -675,46 +651,43 @@ tile3segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile3odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z9
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*2), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 1 vectors.
 tile2:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R15
 
 tile2segment:
@@ -723,73 +696,70 @@ tile2segment:
 	INCQ   R15
 	SHRQ   $0x01, R15
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile2odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z10
+	VFMADD231PS.BCST (R13)(BX*1), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 1 vectors.
 tile1:
 	MOVQ AX, R13
 	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R15
 
 tile1segment:
 	VXORPS  Z11, Z11, Z11
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
+	CMPQ    DI, $0x00000040
 	JNE     tile1sparse
 	SUBQ    $0x08, R15
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R13), Z0
-	VFMADD231PS  (R14), Z0, Z11
-	VBROADCASTSS 4(R13), Z0
-	VFMADD231PS  64(R14), Z0, Z11
-	VBROADCASTSS 8(R13), Z0
-	VFMADD231PS  128(R14), Z0, Z11
-	VBROADCASTSS 12(R13), Z0
-	VFMADD231PS  192(R14), Z0, Z11
-	VBROADCASTSS 16(R13), Z0
-	VFMADD231PS  256(R14), Z0, Z11
-	VBROADCASTSS 20(R13), Z0
-	VFMADD231PS  320(R14), Z0, Z11
-	VBROADCASTSS 24(R13), Z0
-	VFMADD231PS  384(R14), Z0, Z11
-	VBROADCASTSS 28(R13), Z0
-	VFMADD231PS  448(R14), Z0, Z11
+	VBROADCASTSS (R13), Z12
+	VFMADD231PS  (R14), Z12, Z11
+	VBROADCASTSS 4(R13), Z12
+	VFMADD231PS  64(R14), Z12, Z11
+	VBROADCASTSS 8(R13), Z12
+	VFMADD231PS  128(R14), Z12, Z11
+	VBROADCASTSS 12(R13), Z12
+	VFMADD231PS  192(R14), Z12, Z11
+	VBROADCASTSS 16(R13), Z12
+	VFMADD231PS  256(R14), Z12, Z11
+	VBROADCASTSS 20(R13), Z12
+	VFMADD231PS  320(R14), Z12, Z11
+	VBROADCASTSS 24(R13), Z12
+	VFMADD231PS  384(R14), Z12, Z11
+	VBROADCASTSS 28(R13), Z12
+	VFMADD231PS  448(R14), Z12, Z11
 	ADDQ         $0x00000020, R13
 	ADDQ         $0x00000200, R14
 	SUBQ         $0x08, R15
@@ -802,35 +772,32 @@ tile1sparse:
 	INCQ R15
 	SHRQ $0x01, R15
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 
 tile1odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
+	VMOVUPS          (R14), Z12
+	VFMADD231PS.BCST (R13), Z12, Z11
+	ADDQ             DI, R14
+	ADDQ             SI, R13
 	DECQ             R15
 	JNZ              tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R15
 	SHLQ $0x02, R15
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store12:
@@ -880,86 +847,19 @@ store2:
 store1:
 	VMOVUPS Z11, (CX)
 	ADDQ    R15, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
 
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add12:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	ADDQ    R15, CX
-
-add11:
-	VADDPS  (CX), Z1, Z1
-	VMOVUPS Z1, (CX)
-	ADDQ    R15, CX
-
-add10:
-	VADDPS  (CX), Z2, Z2
-	VMOVUPS Z2, (CX)
-	ADDQ    R15, CX
-
-add9:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	ADDQ    R15, CX
-
-add8:
-	VADDPS  (CX), Z4, Z4
-	VMOVUPS Z4, (CX)
-	ADDQ    R15, CX
-
-add7:
-	VADDPS  (CX), Z5, Z5
-	VMOVUPS Z5, (CX)
-	ADDQ    R15, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	ADDQ    R15, CX
-
-add5:
-	VADDPS  (CX), Z7, Z7
-	VMOVUPS Z7, (CX)
-	ADDQ    R15, CX
-
-add4:
-	VADDPS  (CX), Z8, Z8
-	VMOVUPS Z8, (CX)
-	ADDQ    R15, CX
-
-add3:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	ADDQ    R15, CX
-
-add2:
-	VADDPS  (CX), Z10, Z10
-	VMOVUPS Z10, (CX)
-	ADDQ    R15, CX
-
-add1:
-	VADDPS  (CX), Z11, Z11
-	VMOVUPS Z11, (CX)
-	ADDQ    R15, CX
-	JMP     stored
-
-several:
+segments:
 	CMPQ a_len+40(FP), $0x00
 	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R13
+	MOVQ R13, a_len+40(FP)
+	MOVQ m+104(FP), R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -992,1938 +892,409 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ c_len+8(FP), $0x02
+	JE   merge
+	CMPQ c_len+8(FP), $0x03
+	JE   max
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   add12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   add11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   add10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   add9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add12:
+	VADDPS (CX), Z0, Z0
+	ADDQ   R15, CX
+
+add11:
+	VADDPS (CX), Z1, Z1
+	ADDQ   R15, CX
+
+add10:
+	VADDPS (CX), Z2, Z2
+	ADDQ   R15, CX
+
+add9:
+	VADDPS (CX), Z3, Z3
+	ADDQ   R15, CX
+
+add8:
+	VADDPS (CX), Z4, Z4
+	ADDQ   R15, CX
+
+add7:
+	VADDPS (CX), Z5, Z5
+	ADDQ   R15, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	ADDQ   R15, CX
+
+add5:
+	VADDPS (CX), Z7, Z7
+	ADDQ   R15, CX
+
+add4:
+	VADDPS (CX), Z8, Z8
+	ADDQ   R15, CX
+
+add3:
+	VADDPS (CX), Z9, Z9
+	ADDQ   R15, CX
+
+add2:
+	VADDPS (CX), Z10, Z10
+	ADDQ   R15, CX
+
+add1:
+	VADDPS (CX), Z11, Z11
+	ADDQ   R15, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ c_len+8(FP), $0x04
+	JE   max
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   store12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   store11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   store10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   store9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVQ    c_cap+16(FP), R15
+	VMOVUPS (R15), Z12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    b_len+80(FP), $0x0000000c
+	JE      max12
+	CMPQ    b_len+80(FP), $0x0000000b
+	JE      max11
+	CMPQ    b_len+80(FP), $0x0000000a
+	JE      max10
+	CMPQ    b_len+80(FP), $0x00000009
+	JE      max9
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      max8
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      max7
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      max6
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      max5
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      max4
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      max3
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      max2
+	JMP     max1
+
+max12:
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z12, Z0, Z12
+	ADDQ    R15, CX
+
+max11:
+	VMOVUPS Z1, (CX)
+	VMAXPS  Z12, Z1, Z12
+	ADDQ    R15, CX
+
+max10:
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z12, Z2, Z12
+	ADDQ    R15, CX
+
+max9:
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z12, Z3, Z12
+	ADDQ    R15, CX
+
+max8:
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z12, Z4, Z12
+	ADDQ    R15, CX
+
+max7:
+	VMOVUPS Z5, (CX)
+	VMAXPS  Z12, Z5, Z12
+	ADDQ    R15, CX
+
+max6:
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z12, Z6, Z12
+	ADDQ    R15, CX
+
+max5:
+	VMOVUPS Z7, (CX)
+	VMAXPS  Z12, Z7, Z12
+	ADDQ    R15, CX
+
+max4:
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z12, Z8, Z12
+	ADDQ    R15, CX
+
+max3:
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z12, Z9, Z12
+	ADDQ    R15, CX
+
+max2:
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z12, Z10, Z12
+	ADDQ    R15, CX
+
+max1:
+	VMOVUPS Z11, (CX)
+	VMAXPS  Z12, Z11, Z12
+	ADDQ    R15, CX
+	CMPQ    c_len+8(FP), $0x03
+	JE      keep
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+keep:
+	MOVQ    c_cap+16(FP), R15
+	VMOVUPS Z12, (R15)
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	JMP     segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVQ c_cap+16(FP), R13
+	MOVQ a_cap+48(FP), R14
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   merge12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   merge11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   merge10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   merge9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   merge8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   merge7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   merge6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   merge5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   merge4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   merge3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   merge2
+	JMP  merge1
+
+merge12:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z0, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge11:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z1, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge10:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z2, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge9:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z3, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge8:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z4, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge7:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z5, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge6:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z6, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge5:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z7, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge4:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z8, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge3:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z9, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge2:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z10, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+
+merge1:
+	VMOVUPS     (CX), Z12
+	VMULPS      (R13), Z12, Z12
+	VFMADD231PS (R14), Z11, Z12
+	VMOVUPS     Z12, (CX)
+	ADDQ        R15, CX
+	JMP         rows
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+128(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	CMPQ    SI, seg+120(FP)
+	CMOVQGT seg+120(FP), SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+128(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm1AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·tileProduct1AVX512+0(SB)
 
 // func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·GemmMax1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	MOVQ    $0x00000000, c_len+8(FP)
-
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	MOVQ k+112(FP), R15
-
-tile12segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile12odd
-	JZ     tile12done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS          (R14), Z12
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile12odd:
-	VMOVUPS          (R14), Z12
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile12steps
-
-tile12done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store12
-	MOVQ    $0x0000000c, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store12
-	JMP     add12
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R15
-
-tile11segment:
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile11odd
-	JZ     tile11done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z1
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile11odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z1
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile11steps
-
-tile11done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store11
-	MOVQ    $0x0000000b, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store11
-	JMP     add11
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R15
-
-tile10segment:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile10odd
-	JZ     tile10done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile10odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile10steps
-
-tile10done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store10
-	MOVQ    $0x0000000a, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store10
-	JMP     add10
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R15
-
-tile9segment:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile9odd
-	JZ     tile9done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile9odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile9steps
-
-tile9done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store9
-	MOVQ    $0x00000009, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store9
-	JMP     add9
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	MOVQ k+112(FP), R15
-
-tile8segment:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile8odd
-	JZ     tile8done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile8odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile8steps
-
-tile8done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store8
-	MOVQ    $0x00000008, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store8
-	JMP     add8
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R15
-
-tile7segment:
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile7odd
-	JZ     tile7done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile7odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile7steps
-
-tile7done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store7
-	MOVQ    $0x00000007, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store7
-	JMP     add7
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R15
-
-tile6segment:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile6odd
-	JZ     tile6done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile6odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile6steps
-
-tile6done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store6
-	MOVQ    $0x00000006, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store6
-	JMP     add6
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R15
-
-tile5segment:
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile5odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile5steps
-
-tile5done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store5
-	MOVQ    $0x00000005, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store5
-	JMP     add5
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	MOVQ k+112(FP), R15
-
-tile4segment:
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile4odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile4steps
-
-tile4done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store4
-	MOVQ    $0x00000004, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store4
-	JMP     add4
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R15
-
-tile3segment:
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile3odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile3steps
-
-tile3done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store3
-	MOVQ    $0x00000003, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store3
-	JMP     add3
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R15
-
-tile2segment:
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile2odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile2steps
-
-tile2done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store2
-	MOVQ    $0x00000002, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store2
-	JMP     add2
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R15
-
-tile1segment:
-	VXORPS  Z11, Z11, Z11
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
-	JNE     tile1sparse
-	SUBQ    $0x08, R15
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R13), Z0
-	VFMADD231PS  (R14), Z0, Z11
-	VBROADCASTSS 4(R13), Z0
-	VFMADD231PS  64(R14), Z0, Z11
-	VBROADCASTSS 8(R13), Z0
-	VFMADD231PS  128(R14), Z0, Z11
-	VBROADCASTSS 12(R13), Z0
-	VFMADD231PS  192(R14), Z0, Z11
-	VBROADCASTSS 16(R13), Z0
-	VFMADD231PS  256(R14), Z0, Z11
-	VBROADCASTSS 20(R13), Z0
-	VFMADD231PS  320(R14), Z0, Z11
-	VBROADCASTSS 24(R13), Z0
-	VFMADD231PS  384(R14), Z0, Z11
-	VBROADCASTSS 28(R13), Z0
-	VFMADD231PS  448(R14), Z0, Z11
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000200, R14
-	SUBQ         $0x08, R15
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R15
-
-tile1sparse:
-	INCQ R15
-	SHRQ $0x01, R15
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile1odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile1steps
-
-tile1done:
-	MOVQ    max_base+128(FP), R15
-	VMOVUPS (R15), Z12
-	MOVQ    ldc+24(FP), R15
-	SHLQ    $0x02, R15
-	CMPQ    c_len+8(FP), $0x00
-	JE      store1
-	MOVQ    $0x00000001, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store1
-	JMP     add1
-
-	// Store; max = C > max ? C : max.
-store12:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	ADDQ    R15, CX
-
-store11:
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z12, Z1, Z12
-	ADDQ    R15, CX
-
-store10:
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z12, Z2, Z12
-	ADDQ    R15, CX
-
-store9:
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z12, Z3, Z12
-	ADDQ    R15, CX
-
-store8:
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	ADDQ    R15, CX
-
-store7:
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z12, Z5, Z12
-	ADDQ    R15, CX
-
-store6:
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	ADDQ    R15, CX
-
-store5:
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z12, Z7, Z12
-	ADDQ    R15, CX
-
-store4:
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	ADDQ    R15, CX
-
-store3:
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z12, Z9, Z12
-	ADDQ    R15, CX
-
-store2:
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z12, Z10, Z12
-	ADDQ    R15, CX
-
-store1:
-	VMOVUPS Z11, (CX)
-	VMAXPS  Z12, Z11, Z12
-	ADDQ    R15, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS Z12, (R13)
-	JMP     rows
-
-	// The same with C added.
-add12:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z12, Z0, Z12
-	ADDQ    R15, CX
-
-add11:
-	VADDPS  (CX), Z1, Z1
-	VMOVUPS Z1, (CX)
-	VMAXPS  Z12, Z1, Z12
-	ADDQ    R15, CX
-
-add10:
-	VADDPS  (CX), Z2, Z2
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z12, Z2, Z12
-	ADDQ    R15, CX
-
-add9:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z12, Z3, Z12
-	ADDQ    R15, CX
-
-add8:
-	VADDPS  (CX), Z4, Z4
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z12, Z4, Z12
-	ADDQ    R15, CX
-
-add7:
-	VADDPS  (CX), Z5, Z5
-	VMOVUPS Z5, (CX)
-	VMAXPS  Z12, Z5, Z12
-	ADDQ    R15, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z12, Z6, Z12
-	ADDQ    R15, CX
-
-add5:
-	VADDPS  (CX), Z7, Z7
-	VMOVUPS Z7, (CX)
-	VMAXPS  Z12, Z7, Z12
-	ADDQ    R15, CX
-
-add4:
-	VADDPS  (CX), Z8, Z8
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z12, Z8, Z12
-	ADDQ    R15, CX
-
-add3:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z12, Z9, Z12
-	ADDQ    R15, CX
-
-add2:
-	VADDPS  (CX), Z10, Z10
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z12, Z10, Z12
-	ADDQ    R15, CX
-
-add1:
-	VADDPS  (CX), Z11, Z11
-	VMOVUPS Z11, (CX)
-	VMAXPS  Z12, Z11, Z12
-	ADDQ    R15, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  end
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x0000000c
-	JE      tile12segment
-	CMPQ    b_len+80(FP), $0x0000000b
-	JE      tile11segment
-	CMPQ    b_len+80(FP), $0x0000000a
-	JE      tile10segment
-	CMPQ    b_len+80(FP), $0x00000009
-	JE      tile9segment
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    max_base+128(FP), AX
 	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	XORQ    AX, AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	JMP     ·tileProduct1AVX512+0(SB)
 
 // func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·GemmMerge1AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    alpha_base+120(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    beta_base+144(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	JMP     ·tileProduct1AVX512+0(SB)
+
+// func tileProduct2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·tileProduct2AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    cs+64(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ldb+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    m+104(FP), DI
-	LEAQ    (DX)(DX*2), R8
-	LEAQ    (R8)(DX*2), R9
-	LEAQ    (R9)(DX*2), R10
-	LEAQ    (R10)(DX*2), R11
-	LEAQ    (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x0000000c, DI
-	LEAQ   (AX)(DX*8), AX
-	LEAQ   (AX)(DX*4), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile12odd
-	JZ     tile12done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS          (R14), Z12
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile12odd:
-	VMOVUPS          (R14), Z12
-	VFMADD231PS.BCST (R13), Z12, Z0
-	VFMADD231PS.BCST (R13)(DX*1), Z12, Z1
-	VFMADD231PS.BCST (R13)(DX*2), Z12, Z2
-	VFMADD231PS.BCST (R13)(R8*1), Z12, Z3
-	VFMADD231PS.BCST (R13)(DX*4), Z12, Z4
-	VFMADD231PS.BCST (R13)(R9*1), Z12, Z5
-	VFMADD231PS.BCST (R13)(R8*2), Z12, Z6
-	VFMADD231PS.BCST (R13)(R10*1), Z12, Z7
-	VFMADD231PS.BCST (R13)(DX*8), Z12, Z8
-	VFMADD231PS.BCST (R13)(R11*1), Z12, Z9
-	VFMADD231PS.BCST (R13)(R9*2), Z12, Z10
-	VFMADD231PS.BCST (R13)(R12*1), Z12, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile12steps
-
-tile12done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store12
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x0000000b, DI
-	LEAQ   (AX)(DX*8), AX
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile11odd
-	JZ     tile11done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z1
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile11odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z1
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z3
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z5
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z9
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile11steps
-
-tile11done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store11
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x0000000a, DI
-	LEAQ   (AX)(DX*8), AX
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile10odd
-	JZ     tile10done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile10odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z2
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z4
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z6
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z10
-	VFMADD231PS.BCST (R13)(R11*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile10steps
-
-tile10done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store10
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000009, DI
-	LEAQ   (AX)(DX*8), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile9odd
-	JZ     tile9done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile9odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z3
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z5
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z7
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*8), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile9steps
-
-tile9done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store9
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000008, DI
-	LEAQ   (AX)(DX*8), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile8odd
-	JZ     tile8done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile8odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z4
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z6
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z8
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R10*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile8steps
-
-tile8done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store8
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000007, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile7odd
-	JZ     tile7done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile7odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z5
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z7
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z9
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile7steps
-
-tile7done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store7
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000006, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile6odd
-	JZ     tile6done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile6odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z6
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z8
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z10
-	VFMADD231PS.BCST (R13)(R9*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile6steps
-
-tile6done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store6
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000005, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile5odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z7
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z9
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*4), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile5steps
-
-tile5done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store5
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000004, DI
-	LEAQ   (AX)(DX*4), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile4odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z8
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z10
-	VFMADD231PS.BCST (R13)(R8*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile4steps
-
-tile4done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store4
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000003, DI
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile3odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z9
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*2), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile3steps
-
-tile3done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store3
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	SUBQ   $0x00000002, DI
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R15
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	INCQ   R15
-	SHRQ   $0x01, R15
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile2odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z10
-	VFMADD231PS.BCST (R13)(DX*1), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile2steps
-
-tile2done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store2
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ    AX, R13
-	MOVQ    b_base+72(FP), R14
-	SUBQ    $0x00000001, DI
-	LEAQ    (AX)(DX*1), AX
-	MOVQ    k+112(FP), R15
-	VXORPS  Z11, Z11, Z11
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
-	JNE     tile1sparse
-	SUBQ    $0x08, R15
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R13), Z0
-	VFMADD231PS  (R14), Z0, Z11
-	VBROADCASTSS 4(R13), Z0
-	VFMADD231PS  64(R14), Z0, Z11
-	VBROADCASTSS 8(R13), Z0
-	VFMADD231PS  128(R14), Z0, Z11
-	VBROADCASTSS 12(R13), Z0
-	VFMADD231PS  192(R14), Z0, Z11
-	VBROADCASTSS 16(R13), Z0
-	VFMADD231PS  256(R14), Z0, Z11
-	VBROADCASTSS 20(R13), Z0
-	VFMADD231PS  320(R14), Z0, Z11
-	VBROADCASTSS 24(R13), Z0
-	VFMADD231PS  384(R14), Z0, Z11
-	VBROADCASTSS 28(R13), Z0
-	VFMADD231PS  448(R14), Z0, Z11
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000200, R14
-	SUBQ         $0x08, R15
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R15
-
-tile1sparse:
-	INCQ R15
-	SHRQ $0x01, R15
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-
-tile1odd:
-	VMOVUPS          (R14), Z0
-	VFMADD231PS.BCST (R13), Z0, Z11
-	ADDQ             SI, R14
-	ADDQ             BX, R13
-	DECQ             R15
-	JNZ              tile1steps
-
-tile1done:
-	MOVQ alpha_base+120(FP), R14
-	MOVQ beta_base+144(FP), R15
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	JMP  store1
-
-	// C = fma(acc, beta, C·alpha)
-store12:
-	VMOVUPS     (CX), Z12
-	VMULPS      (R14), Z12, Z12
-	VFMADD231PS (R15), Z0, Z12
-	VMOVUPS     Z12, (CX)
-	ADDQ        R13, CX
-
-store11:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z1, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store10:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store9:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store8:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store7:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z5, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store6:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store5:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z7, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store4:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store3:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store2:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-
-store1:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R14), Z0, Z0
-	VFMADD231PS (R15), Z11, Z0
-	VMOVUPS     Z0, (CX)
-	ADDQ        R13, CX
-	JMP         rows
-
-// func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·Gemm2AVX512(SB), NOSPLIT, $0-129
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	CMPQ    c_len+8(FP), $0x02
+	JE      tiles
+	CMPQ    BX, seg+120(FP)
 	JG      cut
+	CMPQ    c_len+8(FP), $0x00
+	JNE     tiles
 	CMPB    load+128(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R11
+	MOVQ DX, R11
 	JL   last
 	INCQ R11
 	SHRQ $0x01, R11
@@ -2956,8 +1327,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -2980,7 +1351,7 @@ tile8segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -2991,16 +1362,16 @@ tile8steps:
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
+	VBROADCASTSS (R11)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
+	VBROADCASTSS (R11)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
 	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
+	VBROADCASTSS (R11)(BX*4), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
 	VBROADCASTSS (R11)(R9*1), Z18
@@ -3012,8 +1383,8 @@ tile8steps:
 	VBROADCASTSS (R11)(R10*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile8odd:
 	VMOVUPS      (R12), Z16
@@ -3021,16 +1392,16 @@ tile8odd:
 	VBROADCASTSS (R11), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
+	VBROADCASTSS (R11)(BX*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
+	VBROADCASTSS (R11)(BX*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
 	VBROADCASTSS (R11)(R8*1), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
+	VBROADCASTSS (R11)(BX*4), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
 	VBROADCASTSS (R11)(R9*1), Z18
@@ -3042,30 +1413,27 @@ tile8odd:
 	VBROADCASTSS (R11)(R10*1), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 2 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
@@ -3086,85 +1454,82 @@ tile7segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z0, Z16, Z2
-	VFMADD231PS  Z1, Z16, Z3
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z0, Z16, Z4
-	VFMADD231PS  Z1, Z16, Z5
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z0, Z16, Z6
-	VFMADD231PS  Z1, Z16, Z7
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z0, Z16, Z8
-	VFMADD231PS  Z1, Z16, Z9
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z0, Z16, Z10
-	VFMADD231PS  Z1, Z16, Z11
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z0, Z16, Z12
-	VFMADD231PS  Z1, Z16, Z13
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z0, Z16, Z14
-	VFMADD231PS  Z1, Z16, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile7odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z0, Z16, Z2
-	VFMADD231PS  Z1, Z16, Z3
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z0, Z16, Z4
-	VFMADD231PS  Z1, Z16, Z5
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z0, Z16, Z6
-	VFMADD231PS  Z1, Z16, Z7
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z0, Z16, Z8
-	VFMADD231PS  Z1, Z16, Z9
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z0, Z16, Z10
-	VFMADD231PS  Z1, Z16, Z11
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z0, Z16, Z12
-	VFMADD231PS  Z1, Z16, Z13
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z0, Z16, Z14
-	VFMADD231PS  Z1, Z16, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 2 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
@@ -3183,79 +1548,76 @@ tile6segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z4
-	VFMADD231PS  Z1, Z2, Z5
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R9*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile6odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z4
-	VFMADD231PS  Z1, Z2, Z5
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R9*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R9*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 2 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
@@ -3272,72 +1634,69 @@ tile5segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile5odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(BX*4), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 2 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
@@ -3352,67 +1711,64 @@ tile4segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile4odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 2 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
@@ -3425,60 +1781,57 @@ tile3segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile3odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 2 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
@@ -3489,92 +1842,89 @@ tile2segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z16
+	VMOVUPS      64(R12), Z17
+	VBROADCASTSS (R11), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R11)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 2 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
 	VXORPS  Z14, Z14, Z14
 	VXORPS  Z15, Z15, Z15
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000080
+	CMPQ    DI, $0x00000080
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	VBROADCASTSS 4(R11), Z0
-	VFMADD231PS  128(R12), Z0, Z14
-	VFMADD231PS  192(R12), Z0, Z15
-	VBROADCASTSS 8(R11), Z0
-	VFMADD231PS  256(R12), Z0, Z14
-	VFMADD231PS  320(R12), Z0, Z15
-	VBROADCASTSS 12(R11), Z0
-	VFMADD231PS  384(R12), Z0, Z14
-	VFMADD231PS  448(R12), Z0, Z15
-	VBROADCASTSS 16(R11), Z0
-	VFMADD231PS  512(R12), Z0, Z14
-	VFMADD231PS  576(R12), Z0, Z15
-	VBROADCASTSS 20(R11), Z0
-	VFMADD231PS  640(R12), Z0, Z14
-	VFMADD231PS  704(R12), Z0, Z15
-	VBROADCASTSS 24(R11), Z0
-	VFMADD231PS  768(R12), Z0, Z14
-	VFMADD231PS  832(R12), Z0, Z15
-	VBROADCASTSS 28(R11), Z0
-	VFMADD231PS  896(R12), Z0, Z14
-	VFMADD231PS  960(R12), Z0, Z15
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  (R12), Z16, Z14
+	VFMADD231PS  64(R12), Z16, Z15
+	VBROADCASTSS 4(R11), Z16
+	VFMADD231PS  128(R12), Z16, Z14
+	VFMADD231PS  192(R12), Z16, Z15
+	VBROADCASTSS 8(R11), Z16
+	VFMADD231PS  256(R12), Z16, Z14
+	VFMADD231PS  320(R12), Z16, Z15
+	VBROADCASTSS 12(R11), Z16
+	VFMADD231PS  384(R12), Z16, Z14
+	VFMADD231PS  448(R12), Z16, Z15
+	VBROADCASTSS 16(R11), Z16
+	VFMADD231PS  512(R12), Z16, Z14
+	VFMADD231PS  576(R12), Z16, Z15
+	VBROADCASTSS 20(R11), Z16
+	VFMADD231PS  640(R12), Z16, Z14
+	VFMADD231PS  704(R12), Z16, Z15
+	VBROADCASTSS 24(R11), Z16
+	VFMADD231PS  768(R12), Z16, Z14
+	VFMADD231PS  832(R12), Z16, Z15
+	VBROADCASTSS 28(R11), Z16
+	VFMADD231PS  896(R12), Z16, Z14
+	VFMADD231PS  960(R12), Z16, Z15
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000400, R12
 	SUBQ         $0x08, R13
@@ -3587,37 +1937,34 @@ tile1sparse:
 	INCQ R13
 	SHRQ $0x01, R13
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  (R12), Z16, Z14
+	VFMADD231PS  64(R12), Z16, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z16
+	VFMADD231PS  (R12), Z16, Z14
+	VFMADD231PS  64(R12), Z16, Z15
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -3659,82 +2006,19 @@ store1:
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, 64(CX)
 	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
 
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	ADDQ    R13, CX
-
-add7:
-	VADDPS  (CX), Z2, Z2
-	VMOVUPS Z2, (CX)
-	VADDPS  64(CX), Z3, Z3
-	VMOVUPS Z3, 64(CX)
-	ADDQ    R13, CX
-
-add6:
-	VADDPS  (CX), Z4, Z4
-	VMOVUPS Z4, (CX)
-	VADDPS  64(CX), Z5, Z5
-	VMOVUPS Z5, 64(CX)
-	ADDQ    R13, CX
-
-add5:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	ADDQ    R13, CX
-
-add4:
-	VADDPS  (CX), Z8, Z8
-	VMOVUPS Z8, (CX)
-	VADDPS  64(CX), Z9, Z9
-	VMOVUPS Z9, 64(CX)
-	ADDQ    R13, CX
-
-add3:
-	VADDPS  (CX), Z10, Z10
-	VMOVUPS Z10, (CX)
-	VADDPS  64(CX), Z11, Z11
-	VMOVUPS Z11, 64(CX)
-	ADDQ    R13, CX
-
-add2:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	ADDQ    R13, CX
-
-add1:
-	VADDPS  (CX), Z14, Z14
-	VMOVUPS Z14, (CX)
-	VADDPS  64(CX), Z15, Z15
-	VMOVUPS Z15, 64(CX)
-	ADDQ    R13, CX
-	JMP     stored
-
-several:
+segments:
 	CMPQ a_len+40(FP), $0x00
 	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -3759,1753 +2043,371 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ c_len+8(FP), $0x02
+	JE   merge
+	CMPQ c_len+8(FP), $0x03
+	JE   max
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	ADDQ   R13, CX
+
+add7:
+	VADDPS (CX), Z2, Z2
+	VADDPS 64(CX), Z3, Z3
+	ADDQ   R13, CX
+
+add6:
+	VADDPS (CX), Z4, Z4
+	VADDPS 64(CX), Z5, Z5
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Z8, Z8
+	VADDPS 64(CX), Z9, Z9
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Z10, Z10
+	VADDPS 64(CX), Z11, Z11
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Z14, Z14
+	VADDPS 64(CX), Z15, Z15
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ c_len+8(FP), $0x04
+	JE   max
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVQ    c_cap+16(FP), R13
+	VMOVUPS (R13), Z16
+	VMOVUPS 64(R13), Z17
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      max8
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      max7
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      max6
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      max5
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      max4
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      max3
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      max2
+	JMP     max1
+
+max8:
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z16, Z0, Z16
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z17, Z1, Z17
+	ADDQ    R13, CX
+
+max7:
+	VMOVUPS Z2, (CX)
+	VMAXPS  Z16, Z2, Z16
+	VMOVUPS Z3, 64(CX)
+	VMAXPS  Z17, Z3, Z17
+	ADDQ    R13, CX
+
+max6:
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z16, Z4, Z16
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z17, Z5, Z17
+	ADDQ    R13, CX
+
+max5:
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z16, Z6, Z16
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z17, Z7, Z17
+	ADDQ    R13, CX
+
+max4:
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z16, Z8, Z16
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z17, Z9, Z17
+	ADDQ    R13, CX
+
+max3:
+	VMOVUPS Z10, (CX)
+	VMAXPS  Z16, Z10, Z16
+	VMOVUPS Z11, 64(CX)
+	VMAXPS  Z17, Z11, Z17
+	ADDQ    R13, CX
+
+max2:
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z16, Z12, Z16
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z17, Z13, Z17
+	ADDQ    R13, CX
+
+max1:
+	VMOVUPS Z14, (CX)
+	VMAXPS  Z16, Z14, Z16
+	VMOVUPS Z15, 64(CX)
+	VMAXPS  Z17, Z15, Z17
+	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x03
+	JE      keep
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+keep:
+	MOVQ    c_cap+16(FP), R13
+	VMOVUPS Z16, (R13)
+	VMOVUPS Z17, 64(R13)
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	JMP     segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVQ c_cap+16(FP), R11
+	MOVQ a_cap+48(FP), R12
+	CMPQ b_len+80(FP), $0x00000008
+	JE   merge8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   merge7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   merge6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   merge5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   merge4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   merge3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   merge2
+	JMP  merge1
+
+merge8:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z0, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z16
+	VMULPS      64(R11), Z16, Z16
+	VFMADD231PS 64(R12), Z1, Z16
+	VMOVUPS     Z16, 64(CX)
+	ADDQ        R13, CX
+
+merge7:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z2, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z16
+	VMULPS      64(R11), Z16, Z16
+	VFMADD231PS 64(R12), Z3, Z16
+	VMOVUPS     Z16, 64(CX)
+	ADDQ        R13, CX
+
+merge6:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z4, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z16
+	VMULPS      64(R11), Z16, Z16
+	VFMADD231PS 64(R12), Z5, Z16
+	VMOVUPS     Z16, 64(CX)
+	ADDQ        R13, CX
+
+merge5:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z6, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z16
+	VMULPS      64(R11), Z16, Z16
+	VFMADD231PS 64(R12), Z7, Z16
+	VMOVUPS     Z16, 64(CX)
+	ADDQ        R13, CX
+
+merge4:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z8, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z16
+	VMULPS      64(R11), Z16, Z16
+	VFMADD231PS 64(R12), Z9, Z16
+	VMOVUPS     Z16, 64(CX)
+	ADDQ        R13, CX
+
+merge3:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z10, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z16
+	VMULPS      64(R11), Z16, Z16
+	VFMADD231PS 64(R12), Z11, Z16
+	VMOVUPS     Z16, 64(CX)
+	ADDQ        R13, CX
+
+merge2:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z12, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z16
+	VMULPS      64(R11), Z16, Z16
+	VFMADD231PS 64(R12), Z13, Z16
+	VMOVUPS     Z16, 64(CX)
+	ADDQ        R13, CX
+
+merge1:
+	VMOVUPS     (CX), Z16
+	VMULPS      (R11), Z16, Z16
+	VFMADD231PS (R12), Z14, Z16
+	VMOVUPS     Z16, (CX)
+	VMOVUPS     64(CX), Z14
+	VMULPS      64(R11), Z14, Z14
+	VFMADD231PS 64(R12), Z15, Z14
+	VMOVUPS     Z14, 64(CX)
+	ADDQ        R13, CX
+	JMP         rows
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+128(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	CMPQ    SI, seg+120(FP)
+	CMOVQGT seg+120(FP), SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+128(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm2AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·tileProduct2AVX512+0(SB)
 
 // func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·GemmMax2AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	MOVQ    $0x00000000, c_len+8(FP)
-
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 2 vectors.
-tile8:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	MOVQ k+112(FP), R13
-
-tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile8odd
-	JZ     tile8done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R11)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R11)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile8odd:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R11)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R11)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile8steps
-
-tile8done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store8
-	MOVQ    $0x00000008, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store8
-	JMP     add8
-
-	// Tile of 7 × 2 vectors.
-tile7:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile7segment:
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile7odd
-	JZ     tile7done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z0, Z16, Z2
-	VFMADD231PS  Z1, Z16, Z3
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z0, Z16, Z4
-	VFMADD231PS  Z1, Z16, Z5
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z0, Z16, Z6
-	VFMADD231PS  Z1, Z16, Z7
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z0, Z16, Z8
-	VFMADD231PS  Z1, Z16, Z9
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z0, Z16, Z10
-	VFMADD231PS  Z1, Z16, Z11
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z0, Z16, Z12
-	VFMADD231PS  Z1, Z16, Z13
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z0, Z16, Z14
-	VFMADD231PS  Z1, Z16, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile7odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z0, Z16, Z2
-	VFMADD231PS  Z1, Z16, Z3
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z0, Z16, Z4
-	VFMADD231PS  Z1, Z16, Z5
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z0, Z16, Z6
-	VFMADD231PS  Z1, Z16, Z7
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z0, Z16, Z8
-	VFMADD231PS  Z1, Z16, Z9
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z0, Z16, Z10
-	VFMADD231PS  Z1, Z16, Z11
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z0, Z16, Z12
-	VFMADD231PS  Z1, Z16, Z13
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z0, Z16, Z14
-	VFMADD231PS  Z1, Z16, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile7steps
-
-tile7done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store7
-	MOVQ    $0x00000007, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store7
-	JMP     add7
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R13
-
-tile6segment:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile6odd
-	JZ     tile6done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z4
-	VFMADD231PS  Z1, Z2, Z5
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R9*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile6odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z4
-	VFMADD231PS  Z1, Z2, Z5
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R9*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store6
-	MOVQ    $0x00000006, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store6
-	JMP     add6
-
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile5segment:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile5odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile5steps
-
-tile5done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store5
-	MOVQ    $0x00000005, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store5
-	JMP     add5
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	MOVQ k+112(FP), R13
-
-tile4segment:
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile4odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile4steps
-
-tile4done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store4
-	MOVQ    $0x00000004, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store4
-	JMP     add4
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile3segment:
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile3odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile3steps
-
-tile3done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store3
-	MOVQ    $0x00000003, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store3
-	JMP     add3
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R13
-
-tile2segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile2odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile2steps
-
-tile2done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store2
-	MOVQ    $0x00000002, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store2
-	JMP     add2
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile1segment:
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000080
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	VBROADCASTSS 4(R11), Z0
-	VFMADD231PS  128(R12), Z0, Z14
-	VFMADD231PS  192(R12), Z0, Z15
-	VBROADCASTSS 8(R11), Z0
-	VFMADD231PS  256(R12), Z0, Z14
-	VFMADD231PS  320(R12), Z0, Z15
-	VBROADCASTSS 12(R11), Z0
-	VFMADD231PS  384(R12), Z0, Z14
-	VFMADD231PS  448(R12), Z0, Z15
-	VBROADCASTSS 16(R11), Z0
-	VFMADD231PS  512(R12), Z0, Z14
-	VFMADD231PS  576(R12), Z0, Z15
-	VBROADCASTSS 20(R11), Z0
-	VFMADD231PS  640(R12), Z0, Z14
-	VFMADD231PS  704(R12), Z0, Z15
-	VBROADCASTSS 24(R11), Z0
-	VFMADD231PS  768(R12), Z0, Z14
-	VFMADD231PS  832(R12), Z0, Z15
-	VBROADCASTSS 28(R11), Z0
-	VFMADD231PS  896(R12), Z0, Z14
-	VFMADD231PS  960(R12), Z0, Z15
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000400, R12
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z16
-	VMOVUPS 64(R13), Z17
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store1
-	MOVQ    $0x00000001, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store1
-	JMP     add1
-
-	// Store; max = C > max ? C : max.
-store8:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z16, Z0, Z16
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z17, Z1, Z17
-	ADDQ    R13, CX
-
-store7:
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z16, Z2, Z16
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z17, Z3, Z17
-	ADDQ    R13, CX
-
-store6:
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z16, Z4, Z16
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z17, Z5, Z17
-	ADDQ    R13, CX
-
-store5:
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z16, Z6, Z16
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z17, Z7, Z17
-	ADDQ    R13, CX
-
-store4:
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z16, Z8, Z16
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z17, Z9, Z17
-	ADDQ    R13, CX
-
-store3:
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z16, Z10, Z16
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z17, Z11, Z17
-	ADDQ    R13, CX
-
-store2:
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z16, Z12, Z16
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z17, Z13, Z17
-	ADDQ    R13, CX
-
-store1:
-	VMOVUPS Z14, (CX)
-	VMAXPS  Z16, Z14, Z16
-	VMOVUPS Z15, 64(CX)
-	VMAXPS  Z17, Z15, Z17
-	ADDQ    R13, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS Z16, (R11)
-	VMOVUPS Z17, 64(R11)
-	JMP     rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z16, Z0, Z16
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z17, Z1, Z17
-	ADDQ    R13, CX
-
-add7:
-	VADDPS  (CX), Z2, Z2
-	VMOVUPS Z2, (CX)
-	VMAXPS  Z16, Z2, Z16
-	VADDPS  64(CX), Z3, Z3
-	VMOVUPS Z3, 64(CX)
-	VMAXPS  Z17, Z3, Z17
-	ADDQ    R13, CX
-
-add6:
-	VADDPS  (CX), Z4, Z4
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z16, Z4, Z16
-	VADDPS  64(CX), Z5, Z5
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z17, Z5, Z17
-	ADDQ    R13, CX
-
-add5:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z16, Z6, Z16
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z17, Z7, Z17
-	ADDQ    R13, CX
-
-add4:
-	VADDPS  (CX), Z8, Z8
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z16, Z8, Z16
-	VADDPS  64(CX), Z9, Z9
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z17, Z9, Z17
-	ADDQ    R13, CX
-
-add3:
-	VADDPS  (CX), Z10, Z10
-	VMOVUPS Z10, (CX)
-	VMAXPS  Z16, Z10, Z16
-	VADDPS  64(CX), Z11, Z11
-	VMOVUPS Z11, 64(CX)
-	VMAXPS  Z17, Z11, Z17
-	ADDQ    R13, CX
-
-add2:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z16, Z12, Z16
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z17, Z13, Z17
-	ADDQ    R13, CX
-
-add1:
-	VADDPS  (CX), Z14, Z14
-	VMOVUPS Z14, (CX)
-	VMAXPS  Z16, Z14, Z16
-	VADDPS  64(CX), Z15, Z15
-	VMOVUPS Z15, 64(CX)
-	VMAXPS  Z17, Z15, Z17
-	ADDQ    R13, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  end
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    max_base+128(FP), AX
 	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	XORQ    AX, AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	JMP     ·tileProduct2AVX512+0(SB)
 
 // func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·GemmMerge2AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    alpha_base+120(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    beta_base+144(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	JMP     ·tileProduct2AVX512+0(SB)
+
+// func tileProduct3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·tileProduct3AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    cs+64(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ldb+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    m+104(FP), DI
-	LEAQ    (DX)(DX*2), R8
-	LEAQ    (R8)(DX*2), R9
-	LEAQ    (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 2 vectors.
-tile8:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000008, DI
-	LEAQ   (AX)(DX*8), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile8odd
-	JZ     tile8done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R11)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R11)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile8odd:
-	VMOVUPS      (R12), Z16
-	VMOVUPS      64(R12), Z17
-	VBROADCASTSS (R11), Z18
-	VFMADD231PS  Z16, Z18, Z0
-	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (R11)(DX*1), Z18
-	VFMADD231PS  Z16, Z18, Z2
-	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (R11)(DX*2), Z18
-	VFMADD231PS  Z16, Z18, Z4
-	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (R11)(R8*1), Z18
-	VFMADD231PS  Z16, Z18, Z6
-	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (R11)(DX*4), Z18
-	VFMADD231PS  Z16, Z18, Z8
-	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (R11)(R9*1), Z18
-	VFMADD231PS  Z16, Z18, Z10
-	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (R11)(R8*2), Z18
-	VFMADD231PS  Z16, Z18, Z12
-	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R11)(R10*1), Z18
-	VFMADD231PS  Z16, Z18, Z14
-	VFMADD231PS  Z17, Z18, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile8steps
-
-tile8done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store8
-
-	// Tile of 7 × 2 vectors.
-tile7:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000007, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile7odd
-	JZ     tile7done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z0, Z16, Z2
-	VFMADD231PS  Z1, Z16, Z3
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z0, Z16, Z4
-	VFMADD231PS  Z1, Z16, Z5
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z0, Z16, Z6
-	VFMADD231PS  Z1, Z16, Z7
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z0, Z16, Z8
-	VFMADD231PS  Z1, Z16, Z9
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z0, Z16, Z10
-	VFMADD231PS  Z1, Z16, Z11
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z0, Z16, Z12
-	VFMADD231PS  Z1, Z16, Z13
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z0, Z16, Z14
-	VFMADD231PS  Z1, Z16, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile7odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z16
-	VFMADD231PS  Z0, Z16, Z2
-	VFMADD231PS  Z1, Z16, Z3
-	VBROADCASTSS (R11)(DX*1), Z16
-	VFMADD231PS  Z0, Z16, Z4
-	VFMADD231PS  Z1, Z16, Z5
-	VBROADCASTSS (R11)(DX*2), Z16
-	VFMADD231PS  Z0, Z16, Z6
-	VFMADD231PS  Z1, Z16, Z7
-	VBROADCASTSS (R11)(R8*1), Z16
-	VFMADD231PS  Z0, Z16, Z8
-	VFMADD231PS  Z1, Z16, Z9
-	VBROADCASTSS (R11)(DX*4), Z16
-	VFMADD231PS  Z0, Z16, Z10
-	VFMADD231PS  Z1, Z16, Z11
-	VBROADCASTSS (R11)(R9*1), Z16
-	VFMADD231PS  Z0, Z16, Z12
-	VFMADD231PS  Z1, Z16, Z13
-	VBROADCASTSS (R11)(R8*2), Z16
-	VFMADD231PS  Z0, Z16, Z14
-	VFMADD231PS  Z1, Z16, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile7steps
-
-tile7done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store7
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000006, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile6odd
-	JZ     tile6done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z4
-	VFMADD231PS  Z1, Z2, Z5
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R9*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile6odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z4
-	VFMADD231PS  Z1, Z2, Z5
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R9*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store6
-
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000005, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile5odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z6
-	VFMADD231PS  Z1, Z2, Z7
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*4), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile5steps
-
-tile5done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store5
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000004, DI
-	LEAQ   (AX)(DX*4), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile4odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z8
-	VFMADD231PS  Z1, Z2, Z9
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(R8*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile4steps
-
-tile4done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store4
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000003, DI
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile3odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z10
-	VFMADD231PS  Z1, Z2, Z11
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*2), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile3steps
-
-tile3done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store3
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000002, DI
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile2odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VBROADCASTSS (R11), Z2
-	VFMADD231PS  Z0, Z2, Z12
-	VFMADD231PS  Z1, Z2, Z13
-	VBROADCASTSS (R11)(DX*1), Z2
-	VFMADD231PS  Z0, Z2, Z14
-	VFMADD231PS  Z1, Z2, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile2steps
-
-tile2done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store2
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	SUBQ    $0x00000001, DI
-	LEAQ    (AX)(DX*1), AX
-	MOVQ    k+112(FP), R13
-	VXORPS  Z14, Z14, Z14
-	VXORPS  Z15, Z15, Z15
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000080
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	VBROADCASTSS 4(R11), Z0
-	VFMADD231PS  128(R12), Z0, Z14
-	VFMADD231PS  192(R12), Z0, Z15
-	VBROADCASTSS 8(R11), Z0
-	VFMADD231PS  256(R12), Z0, Z14
-	VFMADD231PS  320(R12), Z0, Z15
-	VBROADCASTSS 12(R11), Z0
-	VFMADD231PS  384(R12), Z0, Z14
-	VFMADD231PS  448(R12), Z0, Z15
-	VBROADCASTSS 16(R11), Z0
-	VFMADD231PS  512(R12), Z0, Z14
-	VFMADD231PS  576(R12), Z0, Z15
-	VBROADCASTSS 20(R11), Z0
-	VFMADD231PS  640(R12), Z0, Z14
-	VFMADD231PS  704(R12), Z0, Z15
-	VBROADCASTSS 24(R11), Z0
-	VFMADD231PS  768(R12), Z0, Z14
-	VFMADD231PS  832(R12), Z0, Z15
-	VBROADCASTSS 28(R11), Z0
-	VFMADD231PS  896(R12), Z0, Z14
-	VFMADD231PS  960(R12), Z0, Z15
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000400, R12
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z14
-	VFMADD231PS  64(R12), Z0, Z15
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store1
-
-	// C = fma(acc, beta, C·alpha)
-store8:
-	VMOVUPS     (CX), Z16
-	VMULPS      (R12), Z16, Z16
-	VFMADD231PS (R13), Z0, Z16
-	VMOVUPS     Z16, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-
-store7:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z2, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z3, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-
-store6:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-
-store5:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-
-store4:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-
-store3:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z10, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z11, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-
-store2:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-
-store1:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z14, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z15, Z0
-	VMOVUPS     Z0, 64(CX)
-	ADDQ        R11, CX
-	JMP         rows
-
-// func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-129
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	CMPQ    c_len+8(FP), $0x02
+	JE      tiles
+	CMPQ    BX, seg+120(FP)
 	JG      cut
+	CMPQ    c_len+8(FP), $0x00
+	JNE     tiles
 	CMPB    load+128(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R11
+	MOVQ DX, R11
 	JL   last
 	INCQ R11
 	SHRQ $0x01, R11
@@ -5538,10 +2440,10 @@ done:
 tile8:
 	MOVQ       AX, R11
 	MOVQ       b_base+72(FP), R12
-	SUBQ       $0x00000008, DI
-	LEAQ       (AX)(DX*8), AX
-	CMPQ       c_len+8(FP), $0x00
-	JE         tile8fetched
+	SUBQ       $0x00000008, DX
+	LEAQ       (AX)(BX*8), AX
+	CMPQ       c_len+8(FP), $0x01
+	JNE        tile8fetched
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile8fetched
 	MOVQ       CX, R13
@@ -5611,7 +2513,7 @@ tile8segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -5624,11 +2526,11 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -5636,7 +2538,7 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -5652,8 +2554,8 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile8odd:
 	VMOVUPS      (R12), Z24
@@ -5663,11 +2565,11 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -5675,7 +2577,7 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -5691,32 +2593,29 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ       AX, R11
 	MOVQ       b_base+72(FP), R12
-	SUBQ       $0x00000007, DI
-	LEAQ       (AX)(DX*4), AX
-	LEAQ       (AX)(DX*2), AX
-	LEAQ       (AX)(DX*1), AX
-	CMPQ       c_len+8(FP), $0x00
-	JE         tile7fetched
+	SUBQ       $0x00000007, DX
+	LEAQ       (AX)(BX*4), AX
+	LEAQ       (AX)(BX*2), AX
+	LEAQ       (AX)(BX*1), AX
+	CMPQ       c_len+8(FP), $0x01
+	JNE        tile7fetched
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile7fetched
 	MOVQ       CX, R13
@@ -5779,103 +2678,100 @@ tile7segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile7odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ       AX, R11
 	MOVQ       b_base+72(FP), R12
-	SUBQ       $0x00000006, DI
-	LEAQ       (AX)(DX*4), AX
-	LEAQ       (AX)(DX*2), AX
-	CMPQ       c_len+8(FP), $0x00
-	JE         tile6fetched
+	SUBQ       $0x00000006, DX
+	LEAQ       (AX)(BX*4), AX
+	LEAQ       (AX)(BX*2), AX
+	CMPQ       c_len+8(FP), $0x01
+	JNE        tile6fetched
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile6fetched
 	MOVQ       CX, R13
@@ -5931,93 +2827,90 @@ tile6segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile6odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
@@ -6039,84 +2932,81 @@ tile5segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile5odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
@@ -6135,77 +3025,74 @@ tile4segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile4odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
@@ -6221,68 +3108,65 @@ tile3segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile3odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
@@ -6295,107 +3179,104 @@ tile2segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VMOVUPS      (R12), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      64(R12), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      128(R12), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VMOVUPS      (R12), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      64(R12), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      128(R12), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
+	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	VBROADCASTSS 4(R11), Z0
-	VFMADD231PS  192(R12), Z0, Z21
-	VFMADD231PS  256(R12), Z0, Z22
-	VFMADD231PS  320(R12), Z0, Z23
-	VBROADCASTSS 8(R11), Z0
-	VFMADD231PS  384(R12), Z0, Z21
-	VFMADD231PS  448(R12), Z0, Z22
-	VFMADD231PS  512(R12), Z0, Z23
-	VBROADCASTSS 12(R11), Z0
-	VFMADD231PS  576(R12), Z0, Z21
-	VFMADD231PS  640(R12), Z0, Z22
-	VFMADD231PS  704(R12), Z0, Z23
-	VBROADCASTSS 16(R11), Z0
-	VFMADD231PS  768(R12), Z0, Z21
-	VFMADD231PS  832(R12), Z0, Z22
-	VFMADD231PS  896(R12), Z0, Z23
-	VBROADCASTSS 20(R11), Z0
-	VFMADD231PS  960(R12), Z0, Z21
-	VFMADD231PS  1024(R12), Z0, Z22
-	VFMADD231PS  1088(R12), Z0, Z23
-	VBROADCASTSS 24(R11), Z0
-	VFMADD231PS  1152(R12), Z0, Z21
-	VFMADD231PS  1216(R12), Z0, Z22
-	VFMADD231PS  1280(R12), Z0, Z23
-	VBROADCASTSS 28(R11), Z0
-	VFMADD231PS  1344(R12), Z0, Z21
-	VFMADD231PS  1408(R12), Z0, Z22
-	VFMADD231PS  1472(R12), Z0, Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  (R12), Z24, Z21
+	VFMADD231PS  64(R12), Z24, Z22
+	VFMADD231PS  128(R12), Z24, Z23
+	VBROADCASTSS 4(R11), Z24
+	VFMADD231PS  192(R12), Z24, Z21
+	VFMADD231PS  256(R12), Z24, Z22
+	VFMADD231PS  320(R12), Z24, Z23
+	VBROADCASTSS 8(R11), Z24
+	VFMADD231PS  384(R12), Z24, Z21
+	VFMADD231PS  448(R12), Z24, Z22
+	VFMADD231PS  512(R12), Z24, Z23
+	VBROADCASTSS 12(R11), Z24
+	VFMADD231PS  576(R12), Z24, Z21
+	VFMADD231PS  640(R12), Z24, Z22
+	VFMADD231PS  704(R12), Z24, Z23
+	VBROADCASTSS 16(R11), Z24
+	VFMADD231PS  768(R12), Z24, Z21
+	VFMADD231PS  832(R12), Z24, Z22
+	VFMADD231PS  896(R12), Z24, Z23
+	VBROADCASTSS 20(R11), Z24
+	VFMADD231PS  960(R12), Z24, Z21
+	VFMADD231PS  1024(R12), Z24, Z22
+	VFMADD231PS  1088(R12), Z24, Z23
+	VBROADCASTSS 24(R11), Z24
+	VFMADD231PS  1152(R12), Z24, Z21
+	VFMADD231PS  1216(R12), Z24, Z22
+	VFMADD231PS  1280(R12), Z24, Z23
+	VBROADCASTSS 28(R11), Z24
+	VFMADD231PS  1344(R12), Z24, Z21
+	VFMADD231PS  1408(R12), Z24, Z22
+	VFMADD231PS  1472(R12), Z24, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000600, R12
 	SUBQ         $0x08, R13
@@ -6408,39 +3289,36 @@ tile1sparse:
 	INCQ R13
 	SHRQ $0x01, R13
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  (R12), Z24, Z21
+	VFMADD231PS  64(R12), Z24, Z22
+	VFMADD231PS  128(R12), Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  (R12), Z24, Z21
+	VFMADD231PS  64(R12), Z24, Z22
+	VFMADD231PS  128(R12), Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -6490,98 +3368,19 @@ store1:
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
 
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	JMP     stored
-
-several:
+segments:
 	CMPQ a_len+40(FP), $0x00
 	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+128(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -6606,2093 +3405,428 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ c_len+8(FP), $0x02
+	JE   merge
+	CMPQ c_len+8(FP), $0x03
+	JE   max
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R13, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R13, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ c_len+8(FP), $0x04
+	JE   max
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVQ    c_cap+16(FP), R13
+	VMOVUPS (R13), Z24
+	VMOVUPS 64(R13), Z25
+	VMOVUPS 128(R13), Z26
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      max8
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      max7
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      max6
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      max5
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      max4
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      max3
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      max2
+	JMP     max1
+
+max8:
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z24, Z0, Z24
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z25, Z1, Z25
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z26, Z2, Z26
+	ADDQ    R13, CX
+
+max7:
+	VMOVUPS Z3, (CX)
+	VMAXPS  Z24, Z3, Z24
+	VMOVUPS Z4, 64(CX)
+	VMAXPS  Z25, Z4, Z25
+	VMOVUPS Z5, 128(CX)
+	VMAXPS  Z26, Z5, Z26
+	ADDQ    R13, CX
+
+max6:
+	VMOVUPS Z6, (CX)
+	VMAXPS  Z24, Z6, Z24
+	VMOVUPS Z7, 64(CX)
+	VMAXPS  Z25, Z7, Z25
+	VMOVUPS Z8, 128(CX)
+	VMAXPS  Z26, Z8, Z26
+	ADDQ    R13, CX
+
+max5:
+	VMOVUPS Z9, (CX)
+	VMAXPS  Z24, Z9, Z24
+	VMOVUPS Z10, 64(CX)
+	VMAXPS  Z25, Z10, Z25
+	VMOVUPS Z11, 128(CX)
+	VMAXPS  Z26, Z11, Z26
+	ADDQ    R13, CX
+
+max4:
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	ADDQ    R13, CX
+
+max3:
+	VMOVUPS Z15, (CX)
+	VMAXPS  Z24, Z15, Z24
+	VMOVUPS Z16, 64(CX)
+	VMAXPS  Z25, Z16, Z25
+	VMOVUPS Z17, 128(CX)
+	VMAXPS  Z26, Z17, Z26
+	ADDQ    R13, CX
+
+max2:
+	VMOVUPS Z18, (CX)
+	VMAXPS  Z24, Z18, Z24
+	VMOVUPS Z19, 64(CX)
+	VMAXPS  Z25, Z19, Z25
+	VMOVUPS Z20, 128(CX)
+	VMAXPS  Z26, Z20, Z26
+	ADDQ    R13, CX
+
+max1:
+	VMOVUPS Z21, (CX)
+	VMAXPS  Z24, Z21, Z24
+	VMOVUPS Z22, 64(CX)
+	VMAXPS  Z25, Z22, Z25
+	VMOVUPS Z23, 128(CX)
+	VMAXPS  Z26, Z23, Z26
+	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x03
+	JE      keep
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+keep:
+	MOVQ    c_cap+16(FP), R13
+	VMOVUPS Z24, (R13)
+	VMOVUPS Z25, 64(R13)
+	VMOVUPS Z26, 128(R13)
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	JMP     segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVQ c_cap+16(FP), R11
+	MOVQ a_cap+48(FP), R12
+	CMPQ b_len+80(FP), $0x00000008
+	JE   merge8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   merge7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   merge6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   merge5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   merge4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   merge3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   merge2
+	JMP  merge1
+
+merge8:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z0, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R11), Z24, Z24
+	VFMADD231PS 64(R12), Z1, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R11), Z24, Z24
+	VFMADD231PS 128(R12), Z2, Z24
+	VMOVUPS     Z24, 128(CX)
+	ADDQ        R13, CX
+
+merge7:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z3, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R11), Z24, Z24
+	VFMADD231PS 64(R12), Z4, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R11), Z24, Z24
+	VFMADD231PS 128(R12), Z5, Z24
+	VMOVUPS     Z24, 128(CX)
+	ADDQ        R13, CX
+
+merge6:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z6, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R11), Z24, Z24
+	VFMADD231PS 64(R12), Z7, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R11), Z24, Z24
+	VFMADD231PS 128(R12), Z8, Z24
+	VMOVUPS     Z24, 128(CX)
+	ADDQ        R13, CX
+
+merge5:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z9, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R11), Z24, Z24
+	VFMADD231PS 64(R12), Z10, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R11), Z24, Z24
+	VFMADD231PS 128(R12), Z11, Z24
+	VMOVUPS     Z24, 128(CX)
+	ADDQ        R13, CX
+
+merge4:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z12, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R11), Z24, Z24
+	VFMADD231PS 64(R12), Z13, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R11), Z24, Z24
+	VFMADD231PS 128(R12), Z14, Z24
+	VMOVUPS     Z24, 128(CX)
+	ADDQ        R13, CX
+
+merge3:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z15, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R11), Z24, Z24
+	VFMADD231PS 64(R12), Z16, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R11), Z24, Z24
+	VFMADD231PS 128(R12), Z17, Z24
+	VMOVUPS     Z24, 128(CX)
+	ADDQ        R13, CX
+
+merge2:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z18, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R11), Z24, Z24
+	VFMADD231PS 64(R12), Z19, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R11), Z24, Z24
+	VFMADD231PS 128(R12), Z20, Z24
+	VMOVUPS     Z24, 128(CX)
+	ADDQ        R13, CX
+
+merge1:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R11), Z24, Z24
+	VFMADD231PS (R12), Z21, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z21
+	VMULPS      64(R11), Z21, Z21
+	VFMADD231PS 64(R12), Z22, Z21
+	VMOVUPS     Z21, 64(CX)
+	VMOVUPS     128(CX), Z21
+	VMULPS      128(R11), Z21, Z21
+	VFMADD231PS 128(R12), Z23, Z21
+	VMOVUPS     Z21, 128(CX)
+	ADDQ        R13, CX
+	JMP         rows
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+128(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	CMPQ    SI, seg+120(FP)
+	CMOVQGT seg+120(FP), SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+128(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·tileProduct3AVX512+0(SB)
 
 // func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
 TEXT ·GemmMax3AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	MOVQ    $0x00000000, c_len+8(FP)
-
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	MOVQ k+112(FP), R13
-
-tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile8odd
-	JZ     tile8done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile8odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile8steps
-
-tile8done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store8
-	MOVQ    $0x00000008, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store8
-	JMP     add8
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile7segment:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile7odd
-	JZ     tile7done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile7odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile7steps
-
-tile7done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store7
-	MOVQ    $0x00000007, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store7
-	JMP     add7
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R13
-
-tile6segment:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile6odd
-	JZ     tile6done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile6odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store6
-	MOVQ    $0x00000006, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store6
-	JMP     add6
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile5segment:
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile5odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile5steps
-
-tile5done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store5
-	MOVQ    $0x00000005, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store5
-	JMP     add5
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	MOVQ k+112(FP), R13
-
-tile4segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile4odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile4steps
-
-tile4done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store4
-	MOVQ    $0x00000004, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store4
-	JMP     add4
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile3segment:
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile3odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile3steps
-
-tile3done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store3
-	MOVQ    $0x00000003, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store3
-	JMP     add3
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R13
-
-tile2segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile2odd:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile2steps
-
-tile2done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store2
-	MOVQ    $0x00000002, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store2
-	JMP     add2
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R13
-
-tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	VBROADCASTSS 4(R11), Z0
-	VFMADD231PS  192(R12), Z0, Z21
-	VFMADD231PS  256(R12), Z0, Z22
-	VFMADD231PS  320(R12), Z0, Z23
-	VBROADCASTSS 8(R11), Z0
-	VFMADD231PS  384(R12), Z0, Z21
-	VFMADD231PS  448(R12), Z0, Z22
-	VFMADD231PS  512(R12), Z0, Z23
-	VBROADCASTSS 12(R11), Z0
-	VFMADD231PS  576(R12), Z0, Z21
-	VFMADD231PS  640(R12), Z0, Z22
-	VFMADD231PS  704(R12), Z0, Z23
-	VBROADCASTSS 16(R11), Z0
-	VFMADD231PS  768(R12), Z0, Z21
-	VFMADD231PS  832(R12), Z0, Z22
-	VFMADD231PS  896(R12), Z0, Z23
-	VBROADCASTSS 20(R11), Z0
-	VFMADD231PS  960(R12), Z0, Z21
-	VFMADD231PS  1024(R12), Z0, Z22
-	VFMADD231PS  1088(R12), Z0, Z23
-	VBROADCASTSS 24(R11), Z0
-	VFMADD231PS  1152(R12), Z0, Z21
-	VFMADD231PS  1216(R12), Z0, Z22
-	VFMADD231PS  1280(R12), Z0, Z23
-	VBROADCASTSS 28(R11), Z0
-	VFMADD231PS  1344(R12), Z0, Z21
-	VFMADD231PS  1408(R12), Z0, Z22
-	VFMADD231PS  1472(R12), Z0, Z23
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000600, R12
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1done:
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Z24
-	VMOVUPS 64(R13), Z25
-	VMOVUPS 128(R13), Z26
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	CMPQ    c_len+8(FP), $0x00
-	JE      store1
-	MOVQ    $0x00000001, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store1
-	JMP     add1
-
-	// Store; max = C > max ? C : max.
-store8:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	ADDQ    R13, CX
-
-store7:
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z24, Z3, Z24
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z25, Z4, Z25
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z26, Z5, Z26
-	ADDQ    R13, CX
-
-store6:
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z24, Z6, Z24
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z25, Z7, Z25
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z26, Z8, Z26
-	ADDQ    R13, CX
-
-store5:
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z24, Z9, Z24
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z25, Z10, Z25
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z26, Z11, Z26
-	ADDQ    R13, CX
-
-store4:
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	ADDQ    R13, CX
-
-store3:
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z24, Z15, Z24
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z25, Z16, Z25
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z26, Z17, Z26
-	ADDQ    R13, CX
-
-store2:
-	VMOVUPS Z18, (CX)
-	VMAXPS  Z24, Z18, Z24
-	VMOVUPS Z19, 64(CX)
-	VMAXPS  Z25, Z19, Z25
-	VMOVUPS Z20, 128(CX)
-	VMAXPS  Z26, Z20, Z26
-	ADDQ    R13, CX
-
-store1:
-	VMOVUPS Z21, (CX)
-	VMAXPS  Z24, Z21, Z24
-	VMOVUPS Z22, 64(CX)
-	VMAXPS  Z25, Z22, Z25
-	VMOVUPS Z23, 128(CX)
-	VMAXPS  Z26, Z23, Z26
-	ADDQ    R13, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	MOVQ    max_base+128(FP), R11
-	VMOVUPS Z24, (R11)
-	VMOVUPS Z25, 64(R11)
-	VMOVUPS Z26, 128(R11)
-	JMP     rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	ADDQ    R13, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VMAXPS  Z24, Z3, Z24
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VMAXPS  Z25, Z4, Z25
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	VMAXPS  Z26, Z5, Z26
-	ADDQ    R13, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VMAXPS  Z24, Z6, Z24
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VMAXPS  Z25, Z7, Z25
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	VMAXPS  Z26, Z8, Z26
-	ADDQ    R13, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VMAXPS  Z24, Z9, Z24
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VMAXPS  Z25, Z10, Z25
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	VMAXPS  Z26, Z11, Z26
-	ADDQ    R13, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	ADDQ    R13, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VMAXPS  Z24, Z15, Z24
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VMAXPS  Z25, Z16, Z25
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	VMAXPS  Z26, Z17, Z26
-	ADDQ    R13, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VMAXPS  Z24, Z18, Z24
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VMAXPS  Z25, Z19, Z25
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	VMAXPS  Z26, Z20, Z26
-	ADDQ    R13, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VMAXPS  Z24, Z21, Z24
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VMAXPS  Z25, Z22, Z25
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	VMAXPS  Z26, Z23, Z26
-	ADDQ    R13, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R11
-	MOVQ R11, a_len+40(FP)
-	XORQ R11, R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  end
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    max_base+128(FP), AX
 	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	XORQ    AX, AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	JMP     ·tileProduct3AVX512+0(SB)
 
 // func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
 TEXT ·GemmMerge3AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    alpha_base+120(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    beta_base+144(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	JMP     ·tileProduct3AVX512+0(SB)
+
+// func tileProduct4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·tileProduct4AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    cs+64(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ldb+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    m+104(FP), DI
-	LEAQ    (DX)(DX*2), R8
-	LEAQ    (R8)(DX*2), R9
-	LEAQ    (R9)(DX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000010
-	JGE  tile8
-	CMPQ DI, $0x00000008
-	JE   tile8
-	MOVQ DI, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000008, DI
-	LEAQ   (AX)(DX*8), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile8odd
-	JZ     tile8done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile8odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile8steps
-
-tile8done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store8
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000007, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile7odd
-	JZ     tile7done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile7odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile7steps
-
-tile7done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store7
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000006, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile6odd
-	JZ     tile6done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile6odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store6
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000005, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile5odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile5steps
-
-tile5done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store5
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000004, DI
-	LEAQ   (AX)(DX*4), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile4odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile4steps
-
-tile4done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store4
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000003, DI
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile3odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile3steps
-
-tile3done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store3
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ   AX, R11
-	MOVQ   b_base+72(FP), R12
-	SUBQ   $0x00000002, DI
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R13
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile2odd:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile2steps
-
-tile2done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store2
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ    AX, R11
-	MOVQ    b_base+72(FP), R12
-	SUBQ    $0x00000001, DI
-	LEAQ    (AX)(DX*1), AX
-	MOVQ    k+112(FP), R13
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	VBROADCASTSS 4(R11), Z0
-	VFMADD231PS  192(R12), Z0, Z21
-	VFMADD231PS  256(R12), Z0, Z22
-	VFMADD231PS  320(R12), Z0, Z23
-	VBROADCASTSS 8(R11), Z0
-	VFMADD231PS  384(R12), Z0, Z21
-	VFMADD231PS  448(R12), Z0, Z22
-	VFMADD231PS  512(R12), Z0, Z23
-	VBROADCASTSS 12(R11), Z0
-	VFMADD231PS  576(R12), Z0, Z21
-	VFMADD231PS  640(R12), Z0, Z22
-	VFMADD231PS  704(R12), Z0, Z23
-	VBROADCASTSS 16(R11), Z0
-	VFMADD231PS  768(R12), Z0, Z21
-	VFMADD231PS  832(R12), Z0, Z22
-	VFMADD231PS  896(R12), Z0, Z23
-	VBROADCASTSS 20(R11), Z0
-	VFMADD231PS  960(R12), Z0, Z21
-	VFMADD231PS  1024(R12), Z0, Z22
-	VFMADD231PS  1088(R12), Z0, Z23
-	VBROADCASTSS 24(R11), Z0
-	VFMADD231PS  1152(R12), Z0, Z21
-	VFMADD231PS  1216(R12), Z0, Z22
-	VFMADD231PS  1280(R12), Z0, Z23
-	VBROADCASTSS 28(R11), Z0
-	VFMADD231PS  1344(R12), Z0, Z21
-	VFMADD231PS  1408(R12), Z0, Z22
-	VFMADD231PS  1472(R12), Z0, Z23
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000600, R12
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1done:
-	MOVQ alpha_base+120(FP), R12
-	MOVQ beta_base+144(FP), R13
-	MOVQ ldc+24(FP), R11
-	SHLQ $0x02, R11
-	JMP  store1
-
-	// C = fma(acc, beta, C·alpha)
-store8:
-	VMOVUPS     (CX), Z24
-	VMULPS      (R12), Z24, Z24
-	VFMADD231PS (R13), Z0, Z24
-	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-
-store7:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z3, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z4, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z5, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-
-store6:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z6, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z7, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z8, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-
-store5:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z9, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z10, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z11, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-
-store4:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-
-store3:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z15, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z16, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z17, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-
-store2:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z18, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z19, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z20, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-
-store1:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R12), Z0, Z0
-	VFMADD231PS (R13), Z21, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R12), Z0, Z0
-	VFMADD231PS 64(R13), Z22, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R12), Z0, Z0
-	VFMADD231PS 128(R13), Z23, Z0
-	VMOVUPS     Z0, 128(CX)
-	ADDQ        R11, CX
-	JMP         rows
-
-// func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-129
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	CMPQ    c_len+8(FP), $0x02
+	JE      tiles
+	CMPQ    BX, seg+120(FP)
 	JG      cut
+	CMPQ    c_len+8(FP), $0x00
+	JNE     tiles
 	CMPB    load+128(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
 
 	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x0000000c
+	CMPQ DX, $0x0000000c
 	JGE  tile6
-	CMPQ DI, $0x00000006
+	CMPQ DX, $0x00000006
 	JE   tile6
-	MOVQ DI, R10
+	MOVQ DX, R10
 	JL   last
 	INCQ R10
 	SHRQ $0x01, R10
@@ -8721,11 +3855,11 @@ done:
 tile6:
 	MOVQ       AX, R10
 	MOVQ       b_base+72(FP), R11
-	SUBQ       $0x00000006, DI
-	LEAQ       (AX)(DX*4), AX
-	LEAQ       (AX)(DX*2), AX
-	CMPQ       c_len+8(FP), $0x00
-	JE         tile6fetched
+	SUBQ       $0x00000006, DX
+	LEAQ       (AX)(BX*4), AX
+	LEAQ       (AX)(BX*2), AX
+	CMPQ       c_len+8(FP), $0x01
+	JNE        tile6fetched
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile6fetched
 	MOVQ       CX, R12
@@ -8793,7 +3927,7 @@ tile6segment:
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8808,12 +3942,12 @@ tile6steps:
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
+	VBROADCASTSS (R10)(BX*1), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
+	VBROADCASTSS (R10)(BX*2), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
@@ -8823,7 +3957,7 @@ tile6steps:
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
+	VBROADCASTSS (R10)(BX*4), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
@@ -8833,8 +3967,8 @@ tile6steps:
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 
 tile6odd:
 	VMOVUPS      (R11), Z24
@@ -8846,12 +3980,12 @@ tile6odd:
 	VFMADD231PS  Z25, Z28, Z1
 	VFMADD231PS  Z26, Z28, Z2
 	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
+	VBROADCASTSS (R10)(BX*1), Z28
 	VFMADD231PS  Z24, Z28, Z4
 	VFMADD231PS  Z25, Z28, Z5
 	VFMADD231PS  Z26, Z28, Z6
 	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
+	VBROADCASTSS (R10)(BX*2), Z28
 	VFMADD231PS  Z24, Z28, Z8
 	VFMADD231PS  Z25, Z28, Z9
 	VFMADD231PS  Z26, Z28, Z10
@@ -8861,7 +3995,7 @@ tile6odd:
 	VFMADD231PS  Z25, Z28, Z13
 	VFMADD231PS  Z26, Z28, Z14
 	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
+	VBROADCASTSS (R10)(BX*4), Z28
 	VFMADD231PS  Z24, Z28, Z16
 	VFMADD231PS  Z25, Z28, Z17
 	VFMADD231PS  Z26, Z28, Z18
@@ -8871,31 +4005,28 @@ tile6odd:
 	VFMADD231PS  Z25, Z28, Z21
 	VFMADD231PS  Z26, Z28, Z22
 	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R12
 	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 4 vectors.
 tile5:
 	MOVQ       AX, R10
 	MOVQ       b_base+72(FP), R11
-	SUBQ       $0x00000005, DI
-	LEAQ       (AX)(DX*4), AX
-	LEAQ       (AX)(DX*1), AX
-	CMPQ       c_len+8(FP), $0x00
-	JE         tile5fetched
+	SUBQ       $0x00000005, DX
+	LEAQ       (AX)(BX*4), AX
+	LEAQ       (AX)(BX*1), AX
+	CMPQ       c_len+8(FP), $0x01
+	JNE        tile5fetched
 	CMPQ       a_cap+48(FP), $0x00
 	JE         tile5fetched
 	MOVQ       CX, R12
@@ -8954,96 +4085,93 @@ tile5segment:
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(BX*4), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 
 tile5odd:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z4
+	VFMADD231PS  Z25, Z28, Z5
+	VFMADD231PS  Z26, Z28, Z6
+	VFMADD231PS  Z27, Z28, Z7
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(BX*4), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R12
 	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 4 vectors.
 tile4:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R12
 
 tile4segment:
@@ -9066,87 +4194,84 @@ tile4segment:
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS (R10)(DX*1), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS (R10)(DX*2), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS (R10)(R8*1), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 
 tile4odd:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS (R10)(DX*1), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS (R10)(DX*2), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS (R10)(R8*1), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VMOVUPS      (R11), Z24
+	VMOVUPS      64(R11), Z25
+	VMOVUPS      128(R11), Z26
+	VMOVUPS      192(R11), Z27
+	VBROADCASTSS (R10), Z28
+	VFMADD231PS  Z24, Z28, Z8
+	VFMADD231PS  Z25, Z28, Z9
+	VFMADD231PS  Z26, Z28, Z10
+	VFMADD231PS  Z27, Z28, Z11
+	VBROADCASTSS (R10)(BX*1), Z28
+	VFMADD231PS  Z24, Z28, Z12
+	VFMADD231PS  Z25, Z28, Z13
+	VFMADD231PS  Z26, Z28, Z14
+	VFMADD231PS  Z27, Z28, Z15
+	VBROADCASTSS (R10)(BX*2), Z28
+	VFMADD231PS  Z24, Z28, Z16
+	VFMADD231PS  Z25, Z28, Z17
+	VFMADD231PS  Z26, Z28, Z18
+	VFMADD231PS  Z27, Z28, Z19
+	VBROADCASTSS (R10)(R8*1), Z28
+	VFMADD231PS  Z24, Z28, Z20
+	VFMADD231PS  Z25, Z28, Z21
+	VFMADD231PS  Z26, Z28, Z22
+	VFMADD231PS  Z27, Z28, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R12
 	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 4 vectors.
 tile3:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R12
 
 tile3segment:
@@ -9165,76 +4290,73 @@ tile3segment:
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VBROADCASTSS (R10)(DX*2), Z2
-	VMOVUPS      (R11), Z3
-	VFMADD231PS  Z3, Z0, Z12
-	VFMADD231PS  Z3, Z1, Z16
-	VFMADD231PS  Z3, Z2, Z20
-	VMOVUPS      64(R11), Z3
-	VFMADD231PS  Z3, Z0, Z13
-	VFMADD231PS  Z3, Z1, Z17
-	VFMADD231PS  Z3, Z2, Z21
-	VMOVUPS      128(R11), Z3
-	VFMADD231PS  Z3, Z0, Z14
-	VFMADD231PS  Z3, Z1, Z18
-	VFMADD231PS  Z3, Z2, Z22
-	VMOVUPS      192(R11), Z3
-	VFMADD231PS  Z3, Z0, Z15
-	VFMADD231PS  Z3, Z1, Z19
-	VFMADD231PS  Z3, Z2, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R10)(BX*1), Z25
+	VBROADCASTSS (R10)(BX*2), Z26
+	VMOVUPS      (R11), Z27
+	VFMADD231PS  Z27, Z24, Z12
+	VFMADD231PS  Z27, Z25, Z16
+	VFMADD231PS  Z27, Z26, Z20
+	VMOVUPS      64(R11), Z27
+	VFMADD231PS  Z27, Z24, Z13
+	VFMADD231PS  Z27, Z25, Z17
+	VFMADD231PS  Z27, Z26, Z21
+	VMOVUPS      128(R11), Z27
+	VFMADD231PS  Z27, Z24, Z14
+	VFMADD231PS  Z27, Z25, Z18
+	VFMADD231PS  Z27, Z26, Z22
+	VMOVUPS      192(R11), Z27
+	VFMADD231PS  Z27, Z24, Z15
+	VFMADD231PS  Z27, Z25, Z19
+	VFMADD231PS  Z27, Z26, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 
 tile3odd:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VBROADCASTSS (R10)(DX*2), Z2
-	VMOVUPS      (R11), Z3
-	VFMADD231PS  Z3, Z0, Z12
-	VFMADD231PS  Z3, Z1, Z16
-	VFMADD231PS  Z3, Z2, Z20
-	VMOVUPS      64(R11), Z3
-	VFMADD231PS  Z3, Z0, Z13
-	VFMADD231PS  Z3, Z1, Z17
-	VFMADD231PS  Z3, Z2, Z21
-	VMOVUPS      128(R11), Z3
-	VFMADD231PS  Z3, Z0, Z14
-	VFMADD231PS  Z3, Z1, Z18
-	VFMADD231PS  Z3, Z2, Z22
-	VMOVUPS      192(R11), Z3
-	VFMADD231PS  Z3, Z0, Z15
-	VFMADD231PS  Z3, Z1, Z19
-	VFMADD231PS  Z3, Z2, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R10)(BX*1), Z25
+	VBROADCASTSS (R10)(BX*2), Z26
+	VMOVUPS      (R11), Z27
+	VFMADD231PS  Z27, Z24, Z12
+	VFMADD231PS  Z27, Z25, Z16
+	VFMADD231PS  Z27, Z26, Z20
+	VMOVUPS      64(R11), Z27
+	VFMADD231PS  Z27, Z24, Z13
+	VFMADD231PS  Z27, Z25, Z17
+	VFMADD231PS  Z27, Z26, Z21
+	VMOVUPS      128(R11), Z27
+	VFMADD231PS  Z27, Z24, Z14
+	VFMADD231PS  Z27, Z25, Z18
+	VFMADD231PS  Z27, Z26, Z22
+	VMOVUPS      192(R11), Z27
+	VFMADD231PS  Z27, Z24, Z15
+	VFMADD231PS  Z27, Z25, Z19
+	VFMADD231PS  Z27, Z26, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R12
 	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 4 vectors.
 tile2:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R12
 
 tile2segment:
@@ -9249,66 +4371,63 @@ tile2segment:
 	INCQ   R12
 	SHRQ   $0x01, R12
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VMOVUPS      (R11), Z2
-	VFMADD231PS  Z2, Z0, Z16
-	VFMADD231PS  Z2, Z1, Z20
-	VMOVUPS      64(R11), Z2
-	VFMADD231PS  Z2, Z0, Z17
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      128(R11), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      192(R11), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R10)(BX*1), Z25
+	VMOVUPS      (R11), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z20
+	VMOVUPS      64(R11), Z26
+	VFMADD231PS  Z26, Z24, Z17
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      128(R11), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      192(R11), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 
 tile2odd:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VMOVUPS      (R11), Z2
-	VFMADD231PS  Z2, Z0, Z16
-	VFMADD231PS  Z2, Z1, Z20
-	VMOVUPS      64(R11), Z2
-	VFMADD231PS  Z2, Z0, Z17
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      128(R11), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      192(R11), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z24
+	VBROADCASTSS (R10)(BX*1), Z25
+	VMOVUPS      (R11), Z26
+	VFMADD231PS  Z26, Z24, Z16
+	VFMADD231PS  Z26, Z25, Z20
+	VMOVUPS      64(R11), Z26
+	VFMADD231PS  Z26, Z24, Z17
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      128(R11), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      192(R11), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R12
 	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 4 vectors.
 tile1:
 	MOVQ AX, R10
 	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R12
 
 tile1segment:
@@ -9316,55 +4435,55 @@ tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000100
+	CMPQ    DI, $0x00000100
 	JNE     tile1sparse
 	SUBQ    $0x08, R12
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	VBROADCASTSS 4(R10), Z0
-	VFMADD231PS  256(R11), Z0, Z20
-	VFMADD231PS  320(R11), Z0, Z21
-	VFMADD231PS  384(R11), Z0, Z22
-	VFMADD231PS  448(R11), Z0, Z23
-	VBROADCASTSS 8(R10), Z0
-	VFMADD231PS  512(R11), Z0, Z20
-	VFMADD231PS  576(R11), Z0, Z21
-	VFMADD231PS  640(R11), Z0, Z22
-	VFMADD231PS  704(R11), Z0, Z23
-	VBROADCASTSS 12(R10), Z0
-	VFMADD231PS  768(R11), Z0, Z20
-	VFMADD231PS  832(R11), Z0, Z21
-	VFMADD231PS  896(R11), Z0, Z22
-	VFMADD231PS  960(R11), Z0, Z23
-	VBROADCASTSS 16(R10), Z0
-	VFMADD231PS  1024(R11), Z0, Z20
-	VFMADD231PS  1088(R11), Z0, Z21
-	VFMADD231PS  1152(R11), Z0, Z22
-	VFMADD231PS  1216(R11), Z0, Z23
-	VBROADCASTSS 20(R10), Z0
-	VFMADD231PS  1280(R11), Z0, Z20
-	VFMADD231PS  1344(R11), Z0, Z21
-	VFMADD231PS  1408(R11), Z0, Z22
-	VFMADD231PS  1472(R11), Z0, Z23
-	VBROADCASTSS 24(R10), Z0
-	VFMADD231PS  1536(R11), Z0, Z20
-	VFMADD231PS  1600(R11), Z0, Z21
-	VFMADD231PS  1664(R11), Z0, Z22
-	VFMADD231PS  1728(R11), Z0, Z23
-	VBROADCASTSS 28(R10), Z0
-	VFMADD231PS  1792(R11), Z0, Z20
-	VFMADD231PS  1856(R11), Z0, Z21
-	VFMADD231PS  1920(R11), Z0, Z22
-	VFMADD231PS  1984(R11), Z0, Z23
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  (R11), Z24, Z20
+	VFMADD231PS  64(R11), Z24, Z21
+	VFMADD231PS  128(R11), Z24, Z22
+	VFMADD231PS  192(R11), Z24, Z23
+	VBROADCASTSS 4(R10), Z24
+	VFMADD231PS  256(R11), Z24, Z20
+	VFMADD231PS  320(R11), Z24, Z21
+	VFMADD231PS  384(R11), Z24, Z22
+	VFMADD231PS  448(R11), Z24, Z23
+	VBROADCASTSS 8(R10), Z24
+	VFMADD231PS  512(R11), Z24, Z20
+	VFMADD231PS  576(R11), Z24, Z21
+	VFMADD231PS  640(R11), Z24, Z22
+	VFMADD231PS  704(R11), Z24, Z23
+	VBROADCASTSS 12(R10), Z24
+	VFMADD231PS  768(R11), Z24, Z20
+	VFMADD231PS  832(R11), Z24, Z21
+	VFMADD231PS  896(R11), Z24, Z22
+	VFMADD231PS  960(R11), Z24, Z23
+	VBROADCASTSS 16(R10), Z24
+	VFMADD231PS  1024(R11), Z24, Z20
+	VFMADD231PS  1088(R11), Z24, Z21
+	VFMADD231PS  1152(R11), Z24, Z22
+	VFMADD231PS  1216(R11), Z24, Z23
+	VBROADCASTSS 20(R10), Z24
+	VFMADD231PS  1280(R11), Z24, Z20
+	VFMADD231PS  1344(R11), Z24, Z21
+	VFMADD231PS  1408(R11), Z24, Z22
+	VFMADD231PS  1472(R11), Z24, Z23
+	VBROADCASTSS 24(R10), Z24
+	VFMADD231PS  1536(R11), Z24, Z20
+	VFMADD231PS  1600(R11), Z24, Z21
+	VFMADD231PS  1664(R11), Z24, Z22
+	VFMADD231PS  1728(R11), Z24, Z23
+	VBROADCASTSS 28(R10), Z24
+	VFMADD231PS  1792(R11), Z24, Z20
+	VFMADD231PS  1856(R11), Z24, Z21
+	VFMADD231PS  1920(R11), Z24, Z22
+	VFMADD231PS  1984(R11), Z24, Z23
 	ADDQ         $0x00000020, R10
 	ADDQ         $0x00000800, R11
 	SUBQ         $0x08, R12
@@ -9377,41 +4496,38 @@ tile1sparse:
 	INCQ R12
 	SHRQ $0x01, R12
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  (R11), Z24, Z20
+	VFMADD231PS  64(R11), Z24, Z21
+	VFMADD231PS  128(R11), Z24, Z22
+	VFMADD231PS  192(R11), Z24, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 
 tile1odd:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	VBROADCASTSS (R10), Z24
+	VFMADD231PS  (R11), Z24, Z20
+	VFMADD231PS  64(R11), Z24, Z21
+	VFMADD231PS  128(R11), Z24, Z22
+	VFMADD231PS  192(R11), Z24, Z23
+	ADDQ         DI, R11
+	ADDQ         SI, R10
 	DECQ         R12
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R12
 	SHLQ $0x02, R12
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store6:
@@ -9455,1014 +4571,19 @@ store1:
 	VMOVUPS Z22, 128(CX)
 	VMOVUPS Z23, 192(CX)
 	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
 
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add6:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	VADDPS  192(CX), Z3, Z3
-	VMOVUPS Z3, 192(CX)
-	ADDQ    R12, CX
-
-add5:
-	VADDPS  (CX), Z4, Z4
-	VMOVUPS Z4, (CX)
-	VADDPS  64(CX), Z5, Z5
-	VMOVUPS Z5, 64(CX)
-	VADDPS  128(CX), Z6, Z6
-	VMOVUPS Z6, 128(CX)
-	VADDPS  192(CX), Z7, Z7
-	VMOVUPS Z7, 192(CX)
-	ADDQ    R12, CX
-
-add4:
-	VADDPS  (CX), Z8, Z8
-	VMOVUPS Z8, (CX)
-	VADDPS  64(CX), Z9, Z9
-	VMOVUPS Z9, 64(CX)
-	VADDPS  128(CX), Z10, Z10
-	VMOVUPS Z10, 128(CX)
-	VADDPS  192(CX), Z11, Z11
-	VMOVUPS Z11, 192(CX)
-	ADDQ    R12, CX
-
-add3:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	VADDPS  192(CX), Z15, Z15
-	VMOVUPS Z15, 192(CX)
-	ADDQ    R12, CX
-
-add2:
-	VADDPS  (CX), Z16, Z16
-	VMOVUPS Z16, (CX)
-	VADDPS  64(CX), Z17, Z17
-	VMOVUPS Z17, 64(CX)
-	VADDPS  128(CX), Z18, Z18
-	VMOVUPS Z18, 128(CX)
-	VADDPS  192(CX), Z19, Z19
-	VMOVUPS Z19, 192(CX)
-	ADDQ    R12, CX
-
-add1:
-	VADDPS  (CX), Z20, Z20
-	VMOVUPS Z20, (CX)
-	VADDPS  64(CX), Z21, Z21
-	VMOVUPS Z21, 64(CX)
-	VADDPS  128(CX), Z22, Z22
-	VMOVUPS Z22, 128(CX)
-	VADDPS  192(CX), Z23, Z23
-	VMOVUPS Z23, 192(CX)
-	ADDQ    R12, CX
-	JMP     stored
-
-several:
+segments:
 	CMPQ a_len+40(FP), $0x00
 	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     end
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+128(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
-
-// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-152
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	MOVQ    $0x00000000, c_len+8(FP)
-
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x0000000c
-	JGE  tile6
-	CMPQ DI, $0x00000006
-	JE   tile6
-	MOVQ DI, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
-
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JE    tile1
-	CMPQ  R10, $0x00000002
-	JE    tile2
-	CMPQ  R10, $0x00000003
-	JE    tile3
-	CMPQ  R10, $0x00000004
-	JE    tile4
-	CMPQ  R10, $0x00000005
-	JE    tile5
-	CMPQ  R10, $0x00000006
-	JE    tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 4 vectors.
-tile6:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R12
-
-tile6segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile6odd
-	JZ     tile6done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VMOVUPS      128(R11), Z26
-	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile6odd:
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VMOVUPS      128(R11), Z26
-	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile6steps
-
-tile6done:
-	MOVQ    max_base+128(FP), R12
-	VMOVUPS (R12), Z24
-	VMOVUPS 64(R12), Z25
-	VMOVUPS 128(R12), Z26
-	VMOVUPS 192(R12), Z27
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    c_len+8(FP), $0x00
-	JE      store6
-	MOVQ    $0x00000006, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store6
-	JMP     add6
-
-	// Tile of 5 × 4 vectors.
-tile5:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R12
-
-tile5segment:
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile5odd:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile5steps
-
-tile5done:
-	MOVQ    max_base+128(FP), R12
-	VMOVUPS (R12), Z24
-	VMOVUPS 64(R12), Z25
-	VMOVUPS 128(R12), Z26
-	VMOVUPS 192(R12), Z27
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    c_len+8(FP), $0x00
-	JE      store5
-	MOVQ    $0x00000005, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store5
-	JMP     add5
-
-	// Tile of 4 × 4 vectors.
-tile4:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	MOVQ k+112(FP), R12
-
-tile4segment:
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS (R10)(DX*1), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS (R10)(DX*2), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS (R10)(R8*1), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile4odd:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS (R10)(DX*1), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS (R10)(DX*2), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS (R10)(R8*1), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile4steps
-
-tile4done:
-	MOVQ    max_base+128(FP), R12
-	VMOVUPS (R12), Z24
-	VMOVUPS 64(R12), Z25
-	VMOVUPS 128(R12), Z26
-	VMOVUPS 192(R12), Z27
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    c_len+8(FP), $0x00
-	JE      store4
-	MOVQ    $0x00000004, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store4
-	JMP     add4
-
-	// Tile of 3 × 4 vectors.
-tile3:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R12
-
-tile3segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VBROADCASTSS (R10)(DX*2), Z2
-	VMOVUPS      (R11), Z3
-	VFMADD231PS  Z3, Z0, Z12
-	VFMADD231PS  Z3, Z1, Z16
-	VFMADD231PS  Z3, Z2, Z20
-	VMOVUPS      64(R11), Z3
-	VFMADD231PS  Z3, Z0, Z13
-	VFMADD231PS  Z3, Z1, Z17
-	VFMADD231PS  Z3, Z2, Z21
-	VMOVUPS      128(R11), Z3
-	VFMADD231PS  Z3, Z0, Z14
-	VFMADD231PS  Z3, Z1, Z18
-	VFMADD231PS  Z3, Z2, Z22
-	VMOVUPS      192(R11), Z3
-	VFMADD231PS  Z3, Z0, Z15
-	VFMADD231PS  Z3, Z1, Z19
-	VFMADD231PS  Z3, Z2, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile3odd:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VBROADCASTSS (R10)(DX*2), Z2
-	VMOVUPS      (R11), Z3
-	VFMADD231PS  Z3, Z0, Z12
-	VFMADD231PS  Z3, Z1, Z16
-	VFMADD231PS  Z3, Z2, Z20
-	VMOVUPS      64(R11), Z3
-	VFMADD231PS  Z3, Z0, Z13
-	VFMADD231PS  Z3, Z1, Z17
-	VFMADD231PS  Z3, Z2, Z21
-	VMOVUPS      128(R11), Z3
-	VFMADD231PS  Z3, Z0, Z14
-	VFMADD231PS  Z3, Z1, Z18
-	VFMADD231PS  Z3, Z2, Z22
-	VMOVUPS      192(R11), Z3
-	VFMADD231PS  Z3, Z0, Z15
-	VFMADD231PS  Z3, Z1, Z19
-	VFMADD231PS  Z3, Z2, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile3steps
-
-tile3done:
-	MOVQ    max_base+128(FP), R12
-	VMOVUPS (R12), Z24
-	VMOVUPS 64(R12), Z25
-	VMOVUPS 128(R12), Z26
-	VMOVUPS 192(R12), Z27
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    c_len+8(FP), $0x00
-	JE      store3
-	MOVQ    $0x00000003, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store3
-	JMP     add3
-
-	// Tile of 2 × 4 vectors.
-tile2:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	MOVQ k+112(FP), R12
-
-tile2segment:
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VMOVUPS      (R11), Z2
-	VFMADD231PS  Z2, Z0, Z16
-	VFMADD231PS  Z2, Z1, Z20
-	VMOVUPS      64(R11), Z2
-	VFMADD231PS  Z2, Z0, Z17
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      128(R11), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      192(R11), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile2odd:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VMOVUPS      (R11), Z2
-	VFMADD231PS  Z2, Z0, Z16
-	VFMADD231PS  Z2, Z1, Z20
-	VMOVUPS      64(R11), Z2
-	VFMADD231PS  Z2, Z0, Z17
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      128(R11), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      192(R11), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile2steps
-
-tile2done:
-	MOVQ    max_base+128(FP), R12
-	VMOVUPS (R12), Z24
-	VMOVUPS 64(R12), Z25
-	VMOVUPS 128(R12), Z26
-	VMOVUPS 192(R12), Z27
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    c_len+8(FP), $0x00
-	JE      store2
-	MOVQ    $0x00000002, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store2
-	JMP     add2
-
-	// Tile of 1 × 4 vectors.
-tile1:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	MOVQ k+112(FP), R12
-
-tile1segment:
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000100
-	JNE     tile1sparse
-	SUBQ    $0x08, R12
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	VBROADCASTSS 4(R10), Z0
-	VFMADD231PS  256(R11), Z0, Z20
-	VFMADD231PS  320(R11), Z0, Z21
-	VFMADD231PS  384(R11), Z0, Z22
-	VFMADD231PS  448(R11), Z0, Z23
-	VBROADCASTSS 8(R10), Z0
-	VFMADD231PS  512(R11), Z0, Z20
-	VFMADD231PS  576(R11), Z0, Z21
-	VFMADD231PS  640(R11), Z0, Z22
-	VFMADD231PS  704(R11), Z0, Z23
-	VBROADCASTSS 12(R10), Z0
-	VFMADD231PS  768(R11), Z0, Z20
-	VFMADD231PS  832(R11), Z0, Z21
-	VFMADD231PS  896(R11), Z0, Z22
-	VFMADD231PS  960(R11), Z0, Z23
-	VBROADCASTSS 16(R10), Z0
-	VFMADD231PS  1024(R11), Z0, Z20
-	VFMADD231PS  1088(R11), Z0, Z21
-	VFMADD231PS  1152(R11), Z0, Z22
-	VFMADD231PS  1216(R11), Z0, Z23
-	VBROADCASTSS 20(R10), Z0
-	VFMADD231PS  1280(R11), Z0, Z20
-	VFMADD231PS  1344(R11), Z0, Z21
-	VFMADD231PS  1408(R11), Z0, Z22
-	VFMADD231PS  1472(R11), Z0, Z23
-	VBROADCASTSS 24(R10), Z0
-	VFMADD231PS  1536(R11), Z0, Z20
-	VFMADD231PS  1600(R11), Z0, Z21
-	VFMADD231PS  1664(R11), Z0, Z22
-	VFMADD231PS  1728(R11), Z0, Z23
-	VBROADCASTSS 28(R10), Z0
-	VFMADD231PS  1792(R11), Z0, Z20
-	VFMADD231PS  1856(R11), Z0, Z21
-	VFMADD231PS  1920(R11), Z0, Z22
-	VFMADD231PS  1984(R11), Z0, Z23
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000800, R11
-	SUBQ         $0x08, R12
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R12
-
-tile1sparse:
-	INCQ R12
-	SHRQ $0x01, R12
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile1odd:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile1steps
-
-tile1done:
-	MOVQ    max_base+128(FP), R12
-	VMOVUPS (R12), Z24
-	VMOVUPS 64(R12), Z25
-	VMOVUPS 128(R12), Z26
-	VMOVUPS 192(R12), Z27
-	MOVQ    ldc+24(FP), R12
-	SHLQ    $0x02, R12
-	CMPQ    c_len+8(FP), $0x00
-	JE      store1
-	MOVQ    $0x00000001, b_len+80(FP)
-	MOVQ    CX, b_cap+88(FP)
-	CMPQ    a_cap+48(FP), $0x00
-	JE      store1
-	JMP     add1
-
-	// Store; max = C > max ? C : max.
-store6:
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z27, Z3, Z27
-	ADDQ    R12, CX
-
-store5:
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z24, Z4, Z24
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z25, Z5, Z25
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z26, Z6, Z26
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z27, Z7, Z27
-	ADDQ    R12, CX
-
-store4:
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z24, Z8, Z24
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z25, Z9, Z25
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z26, Z10, Z26
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z27, Z11, Z27
-	ADDQ    R12, CX
-
-store3:
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z27, Z15, Z27
-	ADDQ    R12, CX
-
-store2:
-	VMOVUPS Z16, (CX)
-	VMAXPS  Z24, Z16, Z24
-	VMOVUPS Z17, 64(CX)
-	VMAXPS  Z25, Z17, Z25
-	VMOVUPS Z18, 128(CX)
-	VMAXPS  Z26, Z18, Z26
-	VMOVUPS Z19, 192(CX)
-	VMAXPS  Z27, Z19, Z27
-	ADDQ    R12, CX
-
-store1:
-	VMOVUPS Z20, (CX)
-	VMAXPS  Z24, Z20, Z24
-	VMOVUPS Z21, 64(CX)
-	VMAXPS  Z25, Z21, Z25
-	VMOVUPS Z22, 128(CX)
-	VMAXPS  Z26, Z22, Z26
-	VMOVUPS Z23, 192(CX)
-	VMAXPS  Z27, Z23, Z27
-	ADDQ    R12, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS Z24, (R10)
-	VMOVUPS Z25, 64(R10)
-	VMOVUPS Z26, 128(R10)
-	VMOVUPS Z27, 192(R10)
-	JMP     rows
-
-	// The same with C added.
-add6:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VMAXPS  Z24, Z0, Z24
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VMAXPS  Z25, Z1, Z25
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	VMAXPS  Z26, Z2, Z26
-	VADDPS  192(CX), Z3, Z3
-	VMOVUPS Z3, 192(CX)
-	VMAXPS  Z27, Z3, Z27
-	ADDQ    R12, CX
-
-add5:
-	VADDPS  (CX), Z4, Z4
-	VMOVUPS Z4, (CX)
-	VMAXPS  Z24, Z4, Z24
-	VADDPS  64(CX), Z5, Z5
-	VMOVUPS Z5, 64(CX)
-	VMAXPS  Z25, Z5, Z25
-	VADDPS  128(CX), Z6, Z6
-	VMOVUPS Z6, 128(CX)
-	VMAXPS  Z26, Z6, Z26
-	VADDPS  192(CX), Z7, Z7
-	VMOVUPS Z7, 192(CX)
-	VMAXPS  Z27, Z7, Z27
-	ADDQ    R12, CX
-
-add4:
-	VADDPS  (CX), Z8, Z8
-	VMOVUPS Z8, (CX)
-	VMAXPS  Z24, Z8, Z24
-	VADDPS  64(CX), Z9, Z9
-	VMOVUPS Z9, 64(CX)
-	VMAXPS  Z25, Z9, Z25
-	VADDPS  128(CX), Z10, Z10
-	VMOVUPS Z10, 128(CX)
-	VMAXPS  Z26, Z10, Z26
-	VADDPS  192(CX), Z11, Z11
-	VMOVUPS Z11, 192(CX)
-	VMAXPS  Z27, Z11, Z27
-	ADDQ    R12, CX
-
-add3:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VMAXPS  Z24, Z12, Z24
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VMAXPS  Z25, Z13, Z25
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	VMAXPS  Z26, Z14, Z26
-	VADDPS  192(CX), Z15, Z15
-	VMOVUPS Z15, 192(CX)
-	VMAXPS  Z27, Z15, Z27
-	ADDQ    R12, CX
-
-add2:
-	VADDPS  (CX), Z16, Z16
-	VMOVUPS Z16, (CX)
-	VMAXPS  Z24, Z16, Z24
-	VADDPS  64(CX), Z17, Z17
-	VMOVUPS Z17, 64(CX)
-	VMAXPS  Z25, Z17, Z25
-	VADDPS  128(CX), Z18, Z18
-	VMOVUPS Z18, 128(CX)
-	VMAXPS  Z26, Z18, Z26
-	VADDPS  192(CX), Z19, Z19
-	VMOVUPS Z19, 192(CX)
-	VMAXPS  Z27, Z19, Z27
-	ADDQ    R12, CX
-
-add1:
-	VADDPS  (CX), Z20, Z20
-	VMOVUPS Z20, (CX)
-	VMAXPS  Z24, Z20, Z24
-	VADDPS  64(CX), Z21, Z21
-	VMOVUPS Z21, 64(CX)
-	VMAXPS  Z25, Z21, Z25
-	VADDPS  128(CX), Z22, Z22
-	VMOVUPS Z22, 128(CX)
-	VMAXPS  Z26, Z22, Z26
-	VADDPS  192(CX), Z23, Z23
-	VMOVUPS Z23, 192(CX)
-	VMAXPS  Z27, Z23, Z27
-	ADDQ    R12, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
+	MOVQ a_base+32(FP), R10
 	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
+	MOVQ m+104(FP), R10
 	MOVQ R10, a_cap+48(FP)
-	JMP  end
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -10483,803 +4604,394 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	XORQ    AX, AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ c_len+8(FP), $0x02
+	JE   merge
+	CMPQ c_len+8(FP), $0x03
+	JE   max
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
 
-// func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    cs+64(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ldb+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    m+104(FP), DI
-	LEAQ    (DX)(DX*2), R8
-	LEAQ    (R8)(DX*2), R9
+add6:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	VADDPS 192(CX), Z3, Z3
+	ADDQ   R12, CX
 
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x0000000c
-	JGE  tile6
-	CMPQ DI, $0x00000006
-	JE   tile6
-	MOVQ DI, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
+add5:
+	VADDPS (CX), Z4, Z4
+	VADDPS 64(CX), Z5, Z5
+	VADDPS 128(CX), Z6, Z6
+	VADDPS 192(CX), Z7, Z7
+	ADDQ   R12, CX
 
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JE    tile1
-	CMPQ  R10, $0x00000002
-	JE    tile2
-	CMPQ  R10, $0x00000003
-	JE    tile3
-	CMPQ  R10, $0x00000004
-	JE    tile4
-	CMPQ  R10, $0x00000005
-	JE    tile5
-	CMPQ  R10, $0x00000006
-	JE    tile6
+add4:
+	VADDPS (CX), Z8, Z8
+	VADDPS 64(CX), Z9, Z9
+	VADDPS 128(CX), Z10, Z10
+	VADDPS 192(CX), Z11, Z11
+	ADDQ   R12, CX
 
-done:
-	VZEROUPPER
-	RET
+add3:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	VADDPS 192(CX), Z15, Z15
+	ADDQ   R12, CX
 
-	// Tile of 6 × 4 vectors.
-tile6:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x00000006, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R12
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile6odd
-	JZ     tile6done
+add2:
+	VADDPS (CX), Z16, Z16
+	VADDPS 64(CX), Z17, Z17
+	VADDPS 128(CX), Z18, Z18
+	VADDPS 192(CX), Z19, Z19
+	ADDQ   R12, CX
 
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
+add1:
+	VADDPS (CX), Z20, Z20
+	VADDPS 64(CX), Z21, Z21
+	VADDPS 128(CX), Z22, Z22
+	VADDPS 192(CX), Z23, Z23
+	ADDQ   R12, CX
+	MOVQ   b_cap+88(FP), CX
 
-tile6steps:
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VMOVUPS      128(R11), Z26
-	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile6odd:
-	VMOVUPS      (R11), Z24
-	VMOVUPS      64(R11), Z25
-	VMOVUPS      128(R11), Z26
-	VMOVUPS      192(R11), Z27
-	VBROADCASTSS (R10), Z28
-	VFMADD231PS  Z24, Z28, Z0
-	VFMADD231PS  Z25, Z28, Z1
-	VFMADD231PS  Z26, Z28, Z2
-	VFMADD231PS  Z27, Z28, Z3
-	VBROADCASTSS (R10)(DX*1), Z28
-	VFMADD231PS  Z24, Z28, Z4
-	VFMADD231PS  Z25, Z28, Z5
-	VFMADD231PS  Z26, Z28, Z6
-	VFMADD231PS  Z27, Z28, Z7
-	VBROADCASTSS (R10)(DX*2), Z28
-	VFMADD231PS  Z24, Z28, Z8
-	VFMADD231PS  Z25, Z28, Z9
-	VFMADD231PS  Z26, Z28, Z10
-	VFMADD231PS  Z27, Z28, Z11
-	VBROADCASTSS (R10)(R8*1), Z28
-	VFMADD231PS  Z24, Z28, Z12
-	VFMADD231PS  Z25, Z28, Z13
-	VFMADD231PS  Z26, Z28, Z14
-	VFMADD231PS  Z27, Z28, Z15
-	VBROADCASTSS (R10)(DX*4), Z28
-	VFMADD231PS  Z24, Z28, Z16
-	VFMADD231PS  Z25, Z28, Z17
-	VFMADD231PS  Z26, Z28, Z18
-	VFMADD231PS  Z27, Z28, Z19
-	VBROADCASTSS (R10)(R9*1), Z28
-	VFMADD231PS  Z24, Z28, Z20
-	VFMADD231PS  Z25, Z28, Z21
-	VFMADD231PS  Z26, Z28, Z22
-	VFMADD231PS  Z27, Z28, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile6steps
-
-tile6done:
-	MOVQ alpha_base+120(FP), R11
-	MOVQ beta_base+144(FP), R12
-	MOVQ ldc+24(FP), R10
-	SHLQ $0x02, R10
-	JMP  store6
-
-	// Tile of 5 × 4 vectors.
-tile5:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x00000005, DI
-	LEAQ   (AX)(DX*4), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R12
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile5odd
-	JZ     tile5done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile5odd:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z24
-	VFMADD231PS  Z0, Z24, Z4
-	VFMADD231PS  Z1, Z24, Z5
-	VFMADD231PS  Z2, Z24, Z6
-	VFMADD231PS  Z3, Z24, Z7
-	VBROADCASTSS (R10)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z8
-	VFMADD231PS  Z1, Z24, Z9
-	VFMADD231PS  Z2, Z24, Z10
-	VFMADD231PS  Z3, Z24, Z11
-	VBROADCASTSS (R10)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VFMADD231PS  Z3, Z24, Z15
-	VBROADCASTSS (R10)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z16
-	VFMADD231PS  Z1, Z24, Z17
-	VFMADD231PS  Z2, Z24, Z18
-	VFMADD231PS  Z3, Z24, Z19
-	VBROADCASTSS (R10)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z20
-	VFMADD231PS  Z1, Z24, Z21
-	VFMADD231PS  Z2, Z24, Z22
-	VFMADD231PS  Z3, Z24, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile5steps
-
-tile5done:
-	MOVQ alpha_base+120(FP), R11
-	MOVQ beta_base+144(FP), R12
-	MOVQ ldc+24(FP), R10
-	SHLQ $0x02, R10
-	JMP  store5
-
-	// Tile of 4 × 4 vectors.
-tile4:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x00000004, DI
-	LEAQ   (AX)(DX*4), AX
-	MOVQ   k+112(FP), R12
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile4odd
-	JZ     tile4done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS (R10)(DX*1), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS (R10)(DX*2), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS (R10)(R8*1), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile4odd:
-	VMOVUPS      (R11), Z0
-	VMOVUPS      64(R11), Z1
-	VMOVUPS      128(R11), Z2
-	VMOVUPS      192(R11), Z3
-	VBROADCASTSS (R10), Z4
-	VFMADD231PS  Z0, Z4, Z8
-	VFMADD231PS  Z1, Z4, Z9
-	VFMADD231PS  Z2, Z4, Z10
-	VFMADD231PS  Z3, Z4, Z11
-	VBROADCASTSS (R10)(DX*1), Z4
-	VFMADD231PS  Z0, Z4, Z12
-	VFMADD231PS  Z1, Z4, Z13
-	VFMADD231PS  Z2, Z4, Z14
-	VFMADD231PS  Z3, Z4, Z15
-	VBROADCASTSS (R10)(DX*2), Z4
-	VFMADD231PS  Z0, Z4, Z16
-	VFMADD231PS  Z1, Z4, Z17
-	VFMADD231PS  Z2, Z4, Z18
-	VFMADD231PS  Z3, Z4, Z19
-	VBROADCASTSS (R10)(R8*1), Z4
-	VFMADD231PS  Z0, Z4, Z20
-	VFMADD231PS  Z1, Z4, Z21
-	VFMADD231PS  Z2, Z4, Z22
-	VFMADD231PS  Z3, Z4, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile4steps
-
-tile4done:
-	MOVQ alpha_base+120(FP), R11
-	MOVQ beta_base+144(FP), R12
-	MOVQ ldc+24(FP), R10
-	SHLQ $0x02, R10
-	JMP  store4
-
-	// Tile of 3 × 4 vectors.
-tile3:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x00000003, DI
-	LEAQ   (AX)(DX*2), AX
-	LEAQ   (AX)(DX*1), AX
-	MOVQ   k+112(FP), R12
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile3odd
-	JZ     tile3done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VBROADCASTSS (R10)(DX*2), Z2
-	VMOVUPS      (R11), Z3
-	VFMADD231PS  Z3, Z0, Z12
-	VFMADD231PS  Z3, Z1, Z16
-	VFMADD231PS  Z3, Z2, Z20
-	VMOVUPS      64(R11), Z3
-	VFMADD231PS  Z3, Z0, Z13
-	VFMADD231PS  Z3, Z1, Z17
-	VFMADD231PS  Z3, Z2, Z21
-	VMOVUPS      128(R11), Z3
-	VFMADD231PS  Z3, Z0, Z14
-	VFMADD231PS  Z3, Z1, Z18
-	VFMADD231PS  Z3, Z2, Z22
-	VMOVUPS      192(R11), Z3
-	VFMADD231PS  Z3, Z0, Z15
-	VFMADD231PS  Z3, Z1, Z19
-	VFMADD231PS  Z3, Z2, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile3odd:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VBROADCASTSS (R10)(DX*2), Z2
-	VMOVUPS      (R11), Z3
-	VFMADD231PS  Z3, Z0, Z12
-	VFMADD231PS  Z3, Z1, Z16
-	VFMADD231PS  Z3, Z2, Z20
-	VMOVUPS      64(R11), Z3
-	VFMADD231PS  Z3, Z0, Z13
-	VFMADD231PS  Z3, Z1, Z17
-	VFMADD231PS  Z3, Z2, Z21
-	VMOVUPS      128(R11), Z3
-	VFMADD231PS  Z3, Z0, Z14
-	VFMADD231PS  Z3, Z1, Z18
-	VFMADD231PS  Z3, Z2, Z22
-	VMOVUPS      192(R11), Z3
-	VFMADD231PS  Z3, Z0, Z15
-	VFMADD231PS  Z3, Z1, Z19
-	VFMADD231PS  Z3, Z2, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile3steps
-
-tile3done:
-	MOVQ alpha_base+120(FP), R11
-	MOVQ beta_base+144(FP), R12
-	MOVQ ldc+24(FP), R10
-	SHLQ $0x02, R10
-	JMP  store3
-
-	// Tile of 2 × 4 vectors.
-tile2:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	SUBQ   $0x00000002, DI
-	LEAQ   (AX)(DX*2), AX
-	MOVQ   k+112(FP), R12
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R12
-	SHRQ   $0x01, R12
-	JCC    tile2odd
-	JZ     tile2done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VMOVUPS      (R11), Z2
-	VFMADD231PS  Z2, Z0, Z16
-	VFMADD231PS  Z2, Z1, Z20
-	VMOVUPS      64(R11), Z2
-	VFMADD231PS  Z2, Z0, Z17
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      128(R11), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      192(R11), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile2odd:
-	VBROADCASTSS (R10), Z0
-	VBROADCASTSS (R10)(DX*1), Z1
-	VMOVUPS      (R11), Z2
-	VFMADD231PS  Z2, Z0, Z16
-	VFMADD231PS  Z2, Z1, Z20
-	VMOVUPS      64(R11), Z2
-	VFMADD231PS  Z2, Z0, Z17
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      128(R11), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      192(R11), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile2steps
-
-tile2done:
-	MOVQ alpha_base+120(FP), R11
-	MOVQ beta_base+144(FP), R12
-	MOVQ ldc+24(FP), R10
-	SHLQ $0x02, R10
-	JMP  store2
-
-	// Tile of 1 × 4 vectors.
-tile1:
-	MOVQ    AX, R10
-	MOVQ    b_base+72(FP), R11
-	SUBQ    $0x00000001, DI
-	LEAQ    (AX)(DX*1), AX
-	MOVQ    k+112(FP), R12
-	VXORPS  Z20, Z20, Z20
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000100
-	JNE     tile1sparse
-	SUBQ    $0x08, R12
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	VBROADCASTSS 4(R10), Z0
-	VFMADD231PS  256(R11), Z0, Z20
-	VFMADD231PS  320(R11), Z0, Z21
-	VFMADD231PS  384(R11), Z0, Z22
-	VFMADD231PS  448(R11), Z0, Z23
-	VBROADCASTSS 8(R10), Z0
-	VFMADD231PS  512(R11), Z0, Z20
-	VFMADD231PS  576(R11), Z0, Z21
-	VFMADD231PS  640(R11), Z0, Z22
-	VFMADD231PS  704(R11), Z0, Z23
-	VBROADCASTSS 12(R10), Z0
-	VFMADD231PS  768(R11), Z0, Z20
-	VFMADD231PS  832(R11), Z0, Z21
-	VFMADD231PS  896(R11), Z0, Z22
-	VFMADD231PS  960(R11), Z0, Z23
-	VBROADCASTSS 16(R10), Z0
-	VFMADD231PS  1024(R11), Z0, Z20
-	VFMADD231PS  1088(R11), Z0, Z21
-	VFMADD231PS  1152(R11), Z0, Z22
-	VFMADD231PS  1216(R11), Z0, Z23
-	VBROADCASTSS 20(R10), Z0
-	VFMADD231PS  1280(R11), Z0, Z20
-	VFMADD231PS  1344(R11), Z0, Z21
-	VFMADD231PS  1408(R11), Z0, Z22
-	VFMADD231PS  1472(R11), Z0, Z23
-	VBROADCASTSS 24(R10), Z0
-	VFMADD231PS  1536(R11), Z0, Z20
-	VFMADD231PS  1600(R11), Z0, Z21
-	VFMADD231PS  1664(R11), Z0, Z22
-	VFMADD231PS  1728(R11), Z0, Z23
-	VBROADCASTSS 28(R10), Z0
-	VFMADD231PS  1792(R11), Z0, Z20
-	VFMADD231PS  1856(R11), Z0, Z21
-	VFMADD231PS  1920(R11), Z0, Z22
-	VFMADD231PS  1984(R11), Z0, Z23
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000800, R11
-	SUBQ         $0x08, R12
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R12
-
-tile1sparse:
-	INCQ R12
-	SHRQ $0x01, R12
-	JCC  tile1odd
-	JZ   tile1done
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-
-tile1odd:
-	VBROADCASTSS (R10), Z0
-	VFMADD231PS  (R11), Z0, Z20
-	VFMADD231PS  64(R11), Z0, Z21
-	VFMADD231PS  128(R11), Z0, Z22
-	VFMADD231PS  192(R11), Z0, Z23
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile1steps
-
-tile1done:
-	MOVQ alpha_base+120(FP), R11
-	MOVQ beta_base+144(FP), R12
-	MOVQ ldc+24(FP), R10
-	SHLQ $0x02, R10
+sums:
+	CMPQ c_len+8(FP), $0x04
+	JE   max
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
 	JMP  store1
 
-	// C = fma(acc, beta, C·alpha)
-store6:
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVQ    c_cap+16(FP), R12
+	VMOVUPS (R12), Z24
+	VMOVUPS 64(R12), Z25
+	VMOVUPS 128(R12), Z26
+	VMOVUPS 192(R12), Z27
+	MOVQ    ldc+24(FP), R12
+	SHLQ    $0x02, R12
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      max6
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      max5
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      max4
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      max3
+	CMPQ    b_len+80(FP), $0x00000002
+	JE      max2
+	JMP     max1
+
+max6:
+	VMOVUPS Z0, (CX)
+	VMAXPS  Z24, Z0, Z24
+	VMOVUPS Z1, 64(CX)
+	VMAXPS  Z25, Z1, Z25
+	VMOVUPS Z2, 128(CX)
+	VMAXPS  Z26, Z2, Z26
+	VMOVUPS Z3, 192(CX)
+	VMAXPS  Z27, Z3, Z27
+	ADDQ    R12, CX
+
+max5:
+	VMOVUPS Z4, (CX)
+	VMAXPS  Z24, Z4, Z24
+	VMOVUPS Z5, 64(CX)
+	VMAXPS  Z25, Z5, Z25
+	VMOVUPS Z6, 128(CX)
+	VMAXPS  Z26, Z6, Z26
+	VMOVUPS Z7, 192(CX)
+	VMAXPS  Z27, Z7, Z27
+	ADDQ    R12, CX
+
+max4:
+	VMOVUPS Z8, (CX)
+	VMAXPS  Z24, Z8, Z24
+	VMOVUPS Z9, 64(CX)
+	VMAXPS  Z25, Z9, Z25
+	VMOVUPS Z10, 128(CX)
+	VMAXPS  Z26, Z10, Z26
+	VMOVUPS Z11, 192(CX)
+	VMAXPS  Z27, Z11, Z27
+	ADDQ    R12, CX
+
+max3:
+	VMOVUPS Z12, (CX)
+	VMAXPS  Z24, Z12, Z24
+	VMOVUPS Z13, 64(CX)
+	VMAXPS  Z25, Z13, Z25
+	VMOVUPS Z14, 128(CX)
+	VMAXPS  Z26, Z14, Z26
+	VMOVUPS Z15, 192(CX)
+	VMAXPS  Z27, Z15, Z27
+	ADDQ    R12, CX
+
+max2:
+	VMOVUPS Z16, (CX)
+	VMAXPS  Z24, Z16, Z24
+	VMOVUPS Z17, 64(CX)
+	VMAXPS  Z25, Z17, Z25
+	VMOVUPS Z18, 128(CX)
+	VMAXPS  Z26, Z18, Z26
+	VMOVUPS Z19, 192(CX)
+	VMAXPS  Z27, Z19, Z27
+	ADDQ    R12, CX
+
+max1:
+	VMOVUPS Z20, (CX)
+	VMAXPS  Z24, Z20, Z24
+	VMOVUPS Z21, 64(CX)
+	VMAXPS  Z25, Z21, Z25
+	VMOVUPS Z22, 128(CX)
+	VMAXPS  Z26, Z22, Z26
+	VMOVUPS Z23, 192(CX)
+	VMAXPS  Z27, Z23, Z27
+	ADDQ    R12, CX
+	CMPQ    c_len+8(FP), $0x03
+	JE      keep
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+keep:
+	MOVQ    c_cap+16(FP), R12
+	VMOVUPS Z24, (R12)
+	VMOVUPS Z25, 64(R12)
+	VMOVUPS Z26, 128(R12)
+	VMOVUPS Z27, 192(R12)
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	JMP     segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVQ c_cap+16(FP), R10
+	MOVQ a_cap+48(FP), R11
+	CMPQ b_len+80(FP), $0x00000006
+	JE   merge6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   merge5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   merge4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   merge3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   merge2
+	JMP  merge1
+
+merge6:
 	VMOVUPS     (CX), Z24
-	VMULPS      (R11), Z24, Z24
-	VFMADD231PS (R12), Z0, Z24
+	VMULPS      (R10), Z24, Z24
+	VFMADD231PS (R11), Z0, Z24
 	VMOVUPS     Z24, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z1, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z2, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R11), Z0, Z0
-	VFMADD231PS 192(R12), Z3, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R10, CX
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R10), Z24, Z24
+	VFMADD231PS 64(R11), Z1, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R10), Z24, Z24
+	VFMADD231PS 128(R11), Z2, Z24
+	VMOVUPS     Z24, 128(CX)
+	VMOVUPS     192(CX), Z24
+	VMULPS      192(R10), Z24, Z24
+	VFMADD231PS 192(R11), Z3, Z24
+	VMOVUPS     Z24, 192(CX)
+	ADDQ        R12, CX
 
-store5:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z4, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z5, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z6, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R11), Z0, Z0
-	VFMADD231PS 192(R12), Z7, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R10, CX
+merge5:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R10), Z24, Z24
+	VFMADD231PS (R11), Z4, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R10), Z24, Z24
+	VFMADD231PS 64(R11), Z5, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R10), Z24, Z24
+	VFMADD231PS 128(R11), Z6, Z24
+	VMOVUPS     Z24, 128(CX)
+	VMOVUPS     192(CX), Z24
+	VMULPS      192(R10), Z24, Z24
+	VFMADD231PS 192(R11), Z7, Z24
+	VMOVUPS     Z24, 192(CX)
+	ADDQ        R12, CX
 
-store4:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z8, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z9, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z10, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R11), Z0, Z0
-	VFMADD231PS 192(R12), Z11, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R10, CX
+merge4:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R10), Z24, Z24
+	VFMADD231PS (R11), Z8, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R10), Z24, Z24
+	VFMADD231PS 64(R11), Z9, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R10), Z24, Z24
+	VFMADD231PS 128(R11), Z10, Z24
+	VMOVUPS     Z24, 128(CX)
+	VMOVUPS     192(CX), Z24
+	VMULPS      192(R10), Z24, Z24
+	VFMADD231PS 192(R11), Z11, Z24
+	VMOVUPS     Z24, 192(CX)
+	ADDQ        R12, CX
 
-store3:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z12, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z13, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z14, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R11), Z0, Z0
-	VFMADD231PS 192(R12), Z15, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R10, CX
+merge3:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R10), Z24, Z24
+	VFMADD231PS (R11), Z12, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R10), Z24, Z24
+	VFMADD231PS 64(R11), Z13, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R10), Z24, Z24
+	VFMADD231PS 128(R11), Z14, Z24
+	VMOVUPS     Z24, 128(CX)
+	VMOVUPS     192(CX), Z24
+	VMULPS      192(R10), Z24, Z24
+	VFMADD231PS 192(R11), Z15, Z24
+	VMOVUPS     Z24, 192(CX)
+	ADDQ        R12, CX
 
-store2:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z16, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z17, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z18, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R11), Z0, Z0
-	VFMADD231PS 192(R12), Z19, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R10, CX
+merge2:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R10), Z24, Z24
+	VFMADD231PS (R11), Z16, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z24
+	VMULPS      64(R10), Z24, Z24
+	VFMADD231PS 64(R11), Z17, Z24
+	VMOVUPS     Z24, 64(CX)
+	VMOVUPS     128(CX), Z24
+	VMULPS      128(R10), Z24, Z24
+	VFMADD231PS 128(R11), Z18, Z24
+	VMOVUPS     Z24, 128(CX)
+	VMOVUPS     192(CX), Z24
+	VMULPS      192(R10), Z24, Z24
+	VFMADD231PS 192(R11), Z19, Z24
+	VMOVUPS     Z24, 192(CX)
+	ADDQ        R12, CX
 
-store1:
-	VMOVUPS     (CX), Z0
-	VMULPS      (R11), Z0, Z0
-	VFMADD231PS (R12), Z20, Z0
-	VMOVUPS     Z0, (CX)
-	VMOVUPS     64(CX), Z0
-	VMULPS      64(R11), Z0, Z0
-	VFMADD231PS 64(R12), Z21, Z0
-	VMOVUPS     Z0, 64(CX)
-	VMOVUPS     128(CX), Z0
-	VMULPS      128(R11), Z0, Z0
-	VFMADD231PS 128(R12), Z22, Z0
-	VMOVUPS     Z0, 128(CX)
-	VMOVUPS     192(CX), Z0
-	VMULPS      192(R11), Z0, Z0
-	VFMADD231PS 192(R12), Z23, Z0
-	VMOVUPS     Z0, 192(CX)
-	ADDQ        R10, CX
+merge1:
+	VMOVUPS     (CX), Z24
+	VMULPS      (R10), Z24, Z24
+	VFMADD231PS (R11), Z20, Z24
+	VMOVUPS     Z24, (CX)
+	VMOVUPS     64(CX), Z20
+	VMULPS      64(R10), Z20, Z20
+	VFMADD231PS 64(R11), Z21, Z20
+	VMOVUPS     Z20, 64(CX)
+	VMOVUPS     128(CX), Z20
+	VMULPS      128(R10), Z20, Z20
+	VFMADD231PS 128(R11), Z22, Z20
+	VMOVUPS     Z20, 128(CX)
+	VMOVUPS     192(CX), Z20
+	VMULPS      192(R10), Z20, Z20
+	VFMADD231PS 192(R11), Z23, Z20
+	VMOVUPS     Z20, 192(CX)
+	ADDQ        R12, CX
 	JMP         rows
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	CMPQ    SI, seg+120(FP)
+	CMOVQGT seg+120(FP), SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+128(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·tileProduct4AVX512+0(SB)
+
+// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    max_base+128(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	JMP     ·tileProduct4AVX512+0(SB)
+
+// func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    alpha_base+120(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    beta_base+144(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	JMP     ·tileProduct4AVX512+0(SB)
 
 // func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmP0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R11
+	MOVQ DX, R11
 	JL   last
 	INCQ R11
 	SHRQ $0x01, R11
@@ -11312,8 +5024,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -11344,7 +5056,7 @@ tile8segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -11357,11 +5069,11 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -11369,7 +5081,7 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -11388,8 +5100,8 @@ tile8steps:
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile8odd:
 	VMOVUPS      (R12), Z24
@@ -11399,11 +5111,11 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -11411,7 +5123,7 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -11430,30 +5142,27 @@ tile8odd:
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
@@ -11481,107 +5190,104 @@ tile7segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile7odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
@@ -11606,99 +5312,96 @@ tile6segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile6odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
 	PREFETCHT0   4224(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
@@ -11720,84 +5423,81 @@ tile5segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile5odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
@@ -11816,77 +5516,74 @@ tile4segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile4odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
@@ -11902,68 +5599,65 @@ tile3segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile3odd:
-	VMOVUPS      (R12), Z0
-	VMOVUPS      64(R12), Z1
-	VMOVUPS      128(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VMOVUPS      (R12), Z24
+	VMOVUPS      64(R12), Z25
+	VMOVUPS      128(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
@@ -11976,107 +5670,104 @@ tile2segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VMOVUPS      (R12), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      64(R12), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      128(R12), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VMOVUPS      (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VMOVUPS      (R12), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      64(R12), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      128(R12), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
+	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	VBROADCASTSS 4(R11), Z0
-	VFMADD231PS  192(R12), Z0, Z21
-	VFMADD231PS  256(R12), Z0, Z22
-	VFMADD231PS  320(R12), Z0, Z23
-	VBROADCASTSS 8(R11), Z0
-	VFMADD231PS  384(R12), Z0, Z21
-	VFMADD231PS  448(R12), Z0, Z22
-	VFMADD231PS  512(R12), Z0, Z23
-	VBROADCASTSS 12(R11), Z0
-	VFMADD231PS  576(R12), Z0, Z21
-	VFMADD231PS  640(R12), Z0, Z22
-	VFMADD231PS  704(R12), Z0, Z23
-	VBROADCASTSS 16(R11), Z0
-	VFMADD231PS  768(R12), Z0, Z21
-	VFMADD231PS  832(R12), Z0, Z22
-	VFMADD231PS  896(R12), Z0, Z23
-	VBROADCASTSS 20(R11), Z0
-	VFMADD231PS  960(R12), Z0, Z21
-	VFMADD231PS  1024(R12), Z0, Z22
-	VFMADD231PS  1088(R12), Z0, Z23
-	VBROADCASTSS 24(R11), Z0
-	VFMADD231PS  1152(R12), Z0, Z21
-	VFMADD231PS  1216(R12), Z0, Z22
-	VFMADD231PS  1280(R12), Z0, Z23
-	VBROADCASTSS 28(R11), Z0
-	VFMADD231PS  1344(R12), Z0, Z21
-	VFMADD231PS  1408(R12), Z0, Z22
-	VFMADD231PS  1472(R12), Z0, Z23
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  (R12), Z24, Z21
+	VFMADD231PS  64(R12), Z24, Z22
+	VFMADD231PS  128(R12), Z24, Z23
+	VBROADCASTSS 4(R11), Z24
+	VFMADD231PS  192(R12), Z24, Z21
+	VFMADD231PS  256(R12), Z24, Z22
+	VFMADD231PS  320(R12), Z24, Z23
+	VBROADCASTSS 8(R11), Z24
+	VFMADD231PS  384(R12), Z24, Z21
+	VFMADD231PS  448(R12), Z24, Z22
+	VFMADD231PS  512(R12), Z24, Z23
+	VBROADCASTSS 12(R11), Z24
+	VFMADD231PS  576(R12), Z24, Z21
+	VFMADD231PS  640(R12), Z24, Z22
+	VFMADD231PS  704(R12), Z24, Z23
+	VBROADCASTSS 16(R11), Z24
+	VFMADD231PS  768(R12), Z24, Z21
+	VFMADD231PS  832(R12), Z24, Z22
+	VFMADD231PS  896(R12), Z24, Z23
+	VBROADCASTSS 20(R11), Z24
+	VFMADD231PS  960(R12), Z24, Z21
+	VFMADD231PS  1024(R12), Z24, Z22
+	VFMADD231PS  1088(R12), Z24, Z23
+	VBROADCASTSS 24(R11), Z24
+	VFMADD231PS  1152(R12), Z24, Z21
+	VFMADD231PS  1216(R12), Z24, Z22
+	VFMADD231PS  1280(R12), Z24, Z23
+	VBROADCASTSS 28(R11), Z24
+	VFMADD231PS  1344(R12), Z24, Z21
+	VFMADD231PS  1408(R12), Z24, Z22
+	VFMADD231PS  1472(R12), Z24, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000600, R12
 	SUBQ         $0x08, R13
@@ -12089,39 +5780,36 @@ tile1sparse:
 	INCQ R13
 	SHRQ $0x01, R13
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  (R12), Z24, Z21
+	VFMADD231PS  64(R12), Z24, Z22
+	VFMADD231PS  128(R12), Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
-	VBROADCASTSS (R11), Z0
-	VFMADD231PS  (R12), Z0, Z21
-	VFMADD231PS  64(R12), Z0, Z22
-	VFMADD231PS  128(R12), Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VFMADD231PS  (R12), Z24, Z21
+	VFMADD231PS  64(R12), Z24, Z22
+	VFMADD231PS  128(R12), Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -12171,98 +5859,17 @@ store1:
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R13, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -12288,48 +5895,141 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R13, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R13, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmP1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 	MOVQ $0x7fffffffffffffff, R11
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JLE  rows
 
 	// The next part of the panel.
@@ -12340,11 +6040,11 @@ tiles:
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R12
+	MOVQ DX, R12
 	JL   last
 	INCQ R12
 	SHRQ $0x01, R12
@@ -12377,8 +6077,8 @@ done:
 tile8:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R14
 
 tile8segment:
@@ -12409,7 +6109,7 @@ tile8segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -12422,11 +6122,11 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R12)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R12)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -12434,7 +6134,7 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R12)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -12453,8 +6153,8 @@ tile8steps:
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile8odd:
 	VMOVUPS      (R13), Z24
@@ -12464,11 +6164,11 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R12)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R12)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -12476,7 +6176,7 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R12)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -12495,8 +6195,8 @@ tile8odd:
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile8all
 	PREFETCHT1   (R11)
@@ -12508,25 +6208,22 @@ tile8all:
 	DECQ R14
 	JNZ  tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile7segment:
@@ -12554,86 +6251,86 @@ tile7segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile7odd:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile7all
 	PREFETCHT1   (R11)
@@ -12645,24 +6342,21 @@ tile7all:
 	DECQ R14
 	JNZ  tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R14
 
 tile6segment:
@@ -12687,78 +6381,78 @@ tile6segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile6odd:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile6all
 	PREFETCHT1   (R11)
@@ -12770,24 +6464,21 @@ tile6all:
 	DECQ R14
 	JNZ  tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile5segment:
@@ -12809,70 +6500,70 @@ tile5segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile5odd:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile5all
 	PREFETCHT1   (R11)
@@ -12884,23 +6575,20 @@ tile5all:
 	DECQ R14
 	JNZ  tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R14
 
 tile4segment:
@@ -12919,62 +6607,62 @@ tile4segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile4odd:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile4all
 	PREFETCHT1   (R11)
@@ -12986,24 +6674,21 @@ tile4all:
 	DECQ R14
 	JNZ  tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile3segment:
@@ -13019,54 +6704,54 @@ tile3segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile3odd:
-	VMOVUPS      (R13), Z0
-	VMOVUPS      64(R13), Z1
-	VMOVUPS      128(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VMOVUPS      (R13), Z24
+	VMOVUPS      64(R13), Z25
+	VMOVUPS      128(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile3all
 	PREFETCHT1   (R11)
@@ -13078,23 +6763,20 @@ tile3all:
 	DECQ R14
 	JNZ  tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R14
 
 tile2segment:
@@ -13107,46 +6789,46 @@ tile2segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R12), Z0
-	VBROADCASTSS (R12)(DX*1), Z1
-	VMOVUPS      (R13), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R13), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R13), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VMOVUPS      (R13), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      64(R13), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      128(R13), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile2odd:
-	VBROADCASTSS (R12), Z0
-	VBROADCASTSS (R12)(DX*1), Z1
-	VMOVUPS      (R13), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VMOVUPS      64(R13), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VMOVUPS      128(R13), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VMOVUPS      (R13), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VMOVUPS      64(R13), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VMOVUPS      128(R13), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R11)
@@ -13158,70 +6840,67 @@ tile2all:
 	DECQ R14
 	JNZ  tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
+	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
 	SUBQ    $0x08, R14
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z0
-	VFMADD231PS  (R13), Z0, Z21
-	VFMADD231PS  64(R13), Z0, Z22
-	VFMADD231PS  128(R13), Z0, Z23
-	VBROADCASTSS 4(R12), Z0
-	VFMADD231PS  192(R13), Z0, Z21
-	VFMADD231PS  256(R13), Z0, Z22
-	VFMADD231PS  320(R13), Z0, Z23
-	VBROADCASTSS 8(R12), Z0
-	VFMADD231PS  384(R13), Z0, Z21
-	VFMADD231PS  448(R13), Z0, Z22
-	VFMADD231PS  512(R13), Z0, Z23
-	VBROADCASTSS 12(R12), Z0
-	VFMADD231PS  576(R13), Z0, Z21
-	VFMADD231PS  640(R13), Z0, Z22
-	VFMADD231PS  704(R13), Z0, Z23
-	VBROADCASTSS 16(R12), Z0
-	VFMADD231PS  768(R13), Z0, Z21
-	VFMADD231PS  832(R13), Z0, Z22
-	VFMADD231PS  896(R13), Z0, Z23
-	VBROADCASTSS 20(R12), Z0
-	VFMADD231PS  960(R13), Z0, Z21
-	VFMADD231PS  1024(R13), Z0, Z22
-	VFMADD231PS  1088(R13), Z0, Z23
-	VBROADCASTSS 24(R12), Z0
-	VFMADD231PS  1152(R13), Z0, Z21
-	VFMADD231PS  1216(R13), Z0, Z22
-	VFMADD231PS  1280(R13), Z0, Z23
-	VBROADCASTSS 28(R12), Z0
-	VFMADD231PS  1344(R13), Z0, Z21
-	VFMADD231PS  1408(R13), Z0, Z22
-	VFMADD231PS  1472(R13), Z0, Z23
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  (R13), Z24, Z21
+	VFMADD231PS  64(R13), Z24, Z22
+	VFMADD231PS  128(R13), Z24, Z23
+	VBROADCASTSS 4(R12), Z24
+	VFMADD231PS  192(R13), Z24, Z21
+	VFMADD231PS  256(R13), Z24, Z22
+	VFMADD231PS  320(R13), Z24, Z23
+	VBROADCASTSS 8(R12), Z24
+	VFMADD231PS  384(R13), Z24, Z21
+	VFMADD231PS  448(R13), Z24, Z22
+	VFMADD231PS  512(R13), Z24, Z23
+	VBROADCASTSS 12(R12), Z24
+	VFMADD231PS  576(R13), Z24, Z21
+	VFMADD231PS  640(R13), Z24, Z22
+	VFMADD231PS  704(R13), Z24, Z23
+	VBROADCASTSS 16(R12), Z24
+	VFMADD231PS  768(R13), Z24, Z21
+	VFMADD231PS  832(R13), Z24, Z22
+	VFMADD231PS  896(R13), Z24, Z23
+	VBROADCASTSS 20(R12), Z24
+	VFMADD231PS  960(R13), Z24, Z21
+	VFMADD231PS  1024(R13), Z24, Z22
+	VFMADD231PS  1088(R13), Z24, Z23
+	VBROADCASTSS 24(R12), Z24
+	VFMADD231PS  1152(R13), Z24, Z21
+	VFMADD231PS  1216(R13), Z24, Z22
+	VFMADD231PS  1280(R13), Z24, Z23
+	VBROADCASTSS 28(R12), Z24
+	VFMADD231PS  1344(R13), Z24, Z21
+	VFMADD231PS  1408(R13), Z24, Z22
+	VFMADD231PS  1472(R13), Z24, Z23
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000600, R13
 	SUBQ         $0x08, R14
@@ -13234,39 +6913,36 @@ tile1sparse:
 	INCQ R14
 	SHRQ $0x01, R14
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z0
-	VFMADD231PS  (R13), Z0, Z21
-	VFMADD231PS  64(R13), Z0, Z22
-	VFMADD231PS  128(R13), Z0, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  (R13), Z24, Z21
+	VFMADD231PS  64(R13), Z24, Z22
+	VFMADD231PS  128(R13), Z24, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile1odd:
-	VBROADCASTSS (R12), Z0
-	VFMADD231PS  (R13), Z0, Z21
-	VFMADD231PS  64(R13), Z0, Z22
-	VFMADD231PS  128(R13), Z0, Z23
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	VBROADCASTSS (R12), Z24
+	VFMADD231PS  (R13), Z24, Z21
+	VFMADD231PS  64(R13), Z24, Z22
+	VFMADD231PS  128(R13), Z24, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	DECQ         R14
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -13316,98 +6992,17 @@ store1:
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R14, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R14, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R14, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R14, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R14, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R14, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R14, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R14, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R14, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R12
+	MOVQ R12, a_len+40(FP)
+	MOVQ m+104(FP), R12
+	MOVQ R12, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -13433,54 +7028,147 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R14, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R14, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R14, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R14, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R14, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R14, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R14, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R14, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x01, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x01, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R11
+	MOVQ DX, R11
 	JL   last
 	INCQ R11
 	SHRQ $0x01, R11
@@ -13513,8 +7201,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -13545,7 +7233,7 @@ tile8segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -13558,11 +7246,11 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -13570,7 +7258,7 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -13588,8 +7276,8 @@ tile8steps:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile8odd:
 	VCVTPH2PS    (R12), Z24
@@ -13599,11 +7287,11 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -13611,7 +7299,7 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -13629,30 +7317,27 @@ tile8odd:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
@@ -13680,105 +7365,102 @@ tile7segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile7odd:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
@@ -13803,97 +7485,94 @@ tile6segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile6odd:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
@@ -13915,84 +7594,81 @@ tile5segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile5odd:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
@@ -14011,77 +7687,74 @@ tile4segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile4odd:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
@@ -14097,68 +7770,65 @@ tile3segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile3odd:
-	VCVTPH2PS    (R12), Z0
-	VCVTPH2PS    32(R12), Z1
-	VCVTPH2PS    64(R12), Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VCVTPH2PS    (R12), Z24
+	VCVTPH2PS    32(R12), Z25
+	VCVTPH2PS    64(R12), Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
@@ -14171,131 +7841,128 @@ tile2segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VCVTPH2PS    (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VCVTPH2PS    32(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VCVTPH2PS    64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VCVTPH2PS    (R12), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VCVTPH2PS    32(R12), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VCVTPH2PS    64(R12), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VCVTPH2PS    (R12), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VCVTPH2PS    32(R12), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VCVTPH2PS    64(R12), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VCVTPH2PS    (R12), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VCVTPH2PS    32(R12), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VCVTPH2PS    64(R12), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z0
-	VCVTPH2PS    (R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    32(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    64(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 4(R11), Z0
-	VCVTPH2PS    96(R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    128(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    160(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 8(R11), Z0
-	VCVTPH2PS    192(R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    224(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    256(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 12(R11), Z0
-	VCVTPH2PS    288(R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    320(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    352(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 16(R11), Z0
-	VCVTPH2PS    384(R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    416(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    448(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 20(R11), Z0
-	VCVTPH2PS    480(R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    512(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    544(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 24(R11), Z0
-	VCVTPH2PS    576(R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    608(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    640(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 28(R11), Z0
-	VCVTPH2PS    672(R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    704(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    736(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R11), Z24
+	VCVTPH2PS    (R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 4(R11), Z24
+	VCVTPH2PS    96(R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    128(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    160(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 8(R11), Z24
+	VCVTPH2PS    192(R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    224(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    256(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 12(R11), Z24
+	VCVTPH2PS    288(R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    320(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    352(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 16(R11), Z24
+	VCVTPH2PS    384(R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    416(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    448(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 20(R11), Z24
+	VCVTPH2PS    480(R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    512(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    544(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 24(R11), Z24
+	VCVTPH2PS    576(R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    608(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    640(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 28(R11), Z24
+	VCVTPH2PS    672(R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    704(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    736(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000300, R12
 	SUBQ         $0x08, R13
@@ -14308,45 +7975,42 @@ tile1sparse:
 	INCQ R13
 	SHRQ $0x01, R13
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z0
-	VCVTPH2PS    (R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    32(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    64(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VCVTPH2PS    (R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
-	VBROADCASTSS (R11), Z0
-	VCVTPH2PS    (R12), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    32(R12), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    64(R12), Z1
-	VFMADD231PS  Z1, Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VCVTPH2PS    (R12), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R12), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R12), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -14396,98 +8060,17 @@ store1:
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R13, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -14513,48 +8096,141 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R13, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R13, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmF16P1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x01, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x01, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 	MOVQ $0x7fffffffffffffff, R11
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JLE  rows
 
 	// The next part of the panel.
@@ -14565,11 +8241,11 @@ tiles:
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R12
+	MOVQ DX, R12
 	JL   last
 	INCQ R12
 	SHRQ $0x01, R12
@@ -14602,8 +8278,8 @@ done:
 tile8:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R14
 
 tile8segment:
@@ -14634,7 +8310,7 @@ tile8segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -14647,11 +8323,11 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R12)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R12)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -14659,7 +8335,7 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R12)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -14677,8 +8353,8 @@ tile8steps:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile8odd:
 	VCVTPH2PS    (R13), Z24
@@ -14688,11 +8364,11 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R12)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R12)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -14700,7 +8376,7 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R12)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -14718,8 +8394,8 @@ tile8odd:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile8all
 	PREFETCHT1   (R11)
@@ -14730,25 +8406,22 @@ tile8all:
 	DECQ R14
 	JNZ  tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile7segment:
@@ -14776,84 +8449,84 @@ tile7segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile7odd:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile7all
 	PREFETCHT1   (R11)
@@ -14864,24 +8537,21 @@ tile7all:
 	DECQ R14
 	JNZ  tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R14
 
 tile6segment:
@@ -14906,76 +8576,76 @@ tile6segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile6odd:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile6all
 	PREFETCHT1   (R11)
@@ -14986,24 +8656,21 @@ tile6all:
 	DECQ R14
 	JNZ  tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile5segment:
@@ -15025,68 +8692,68 @@ tile5segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile5odd:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile5all
 	PREFETCHT1   (R11)
@@ -15097,23 +8764,20 @@ tile5all:
 	DECQ R14
 	JNZ  tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R14
 
 tile4segment:
@@ -15132,60 +8796,60 @@ tile4segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile4odd:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile4all
 	PREFETCHT1   (R11)
@@ -15196,24 +8860,21 @@ tile4all:
 	DECQ R14
 	JNZ  tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile3segment:
@@ -15229,52 +8890,52 @@ tile3segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile3odd:
-	VCVTPH2PS    (R13), Z0
-	VCVTPH2PS    32(R13), Z1
-	VCVTPH2PS    64(R13), Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile3all
 	PREFETCHT1   (R11)
@@ -15285,23 +8946,20 @@ tile3all:
 	DECQ R14
 	JNZ  tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R14
 
 tile2segment:
@@ -15314,44 +8972,44 @@ tile2segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R12), Z0
-	VBROADCASTSS (R12)(DX*1), Z1
-	VCVTPH2PS    (R13), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VCVTPH2PS    32(R13), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VCVTPH2PS    64(R13), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VCVTPH2PS    (R13), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VCVTPH2PS    32(R13), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VCVTPH2PS    64(R13), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile2odd:
-	VBROADCASTSS (R12), Z0
-	VBROADCASTSS (R12)(DX*1), Z1
-	VCVTPH2PS    (R13), Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VCVTPH2PS    32(R13), Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VCVTPH2PS    64(R13), Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VCVTPH2PS    (R13), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VCVTPH2PS    32(R13), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VCVTPH2PS    64(R13), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R11)
@@ -15362,105 +9020,102 @@ tile2all:
 	DECQ R14
 	JNZ  tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R14
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z0
-	VCVTPH2PS    (R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    32(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    64(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	VBROADCASTSS 4(R12), Z0
-	VCVTPH2PS    96(R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    128(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    160(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 4(R12), Z24
+	VCVTPH2PS    96(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    128(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    160(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4224(R13)
-	VBROADCASTSS 8(R12), Z0
-	VCVTPH2PS    192(R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    224(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    256(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 8(R12), Z24
+	VCVTPH2PS    192(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    224(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    256(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4288(R13)
 	PREFETCHT0   4352(R13)
-	VBROADCASTSS 12(R12), Z0
-	VCVTPH2PS    288(R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    320(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    352(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 12(R12), Z24
+	VCVTPH2PS    288(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    320(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    352(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4416(R13)
-	VBROADCASTSS 16(R12), Z0
-	VCVTPH2PS    384(R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    416(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    448(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 16(R12), Z24
+	VCVTPH2PS    384(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    416(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    448(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4480(R13)
 	PREFETCHT0   4544(R13)
-	VBROADCASTSS 20(R12), Z0
-	VCVTPH2PS    480(R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    512(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    544(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 20(R12), Z24
+	VCVTPH2PS    480(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    512(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    544(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4608(R13)
-	VBROADCASTSS 24(R12), Z0
-	VCVTPH2PS    576(R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    608(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    640(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 24(R12), Z24
+	VCVTPH2PS    576(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    608(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    640(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4672(R13)
 	PREFETCHT0   4736(R13)
-	VBROADCASTSS 28(R12), Z0
-	VCVTPH2PS    672(R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    704(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    736(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 28(R12), Z24
+	VCVTPH2PS    672(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    704(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    736(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4800(R13)
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000300, R13
@@ -15474,49 +9129,46 @@ tile1sparse:
 	INCQ R14
 	SHRQ $0x01, R14
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z0
-	VCVTPH2PS    (R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    32(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    64(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile1odd:
-	VBROADCASTSS (R12), Z0
-	VCVTPH2PS    (R13), Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VCVTPH2PS    32(R13), Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VCVTPH2PS    64(R13), Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	DECQ         R14
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -15566,98 +9218,17 @@ store1:
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R14, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R14, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R14, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R14, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R14, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R14, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R14, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R14, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R14, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R12
+	MOVQ R12, a_len+40(FP)
+	MOVQ m+104(FP), R12
+	MOVQ R12, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -15683,54 +9254,147 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R14, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R14, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R14, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R14, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R14, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R14, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R14, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R14, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmBF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x01, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x01, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R11
+	MOVQ DX, R11
 	JL   last
 	INCQ R11
 	SHRQ $0x01, R11
@@ -15763,8 +9427,8 @@ done:
 tile8:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R13
 
 tile8segment:
@@ -15795,7 +9459,7 @@ tile8segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -15811,11 +9475,11 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -15823,7 +9487,7 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -15841,8 +9505,8 @@ tile8steps:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile8odd:
 	VPMOVZXWD    (R12), Z24
@@ -15855,11 +9519,11 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(DX*1), Z27
+	VBROADCASTSS (R11)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(DX*2), Z27
+	VBROADCASTSS (R11)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -15867,7 +9531,7 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(DX*4), Z27
+	VBROADCASTSS (R11)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -15885,30 +9549,27 @@ tile8odd:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile7segment:
@@ -15936,111 +9597,108 @@ tile7segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile7odd:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R11)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R11)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R11)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R11)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R11)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R11)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile6segment:
@@ -16065,103 +9723,100 @@ tile6segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile6odd:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R12)
 	PREFETCHT0   4160(R12)
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile5segment:
@@ -16183,90 +9838,87 @@ tile5segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile5odd:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R13
 
 tile4segment:
@@ -16285,83 +9937,80 @@ tile4segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile4odd:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile3segment:
@@ -16377,74 +10026,71 @@ tile3segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile3odd:
-	VPMOVZXWD    (R12), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R11), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R11)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R11)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VPMOVZXWD    (R12), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R11), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R11)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R11)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R13
 
 tile2segment:
@@ -16457,161 +10103,158 @@ tile2segment:
 	INCQ   R13
 	SHRQ   $0x01, R13
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VPMOVZXWD    (R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VPMOVZXWD    32(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VPMOVZXWD    (R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VPMOVZXWD    32(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile2odd:
-	VBROADCASTSS (R11), Z0
-	VBROADCASTSS (R11)(DX*1), Z1
-	VPMOVZXWD    (R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VPMOVZXWD    32(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VPMOVZXWD    64(R12), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VBROADCASTSS (R11)(BX*1), Z25
+	VPMOVZXWD    (R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VPMOVZXWD    32(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VPMOVZXWD    64(R12), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R11
 	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R13
 
 tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R11), Z0
-	VPMOVZXWD    (R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    64(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 4(R11), Z0
-	VPMOVZXWD    96(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    128(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    160(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 8(R11), Z0
-	VPMOVZXWD    192(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    224(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    256(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 12(R11), Z0
-	VPMOVZXWD    288(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    320(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    352(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 16(R11), Z0
-	VPMOVZXWD    384(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    416(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    448(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 20(R11), Z0
-	VPMOVZXWD    480(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    512(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    544(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 24(R11), Z0
-	VPMOVZXWD    576(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    608(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    640(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	VBROADCASTSS 28(R11), Z0
-	VPMOVZXWD    672(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    704(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    736(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R11), Z24
+	VPMOVZXWD    (R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    64(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 4(R11), Z24
+	VPMOVZXWD    96(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    128(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    160(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 8(R11), Z24
+	VPMOVZXWD    192(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    224(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    256(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 12(R11), Z24
+	VPMOVZXWD    288(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    320(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    352(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 16(R11), Z24
+	VPMOVZXWD    384(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    416(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    448(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 20(R11), Z24
+	VPMOVZXWD    480(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    512(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    544(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 24(R11), Z24
+	VPMOVZXWD    576(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    608(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    640(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 28(R11), Z24
+	VPMOVZXWD    672(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    704(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    736(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	ADDQ         $0x00000020, R11
 	ADDQ         $0x00000300, R12
 	SUBQ         $0x08, R13
@@ -16624,51 +10267,48 @@ tile1sparse:
 	INCQ R13
 	SHRQ $0x01, R13
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R11), Z0
-	VPMOVZXWD    (R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    64(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VPMOVZXWD    (R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    64(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 
 tile1odd:
-	VBROADCASTSS (R11), Z0
-	VPMOVZXWD    (R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    32(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    64(R12), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
-	ADDQ         SI, R12
-	ADDQ         BX, R11
+	VBROADCASTSS (R11), Z24
+	VPMOVZXWD    (R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    32(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    64(R12), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	ADDQ         DI, R12
+	ADDQ         SI, R11
 	DECQ         R13
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R13
 	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -16718,98 +10358,17 @@ store1:
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R13, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R11
-	MOVQ    R11, a_len+40(FP)
-	MOVBQZX load+120(FP), R11
-	MOVQ    R11, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -16835,48 +10394,141 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R13, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R13, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x01, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x01, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 	MOVQ $0x7fffffffffffffff, R11
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JLE  rows
 
 	// The next part of the panel.
@@ -16887,11 +10539,11 @@ tiles:
 
 	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000010
+	CMPQ DX, $0x00000010
 	JGE  tile8
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JE   tile8
-	MOVQ DI, R12
+	MOVQ DX, R12
 	JL   last
 	INCQ R12
 	SHRQ $0x01, R12
@@ -16924,8 +10576,8 @@ done:
 tile8:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
 	MOVQ k+112(FP), R14
 
 tile8segment:
@@ -16956,7 +10608,7 @@ tile8segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile8odd
-	JZ     tile8done
+	JZ     tile8end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -16972,11 +10624,11 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R12)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R12)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -16984,7 +10636,7 @@ tile8steps:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R12)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -17002,8 +10654,8 @@ tile8steps:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile8odd:
 	VPMOVZXWD    (R13), Z24
@@ -17016,11 +10668,11 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
 	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(DX*1), Z27
+	VBROADCASTSS (R12)(BX*1), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
 	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(DX*2), Z27
+	VBROADCASTSS (R12)(BX*2), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
 	VFMADD231PS  Z26, Z27, Z8
@@ -17028,7 +10680,7 @@ tile8odd:
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
 	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(DX*4), Z27
+	VBROADCASTSS (R12)(BX*4), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
 	VFMADD231PS  Z26, Z27, Z14
@@ -17046,8 +10698,8 @@ tile8odd:
 	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile8all
 	PREFETCHT1   (R11)
@@ -17058,25 +10710,22 @@ tile8all:
 	DECQ R14
 	JNZ  tile8steps
 
-tile8done:
+tile8end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store8
 	MOVQ $0x00000008, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store8
-	JMP  add8
+	JMP  modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile7segment:
@@ -17104,90 +10753,90 @@ tile7segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile7odd
-	JZ     tile7done
+	JZ     tile7end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile7steps:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile7odd:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z24
-	VFMADD231PS  Z0, Z24, Z3
-	VFMADD231PS  Z1, Z24, Z4
-	VFMADD231PS  Z2, Z24, Z5
-	VBROADCASTSS (R12)(DX*1), Z24
-	VFMADD231PS  Z0, Z24, Z6
-	VFMADD231PS  Z1, Z24, Z7
-	VFMADD231PS  Z2, Z24, Z8
-	VBROADCASTSS (R12)(DX*2), Z24
-	VFMADD231PS  Z0, Z24, Z9
-	VFMADD231PS  Z1, Z24, Z10
-	VFMADD231PS  Z2, Z24, Z11
-	VBROADCASTSS (R12)(R8*1), Z24
-	VFMADD231PS  Z0, Z24, Z12
-	VFMADD231PS  Z1, Z24, Z13
-	VFMADD231PS  Z2, Z24, Z14
-	VBROADCASTSS (R12)(DX*4), Z24
-	VFMADD231PS  Z0, Z24, Z15
-	VFMADD231PS  Z1, Z24, Z16
-	VFMADD231PS  Z2, Z24, Z17
-	VBROADCASTSS (R12)(R9*1), Z24
-	VFMADD231PS  Z0, Z24, Z18
-	VFMADD231PS  Z1, Z24, Z19
-	VFMADD231PS  Z2, Z24, Z20
-	VBROADCASTSS (R12)(R8*2), Z24
-	VFMADD231PS  Z0, Z24, Z21
-	VFMADD231PS  Z1, Z24, Z22
-	VFMADD231PS  Z2, Z24, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile7all
 	PREFETCHT1   (R11)
@@ -17198,24 +10847,21 @@ tile7all:
 	DECQ R14
 	JNZ  tile7steps
 
-tile7done:
+tile7end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store7
 	MOVQ $0x00000007, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store7
-	JMP  add7
+	JMP  modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R14
 
 tile6segment:
@@ -17240,82 +10886,82 @@ tile6segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile6odd
-	JZ     tile6done
+	JZ     tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile6odd:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z6
-	VFMADD231PS  Z1, Z3, Z7
-	VFMADD231PS  Z2, Z3, Z8
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R9*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile6all
 	PREFETCHT1   (R11)
@@ -17326,24 +10972,21 @@ tile6all:
 	DECQ R14
 	JNZ  tile6steps
 
-tile6done:
+tile6end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store6
 	MOVQ $0x00000006, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store6
-	JMP  add6
+	JMP  modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile5segment:
@@ -17365,74 +11008,74 @@ tile5segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile5odd
-	JZ     tile5done
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile5steps:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile5odd:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z9
-	VFMADD231PS  Z1, Z3, Z10
-	VFMADD231PS  Z2, Z3, Z11
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*4), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile5all
 	PREFETCHT1   (R11)
@@ -17443,23 +11086,20 @@ tile5all:
 	DECQ R14
 	JNZ  tile5steps
 
-tile5done:
+tile5end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store5
 	MOVQ $0x00000005, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store5
-	JMP  add5
+	JMP  modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R14
 
 tile4segment:
@@ -17478,66 +11118,66 @@ tile4segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile4odd
-	JZ     tile4done
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile4odd:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z12
-	VFMADD231PS  Z1, Z3, Z13
-	VFMADD231PS  Z2, Z3, Z14
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(R8*1), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile4all
 	PREFETCHT1   (R11)
@@ -17548,24 +11188,21 @@ tile4all:
 	DECQ R14
 	JNZ  tile4steps
 
-tile4done:
+tile4end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store4
 	MOVQ $0x00000004, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store4
-	JMP  add4
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile3segment:
@@ -17581,58 +11218,58 @@ tile3segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile3odd
-	JZ     tile3done
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile3odd:
-	VPMOVZXWD    (R13), Z0
-	VPSLLD       $0x10, Z0, Z0
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VBROADCASTSS (R12), Z3
-	VFMADD231PS  Z0, Z3, Z15
-	VFMADD231PS  Z1, Z3, Z16
-	VFMADD231PS  Z2, Z3, Z17
-	VBROADCASTSS (R12)(DX*1), Z3
-	VFMADD231PS  Z0, Z3, Z18
-	VFMADD231PS  Z1, Z3, Z19
-	VFMADD231PS  Z2, Z3, Z20
-	VBROADCASTSS (R12)(DX*2), Z3
-	VFMADD231PS  Z0, Z3, Z21
-	VFMADD231PS  Z1, Z3, Z22
-	VFMADD231PS  Z2, Z3, Z23
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile3all
 	PREFETCHT1   (R11)
@@ -17643,23 +11280,20 @@ tile3all:
 	DECQ R14
 	JNZ  tile3steps
 
-tile3done:
+tile3end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store3
 	MOVQ $0x00000003, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store3
-	JMP  add3
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R14
 
 tile2segment:
@@ -17672,50 +11306,50 @@ tile2segment:
 	INCQ   R14
 	SHRQ   $0x01, R14
 	JCC    tile2odd
-	JZ     tile2done
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R12), Z0
-	VBROADCASTSS (R12)(DX*1), Z1
-	VPMOVZXWD    (R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VPMOVZXWD    32(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VPMOVZXWD    (R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VPMOVZXWD    32(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile2odd:
-	VBROADCASTSS (R12), Z0
-	VBROADCASTSS (R12)(DX*1), Z1
-	VPMOVZXWD    (R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z18
-	VFMADD231PS  Z2, Z1, Z21
-	VPMOVZXWD    32(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z19
-	VFMADD231PS  Z2, Z1, Z22
-	VPMOVZXWD    64(R13), Z2
-	VPSLLD       $0x10, Z2, Z2
-	VFMADD231PS  Z2, Z0, Z20
-	VFMADD231PS  Z2, Z1, Z23
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VPMOVZXWD    (R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VPMOVZXWD    32(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R11)
@@ -17726,129 +11360,126 @@ tile2all:
 	DECQ R14
 	JNZ  tile2steps
 
-tile2done:
+tile2end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store2
 	MOVQ $0x00000002, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store2
-	JMP  add2
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R12
 	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R14
 
 tile1segment:
 	VXORPS  Z21, Z21, Z21
 	VXORPS  Z22, Z22, Z22
 	VXORPS  Z23, Z23, Z23
-	CMPQ    BX, $0x04
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R14
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R12), Z0
-	VPMOVZXWD    (R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    64(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R12), Z24
+	VPMOVZXWD    (R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    64(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	VBROADCASTSS 4(R12), Z0
-	VPMOVZXWD    96(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    128(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    160(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 4(R12), Z24
+	VPMOVZXWD    96(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    128(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    160(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4224(R13)
-	VBROADCASTSS 8(R12), Z0
-	VPMOVZXWD    192(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    224(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    256(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 8(R12), Z24
+	VPMOVZXWD    192(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    224(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    256(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4288(R13)
 	PREFETCHT0   4352(R13)
-	VBROADCASTSS 12(R12), Z0
-	VPMOVZXWD    288(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    320(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    352(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 12(R12), Z24
+	VPMOVZXWD    288(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    320(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    352(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4416(R13)
-	VBROADCASTSS 16(R12), Z0
-	VPMOVZXWD    384(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    416(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    448(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 16(R12), Z24
+	VPMOVZXWD    384(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    416(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    448(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4480(R13)
 	PREFETCHT0   4544(R13)
-	VBROADCASTSS 20(R12), Z0
-	VPMOVZXWD    480(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    512(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    544(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 20(R12), Z24
+	VPMOVZXWD    480(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    512(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    544(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4608(R13)
-	VBROADCASTSS 24(R12), Z0
-	VPMOVZXWD    576(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    608(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    640(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 24(R12), Z24
+	VPMOVZXWD    576(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    608(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    640(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4672(R13)
 	PREFETCHT0   4736(R13)
-	VBROADCASTSS 28(R12), Z0
-	VPMOVZXWD    672(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    704(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    736(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS 28(R12), Z24
+	VPMOVZXWD    672(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    704(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    736(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4800(R13)
 	ADDQ         $0x00000020, R12
 	ADDQ         $0x00000300, R13
@@ -17862,55 +11493,52 @@ tile1sparse:
 	INCQ R14
 	SHRQ $0x01, R14
 	JCC  tile1odd
-	JZ   tile1done
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R12), Z0
-	VPMOVZXWD    (R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    64(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R12), Z24
+	VPMOVZXWD    (R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    64(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 
 tile1odd:
-	VBROADCASTSS (R12), Z0
-	VPMOVZXWD    (R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z21
-	VPMOVZXWD    32(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z22
-	VPMOVZXWD    64(R13), Z1
-	VPSLLD       $0x10, Z1, Z1
-	VFMADD231PS  Z1, Z0, Z23
+	VBROADCASTSS (R12), Z24
+	VPMOVZXWD    (R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    64(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	ADDQ         SI, R13
-	ADDQ         BX, R12
+	ADDQ         DI, R13
+	ADDQ         SI, R12
 	DECQ         R14
 	JNZ          tile1steps
 
-tile1done:
+tile1end:
 	MOVQ ldc+24(FP), R14
 	SHLQ $0x02, R14
 	CMPQ c_len+8(FP), $0x00
 	JE   store1
 	MOVQ $0x00000001, b_len+80(FP)
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   store1
-	JMP  add1
+	JMP  modes
 
 	// Store.
 store8:
@@ -17960,98 +11588,17 @@ store1:
 	VMOVUPS Z22, 64(CX)
 	VMOVUPS Z23, 128(CX)
 	ADDQ    R14, CX
-
-stored:
-	CMPQ c_len+8(FP), $0x00
-	JNE  several
-
-end:
-	JMP rows
-
-	// The same with C added.
-add8:
-	VADDPS  (CX), Z0, Z0
-	VMOVUPS Z0, (CX)
-	VADDPS  64(CX), Z1, Z1
-	VMOVUPS Z1, 64(CX)
-	VADDPS  128(CX), Z2, Z2
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R14, CX
-
-add7:
-	VADDPS  (CX), Z3, Z3
-	VMOVUPS Z3, (CX)
-	VADDPS  64(CX), Z4, Z4
-	VMOVUPS Z4, 64(CX)
-	VADDPS  128(CX), Z5, Z5
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R14, CX
-
-add6:
-	VADDPS  (CX), Z6, Z6
-	VMOVUPS Z6, (CX)
-	VADDPS  64(CX), Z7, Z7
-	VMOVUPS Z7, 64(CX)
-	VADDPS  128(CX), Z8, Z8
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R14, CX
-
-add5:
-	VADDPS  (CX), Z9, Z9
-	VMOVUPS Z9, (CX)
-	VADDPS  64(CX), Z10, Z10
-	VMOVUPS Z10, 64(CX)
-	VADDPS  128(CX), Z11, Z11
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R14, CX
-
-add4:
-	VADDPS  (CX), Z12, Z12
-	VMOVUPS Z12, (CX)
-	VADDPS  64(CX), Z13, Z13
-	VMOVUPS Z13, 64(CX)
-	VADDPS  128(CX), Z14, Z14
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R14, CX
-
-add3:
-	VADDPS  (CX), Z15, Z15
-	VMOVUPS Z15, (CX)
-	VADDPS  64(CX), Z16, Z16
-	VMOVUPS Z16, 64(CX)
-	VADDPS  128(CX), Z17, Z17
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R14, CX
-
-add2:
-	VADDPS  (CX), Z18, Z18
-	VMOVUPS Z18, (CX)
-	VADDPS  64(CX), Z19, Z19
-	VMOVUPS Z19, 64(CX)
-	VADDPS  128(CX), Z20, Z20
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R14, CX
-
-add1:
-	VADDPS  (CX), Z21, Z21
-	VMOVUPS Z21, (CX)
-	VADDPS  64(CX), Z22, Z22
-	VMOVUPS Z22, 64(CX)
-	VADDPS  128(CX), Z23, Z23
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R14, CX
-	JMP     stored
-
-several:
-	CMPQ a_len+40(FP), $0x00
-	JNE  next
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R12
-	MOVQ    R12, a_len+40(FP)
-	MOVBQZX load+120(FP), R12
-	MOVQ    R12, a_cap+48(FP)
-	JMP     end
+	MOVQ a_base+32(FP), R12
+	MOVQ R12, a_len+40(FP)
+	MOVQ m+104(FP), R12
+	MOVQ R12, a_cap+48(FP)
+	JMP  rows
 
 next:
 	MOVQ    b_cap+88(FP), CX
@@ -18077,21 +11624,114 @@ next:
 	JE      tile2segment
 	JMP     tile1segment
 
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   add2
+	JMP  add1
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R14, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R14, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R14, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R14, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R14, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R14, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R14, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R14, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	CMPQ b_len+80(FP), $0x00000002
+	JE   store2
+	JMP  store1
+
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F

@@ -42,38 +42,63 @@ import (
 // left of the segment. Around it: a, c and rows left. That is 14 of 15. All else is in memory,
 // in the place of arguments, see gemmer. A call for a single segment writes as little there as
 // it can: on Zen 3, one with a single row of A takes 5 to 10% longer if it writes all of that.
+//
+// Gemm, GemmMax and GemmMerge of a tile differ in what they do with the sums, and in the arguments
+// after k. So each sets mode and the pointers of its own, and jumps to one function, which has all
+// else.
 
 func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
-	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*g.Lanes(), e, g.Name()))
-	t := &gemmer{g: g, vectors: s.Vectors, epilogue: e}
-	if s.Prefetch {
-		t.prefetched = s.Rows
+	name := fmt.Sprintf("tileProduct%d", s.Vectors)
+	fn := spec.Gemm(s.Vectors, s.Vectors*g.Lanes(), e, g.Name())
+	if e == spec.Store {
+		g.Shared(name, fn.Signature, "is Gemm, GemmMax or GemmMerge, which jump to it.")
+		t := &gemmer{g: g, vectors: s.Vectors}
+		if s.Prefetch {
+			t.prefetched = s.Rows
+		}
+		t.emit(s.Rows)
 	}
-	t.emit(s.Rows)
+	g.Kernel(fn)
+	t := &gemmer{g: g}
+	t.memory()
+	switch e {
+	case spec.Store:
+		g.MOVQ(operand.U32(storeOne), t.mode)
+	case spec.StoreMax:
+		g.MOVQ(operand.U32(maxOne), t.mode)
+		g.Move(g.Memory(g.Param("max").Base()), t.maxima)
+	case spec.StoreMerge:
+		g.MOVQ(operand.U32(merge), t.mode)
+		g.Move(g.Memory(g.Param("alpha").Base()), t.alphas)
+		g.Move(g.Memory(g.Param("beta").Base()), t.betas)
+	}
+	g.TailJump(name)
 }
 
 func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
 	variants := g.WeightVariants()
 	for _, v := range variants {
-		g.Kernel(v.Function(b))
-		t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, variant: v}
-		t.emit(s.Rows)
+		g.weightGemm(v.Function(b), s, b, v)
 	}
 	if variants == nil {
-		g.Kernel(spec.WeightGemm(b))
-		t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b}
-		t.emit(s.Rows)
+		g.weightGemm(spec.WeightGemm(b), s, b, spec.WeightVariant{})
 	}
+}
+
+// weightGemm emits a variant of WeightGemm.
+func (g *gen) weightGemm(fn spec.Function, s spec.TileShape, b spec.Element, v spec.WeightVariant) {
+	g.Kernel(fn)
+	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, variant: v}
+	t.emit(s.Rows)
 }
 
 // A gemmer emits one product.
 type gemmer struct {
-	g        *gen
-	vectors  int
-	epilogue spec.Epilogue
-	weights  bool
-	element  spec.Element // of B
-	variant  spec.WeightVariant
+	g       *gen
+	vectors int
+	weights bool
+	element spec.Element // of B
+	variant spec.WeightVariant
 
 	a, c, m     reg.GPVirtual // row of A after the tile's, row of C, rows left after the tile's
 	rs, cs, ldb reg.GPVirtual // in bytes
@@ -88,33 +113,50 @@ type gemmer struct {
 	nextEnd operand.Mem   // the part's end
 	lines   int           // that an iteration prefetches
 
-	ldc         reg.GPVirtual    // in bytes, while C is written
-	max         []reg.VecVirtual // the maxima, while C is written
-	alpha, beta reg.GPVirtual    // of StoreMerge
+	ldc reg.GPVirtual // in bytes, while C is written
 
 	// first is the argument k, which becomes the steps of the first segment. With a single
-	// segment a tile needs first and more alone.
+	// segment a tile needs first and mode alone.
 	first  operand.Mem
-	more   operand.Mem // not 0 if there is more to do than to store a single segment
+	mode   operand.Mem // what to do with the sums
 	rest   operand.Mem // steps after the first segment
 	left   operand.Mem // steps after the current segment
+	begins operand.Mem // not 0 if the first segment is added to C
 	adds   operand.Mem // not 0 if the current segment is added to C
 	height operand.Mem // rows of the tile
 	start  operand.Mem // its first row of C
+
+	maxima, alphas, betas operand.Mem // pointers
 }
+
+// memory gives these the places of arguments that are not needed, or not any more.
+func (t *gemmer) memory() {
+	c, a, b := t.g.Param("c"), t.g.Param("a"), t.g.Param("b")
+	t.first, t.mode, t.left = t.g.Argument("k"), t.g.Memory(c.Len()), t.g.Memory(a.Len())
+	t.adds, t.height, t.start = t.g.Memory(a.Cap()), t.g.Memory(b.Len()), t.g.Memory(b.Cap())
+	t.rest, t.begins = t.g.Memory(a.Base()), t.g.Argument("m") // which are in registers
+	t.maxima, t.alphas, t.betas = t.g.Memory(c.Cap()), t.g.Memory(c.Cap()), t.g.Memory(a.Cap())
+}
+
+// The modes. Those of several segments follow those of one.
+const (
+	storeOne  = iota // a single segment is stored
+	storeMore        // there are several, or C is the first summand
+	merge            // C = fma(sum, beta, C·alpha)
+	maxOne           // a single segment is stored, and the maxima are raised to it
+	maxMore
+)
 
 // emit emits the loop over the rows. All register tiles but the last two have full height.
 // The last two share the remaining rows evenly, as very low tiles are slow: their few
 // accumulators wait for each other.
 func (t *gemmer) emit(rows int) {
-	if t.epilogue != spec.StoreMerge {
-		t.single()
-		defer t.cut()
-	}
-	t.a, t.c = t.g.Slice("a"), t.g.Slice("c")
+	t.memory()
+	t.a, t.c, t.m = t.g.Slice("a"), t.g.Slice("c"), t.g.Num("m")
+	t.single()
+	defer t.cut()
 	t.rs, t.cs, t.ldb = t.g.Stride("rs"), t.g.Stride("cs"), t.g.Num("ldb")
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
-	t.m = t.g.Num("m")
 	t.oddMultiples(rows)
 	if t.fetchesNext(rows) {
 		t.prepareNext(rows)
@@ -146,12 +188,6 @@ func (t *gemmer) emit(rows int) {
 	for i := range t.acc {
 		t.acc[i] = t.g.Vecs(t.vectors)
 	}
-	switch t.epilogue {
-	case spec.StoreMax:
-		t.max = t.g.Vecs(t.vectors)
-	case spec.StoreMerge:
-		t.alpha, t.beta = t.g.GP64(), t.g.GP64()
-	}
 	for h := rows; h > 0; h-- {
 		t.one(h)
 	}
@@ -170,14 +206,10 @@ func (t *gemmer) one(rows int) {
 	t.skip(t.a, rows)
 	t.lookAhead(rows, t.p)
 	t.fetchSums(acc, name)
-	if t.epilogue == spec.StoreMerge {
-		t.g.MOVQ(t.g.Argument("k"), t.k)
-	} else {
-		t.g.MOVQ(t.first, t.k)
-		t.g.Label(name + "segment")
-	}
+	t.g.MOVQ(t.first, t.k)
+	t.g.Label(name + "segment")
 	t.zeros(acc)
-	t.prefetchRows(rows, t.p)
+	t.prefetchRows(rows, name)
 	t.steps(acc, name)
 	t.toStore(rows)
 }

@@ -6,23 +6,23 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// single emits the test whether there is more to do than to store a single segment.
+// single emits the test whether a product has a single segment that is not added to C.
 func (t *gemmer) single() {
-	c, a, b := t.g.Param("c"), t.g.Param("a"), t.g.Param("b")
-	t.first, t.more, t.rest = t.g.Argument("k"), t.g.Memory(c.Len()), t.g.Memory(c.Cap())
-	t.left, t.adds, t.height, t.start = t.g.Memory(a.Len()), t.g.Memory(a.Cap()), t.g.Memory(b.Len()), t.g.Memory(b.Cap())
 	k := t.g.Num("k")
 	if t.weights {
+		t.g.MOVQ(operand.U32(storeOne), t.mode)
 		t.g.CMPQ(k, operand.U32(spec.InputSegment))
+		t.g.JG(operand.LabelRef("cut"))
 	} else {
+		t.g.CMPQ(t.mode, operand.Imm(merge)) // it has one
+		t.g.JE(operand.LabelRef("tiles"))
 		t.g.CMPQ(k, t.g.Argument("seg"))
+		t.g.JG(operand.LabelRef("cut"))
+		t.g.CMPQ(t.mode, operand.Imm(storeOne))
+		t.g.JNE(operand.LabelRef("tiles"))
 	}
-	t.g.JG(operand.LabelRef("cut"))
-	if t.epilogue == spec.Store {
-		t.g.CMPB(t.g.Argument("load"), operand.Imm(0))
-		t.g.JNE(operand.LabelRef("cut"))
-	}
-	t.g.MOVQ(operand.U32(0), t.more)
+	t.g.CMPB(t.g.Argument("load"), operand.Imm(0))
+	t.g.JNE(operand.LabelRef("cut"))
 	t.g.Label("tiles")
 }
 
@@ -30,27 +30,22 @@ func (t *gemmer) single() {
 func (t *gemmer) cut() {
 	t.g.Comment("There are several segments, or C is the first summand.")
 	t.g.Label("cut")
-	rest, first := t.g.Num("k"), t.g.GP64()
+	rest, first, load := t.g.Num("k"), t.g.GP64(), t.g.GP64()
 	t.g.MOVQ(rest, first)
 	t.limit(first)
 	t.g.SUBQ(first, rest)
 	t.g.MOVQ(first, t.first)
 	t.g.MOVQ(rest, t.rest)
 	t.g.MOVQ(rest, t.left)
-	t.addsFirst()
-	t.g.MOVQ(operand.U32(1), t.more)
-	t.g.JMP(operand.LabelRef("tiles"))
-}
-
-// addsFirst sets adds for the first segment of a tile.
-func (t *gemmer) addsFirst() {
-	load := t.g.GP64()
-	if t.epilogue == spec.Store {
-		t.g.MOVBQZX(t.g.Argument("load"), load)
-	} else {
-		t.g.XORQ(load, load)
-	}
+	t.g.XORQ(load, load)
+	t.g.CMPQ(t.mode, operand.Imm(storeOne))
+	t.g.JNE(operand.LabelRef("begins"))
+	t.g.MOVBQZX(t.g.Argument("load"), load)
+	t.g.Label("begins")
 	t.g.MOVQ(load, t.adds)
+	t.g.MOVQ(load, t.begins)
+	t.g.INCQ(t.mode)
+	t.g.JMP(operand.LabelRef("tiles"))
 }
 
 // limit limits a number of steps to those of a segment.

@@ -10,17 +10,31 @@ import (
 // unroll is the number of steps per iteration of the inner loop.
 const unroll = 2
 
-// steps emits k steps, of A from p on and of B from b on. On Zen 4 iterations of 1 to 8 steps are
-// equally fast. Two steps halve the overhead of the loop on CPUs with two FMAs of full width per
-// cycle. An odd number of steps enters the loop in its middle.
+// steps emits k steps, of A from p on and of B from b on.
 func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	if len(acc) == 1 {
 		t.denseSteps(acc[0], name)
 	}
+	if t.ahead != nil {
+		t.g.CMPQ(t.mode, operand.Imm(maxOne))
+		t.g.JGE(operand.LabelRef(name + "scores"))
+		t.loop(acc, name+"sums")
+		t.g.JMP(operand.LabelRef(name + "done"))
+		t.ahead = nil
+		t.g.Label(name + "scores")
+	}
+	t.loop(acc, name)
+	t.g.Label(name + "done")
+}
+
+// loop emits the inner loop. On Zen 4 iterations of 1 to 8 steps are equally fast. Two steps halve
+// the overhead of the loop on CPUs with two FMAs of full width per cycle. An odd number of steps
+// enters the loop in its middle.
+func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	t.g.INCQ(t.k)
 	t.g.SHRQ(operand.Imm(1), t.k)
 	t.g.JCC(operand.LabelRef(name + "odd"))
-	t.g.JZ(operand.LabelRef(name + "done"))
+	t.g.JZ(operand.LabelRef(name + "end"))
 	t.g.Comment("One step: a row of B times a number of every row of A.")
 	t.g.AlignLoop()
 	t.g.Label(name + "steps")
@@ -33,7 +47,7 @@ func (t *gemmer) steps(acc [][]reg.VecVirtual, name string) {
 	}
 	t.g.DECQ(t.k)
 	t.g.JNZ(operand.LabelRef(name + "steps"))
-	t.g.Label(name + "done")
+	t.g.Label(name + "end")
 }
 
 // denseSteps emits a loop of eight steps for a single row of A, for numbers of A and rows

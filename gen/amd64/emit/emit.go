@@ -73,13 +73,24 @@ func Compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 // Kernel starts a function. Its name gets the ISA's suffix.
 func (g *Gen) Kernel(f spec.Function) {
 	g.functions = append(g.functions, f)
-	name := f.Name + g.Name()
+	g.Shared(f.Name, f.Signature, f.Doc)
+}
+
+// Shared starts a function that is no kernel: kernels jump to it. Its name gets the ISA's suffix.
+func (g *Gen) Shared(name, signature, doc string) {
+	name += g.Name()
 	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
-	g.SignatureExpr("func" + f.Signature)
-	g.Doc(name + " " + f.Doc)
+	g.SignatureExpr("func" + signature)
+	g.Doc(name + " " + doc)
 	g.Pragma("noescape")
 	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
+}
+
+// TailJump ends a function with a jump to another one of the ISA, which finds the same arguments.
+func (g *Gen) TailJump(name string) {
+	to := operand.Mem{Symbol: operand.Symbol{Name: "·" + name + g.Name()}, Base: reg.StaticBase}
+	g.Instruction(&ir.Instruction{Opcode: "JMP", Operands: []operand.Op{to}, IsTerminal: true})
 }
 
 // Frame reserves a part of the stack for the current function.
