@@ -4,6 +4,11 @@
 
 package asm
 
+// tileProduct1NEON is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // Gemm1NEON is the matrix product for query tiles of 4 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
@@ -19,6 +24,11 @@ func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// tileProduct2NEON is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // Gemm2NEON is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //
 //go:noescape
@@ -33,6 +43,11 @@ func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //
 //go:noescape
 func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct3NEON is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // Gemm3NEON is the matrix product for query tiles of 12 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
 //

@@ -226,20 +226,23 @@ DATA spreadNEON<>+56(SB)/4, $0x0e0e0e0e
 DATA spreadNEON<>+60(SB)/4, $0x0f0f0f0f
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
 
-// func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-TEXT ·Gemm1NEON(SB), NOSPLIT, $0-129
+// func tileProduct1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·tileProduct1NEON(SB), NOSPLIT, $0-129
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD c_len+8(FP), R1
+	CMP $2, R1
+	BEQ tiles
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
 	BGT cut
+	CBNZ R1, tiles
 	MOVBU load+128(FP), R2
 	CBNZ R2, cut
-	MOVD R2, c_len+8(FP)
 
 tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
 	MOVD cs+64(FP), R6
 	LSL $2, R6, R6
 	MOVD ldb+96(FP), R7
@@ -638,12 +641,9 @@ tile16odd:
 tile16done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store16
-	MOVD $16, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store16
-	B add16
+	MOVD $16, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 15 × 1 vectors.
 tile15:
@@ -752,12 +752,9 @@ tile15odd:
 tile15done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store15
-	MOVD $15, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store15
-	B add15
+	MOVD $15, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 14 × 1 vectors.
 tile14:
@@ -861,12 +858,9 @@ tile14odd:
 tile14done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store14
-	MOVD $14, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store14
-	B add14
+	MOVD $14, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 13 × 1 vectors.
 tile13:
@@ -965,12 +959,9 @@ tile13odd:
 tile13done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store13
-	MOVD $13, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store13
-	B add13
+	MOVD $13, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 12 × 1 vectors.
 tile12:
@@ -1064,12 +1055,9 @@ tile12odd:
 tile12done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store12
-	MOVD $12, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store12
-	B add12
+	MOVD $12, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 11 × 1 vectors.
 tile11:
@@ -1158,12 +1146,9 @@ tile11odd:
 tile11done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store11
-	MOVD $11, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store11
-	B add11
+	MOVD $11, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 10 × 1 vectors.
 tile10:
@@ -1247,12 +1232,9 @@ tile10odd:
 tile10done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store10
-	MOVD $10, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store10
-	B add10
+	MOVD $10, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 9 × 1 vectors.
 tile9:
@@ -1331,12 +1313,9 @@ tile9odd:
 tile9done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store9
-	MOVD $9, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store9
-	B add9
+	MOVD $9, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 8 × 1 vectors.
 tile8:
@@ -1410,12 +1389,9 @@ tile8odd:
 tile8done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store8
-	MOVD $8, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store8
-	B add8
+	MOVD $8, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 7 × 1 vectors.
 tile7:
@@ -1484,12 +1460,9 @@ tile7odd:
 tile7done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store7
-	MOVD $7, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store7
-	B add7
+	MOVD $7, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 6 × 1 vectors.
 tile6:
@@ -1553,12 +1526,9 @@ tile6odd:
 tile6done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store6
-	MOVD $6, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store6
-	B add6
+	MOVD $6, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 5 × 1 vectors.
 tile5:
@@ -1617,12 +1587,9 @@ tile5odd:
 tile5done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store5
-	MOVD $5, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store5
-	B add5
+	MOVD $5, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 4 × 1 vectors.
 tile4:
@@ -1676,12 +1643,9 @@ tile4odd:
 tile4done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store4
-	MOVD $4, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store4
-	B add4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 3 × 1 vectors.
 tile3:
@@ -1730,12 +1694,9 @@ tile3odd:
 tile3done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store3
-	MOVD $3, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store3
-	B add3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 2 × 1 vectors.
 tile2:
@@ -1779,12 +1740,9 @@ tile2odd:
 tile2done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store2
-	MOVD $2, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store2
-	B add2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 1 × 1 vectors.
 tile1:
@@ -1822,12 +1780,9 @@ tile1odd:
 tile1done:
 	MOVD c_len+8(FP), R25
 	CBZ R25, store1
-	MOVD $1, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store1
-	B add1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Store.
 store16:
@@ -1893,3745 +1848,513 @@ store2:
 store1:
 	FMOVQ F15, (R4)
 	ADD R8, R4, R4
-
-stored:
 	MOVD c_len+8(FP), R25
-	CBNZ R25, several
+	CBZ R25, rows
 
-end:
+segments:
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R25
+	MOVD R25, a_len+40(FP)
+	MOVD m+104(FP), R25
+	MOVD R25, a_cap+48(FP)
 	B rows
 
-	// The same with C added.
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R25
+	MOVD R25, a_cap+48(FP)
+	MOVD seg+120(FP), R25
+	CMP R25, R2
+	CSEL LT, R2, R25, R2
+	MOVD a_len+40(FP), R25
+	SUB R2, R25, R25
+	MOVD R25, a_len+40(FP)
+	MOVD b_len+80(FP), R25
+	CMP $16, R25
+	BEQ tile16segment
+	CMP $15, R25
+	BEQ tile15segment
+	CMP $14, R25
+	BEQ tile14segment
+	CMP $13, R25
+	BEQ tile13segment
+	CMP $12, R25
+	BEQ tile12segment
+	CMP $11, R25
+	BEQ tile11segment
+	CMP $10, R25
+	BEQ tile10segment
+	CMP $9, R25
+	BEQ tile9segment
+	CMP $8, R25
+	BEQ tile8segment
+	CMP $7, R25
+	BEQ tile7segment
+	CMP $6, R25
+	BEQ tile6segment
+	CMP $5, R25
+	BEQ tile5segment
+	CMP $4, R25
+	BEQ tile4segment
+	CMP $3, R25
+	BEQ tile3segment
+	CMP $2, R25
+	BEQ tile2segment
+	B tile1segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	CMP $2, R25
+	BEQ merge
+	CMP $3, R25
+	BEQ max
+	MOVD a_cap+48(FP), R25
+	CBZ R25, sums
+	MOVD b_len+80(FP), R25
+	CMP $16, R25
+	BEQ add16
+	CMP $15, R25
+	BEQ add15
+	CMP $14, R25
+	BEQ add14
+	CMP $13, R25
+	BEQ add13
+	CMP $12, R25
+	BEQ add12
+	CMP $11, R25
+	BEQ add11
+	CMP $10, R25
+	BEQ add10
+	CMP $9, R25
+	BEQ add9
+	CMP $8, R25
+	BEQ add8
+	CMP $7, R25
+	BEQ add7
+	CMP $6, R25
+	BEQ add6
+	CMP $5, R25
+	BEQ add5
+	CMP $4, R25
+	BEQ add4
+	CMP $3, R25
+	BEQ add3
+	CMP $2, R25
+	BEQ add2
+	B add1
+
 add16:
 	FMOVQ (R4), F16
 	WORD $0x4e20d600 // fadd v0.4s, v16.4s, v0.4s
-	FMOVQ F0, (R4)
 	ADD R8, R4, R4
 
 add15:
 	FMOVQ (R4), F17
 	WORD $0x4e21d621 // fadd v1.4s, v17.4s, v1.4s
-	FMOVQ F1, (R4)
 	ADD R8, R4, R4
 
 add14:
 	FMOVQ (R4), F18
 	WORD $0x4e22d642 // fadd v2.4s, v18.4s, v2.4s
-	FMOVQ F2, (R4)
 	ADD R8, R4, R4
 
 add13:
 	FMOVQ (R4), F19
 	WORD $0x4e23d663 // fadd v3.4s, v19.4s, v3.4s
-	FMOVQ F3, (R4)
 	ADD R8, R4, R4
 
 add12:
 	FMOVQ (R4), F16
 	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
-	FMOVQ F4, (R4)
 	ADD R8, R4, R4
 
 add11:
 	FMOVQ (R4), F17
 	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
-	FMOVQ F5, (R4)
 	ADD R8, R4, R4
 
 add10:
 	FMOVQ (R4), F18
 	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ F6, (R4)
 	ADD R8, R4, R4
 
 add9:
 	FMOVQ (R4), F19
 	WORD $0x4e27d667 // fadd v7.4s, v19.4s, v7.4s
-	FMOVQ F7, (R4)
 	ADD R8, R4, R4
 
 add8:
 	FMOVQ (R4), F16
 	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ F8, (R4)
 	ADD R8, R4, R4
 
 add7:
 	FMOVQ (R4), F17
 	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
-	FMOVQ F9, (R4)
 	ADD R8, R4, R4
 
 add6:
 	FMOVQ (R4), F18
 	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ F10, (R4)
 	ADD R8, R4, R4
 
 add5:
 	FMOVQ (R4), F19
 	WORD $0x4e2bd66b // fadd v11.4s, v19.4s, v11.4s
-	FMOVQ F11, (R4)
 	ADD R8, R4, R4
 
 add4:
 	FMOVQ (R4), F16
 	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ F12, (R4)
 	ADD R8, R4, R4
 
 add3:
 	FMOVQ (R4), F17
 	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
-	FMOVQ F13, (R4)
 	ADD R8, R4, R4
 
 add2:
 	FMOVQ (R4), F18
 	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
-	FMOVQ F14, (R4)
 	ADD R8, R4, R4
 
 add1:
 	FMOVQ (R4), F19
 	WORD $0x4e2fd66f // fadd v15.4s, v19.4s, v15.4s
-	FMOVQ F15, (R4)
 	ADD R8, R4, R4
-	B stored
-
-several:
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R25
-	MOVD R25, a_len+40(FP)
-	MOVBU load+128(FP), R25
-	MOVD R25, a_cap+48(FP)
-	B end
-
-next:
 	MOVD b_cap+88(FP), R4
-	MOVD $1, R25
-	MOVD R25, a_cap+48(FP)
-	MOVD seg+120(FP), R25
-	CMP R25, R2
-	CSEL LT, R2, R25, R2
-	MOVD a_len+40(FP), R25
-	SUB R2, R25, R25
-	MOVD R25, a_len+40(FP)
+
+sums:
+	MOVD c_len+8(FP), R25
+	CMP $4, R25
+	BEQ max
 	MOVD b_len+80(FP), R25
 	CMP $16, R25
-	BEQ tile16segment
+	BEQ store16
 	CMP $15, R25
-	BEQ tile15segment
+	BEQ store15
 	CMP $14, R25
-	BEQ tile14segment
+	BEQ store14
 	CMP $13, R25
-	BEQ tile13segment
+	BEQ store13
 	CMP $12, R25
-	BEQ tile12segment
+	BEQ store12
 	CMP $11, R25
-	BEQ tile11segment
+	BEQ store11
 	CMP $10, R25
-	BEQ tile10segment
+	BEQ store10
 	CMP $9, R25
-	BEQ tile9segment
+	BEQ store9
 	CMP $8, R25
-	BEQ tile8segment
+	BEQ store8
 	CMP $7, R25
-	BEQ tile7segment
+	BEQ store7
 	CMP $6, R25
-	BEQ tile6segment
+	BEQ store6
 	CMP $5, R25
-	BEQ tile5segment
+	BEQ store5
 	CMP $4, R25
-	BEQ tile4segment
+	BEQ store4
 	CMP $3, R25
-	BEQ tile3segment
+	BEQ store3
 	CMP $2, R25
-	BEQ tile2segment
-	B tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVD k+112(FP), R1
-	MOVD R1, R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	CSEL LT, R2, R0, R2
-	SUB R2, R1, R1
-	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
-	MOVD R1, a_len+40(FP)
-	MOVBU load+128(FP), R2
-	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
-	B tiles
-
-// func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-TEXT ·GemmMax1NEON(SB), NOSPLIT, $0-152
-	MOVD k+112(FP), R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	BGT cut
-	MOVD $0, R2
-	MOVD R2, c_len+8(FP)
-
-tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
-	MOVD cs+64(FP), R6
-	LSL $2, R6, R6
-	MOVD ldb+96(FP), R7
-	MOVD ldc+24(FP), R8
-	LSL $2, R8, R8
-	LSL $2, R7, R7
-	MOVD rs+56(FP), R9
-	LSL $2, R9, R9
-	ADD R9, R9, R10
-	ADD R9, R10, R11
-	ADD R9, R11, R12
-	ADD R9, R12, R13
-	ADD R9, R13, R14
-	ADD R9, R14, R15
-	ADD R9, R15, R16
-	ADD R9, R16, R17
-	ADD R9, R17, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-
-	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMP $32, R5
-	BGE tile16
-	CMP $16, R5
-	BEQ tile16
-	MOVD R5, R25
-	BLT last
-	ADD $1, R25, R25
-	LSR $1, R25, R25
-
-last:
-	CBZ R25, done
-	CMP $1, R25
-	BEQ tile1
-	CMP $2, R25
-	BEQ tile2
-	CMP $3, R25
-	BEQ tile3
-	CMP $4, R25
-	BEQ tile4
-	CMP $5, R25
-	BEQ tile5
-	CMP $6, R25
-	BEQ tile6
-	CMP $7, R25
-	BEQ tile7
-	CMP $8, R25
-	BEQ tile8
-	CMP $9, R25
-	BEQ tile9
-	CMP $10, R25
-	BEQ tile10
-	CMP $11, R25
-	BEQ tile11
-	CMP $12, R25
-	BEQ tile12
-	CMP $13, R25
-	BEQ tile13
-	CMP $14, R25
-	BEQ tile14
-	CMP $15, R25
-	BEQ tile15
-	CMP $16, R25
-	BEQ tile16
-
-done:
-	RET
-
-	// Tile of 16 × 1 vectors.
-tile16:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $16, R5, R5
-	ADD R9, R3, R3
-	ADD R24, R3, R3
-	MOVD k+112(FP), R2
-
-tile16segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	CMP $4, R9
-	BEQ tile16columns
-	CMP $4, R6
-	BNE tile16left
-
-	// The rows of A have no gaps: 4 steps of a row at once.
-	SUBS $4, R2, R2
-	BLT tile16rowend
-	PCALIGN $32
-
-tile16rowturn:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R1), F17
-	ADD R7, R1, R1
-	FMOVQ (R1), F18
-	ADD R7, R1, R1
-	FMOVQ (R1), F19
-	ADD R7, R1, R1
-	FMOVQ (R0), F20
-	WORD $0x3ce96815 // ldr q21, [x0, x9]
-	WORD $0x3cea6816 // ldr q22, [x0, x10]
-	WORD $0x3ceb6817 // ldr q23, [x0, x11]
-	WORD $0x3cec6818 // ldr q24, [x0, x12]
-	WORD $0x3ced6819 // ldr q25, [x0, x13]
-	WORD $0x3cee681a // ldr q26, [x0, x14]
-	WORD $0x3cef681b // ldr q27, [x0, x15]
-	WORD $0x3cf0681c // ldr q28, [x0, x16]
-	WORD $0x3cf1681d // ldr q29, [x0, x17]
-	WORD $0x3cf3681e // ldr q30, [x0, x19]
-	WORD $0x3cf4681f // ldr q31, [x0, x20]
-	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
-	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
-	WORD $0x4f961202 // fmla v2.4s, v16.4s, v22.s[0]
-	WORD $0x4f971203 // fmla v3.4s, v16.4s, v23.s[0]
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4f991205 // fmla v5.4s, v16.4s, v25.s[0]
-	WORD $0x4f9a1206 // fmla v6.4s, v16.4s, v26.s[0]
-	WORD $0x4f9b1207 // fmla v7.4s, v16.4s, v27.s[0]
-	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
-	WORD $0x4f9d1209 // fmla v9.4s, v16.4s, v29.s[0]
-	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
-	WORD $0x4f9f120b // fmla v11.4s, v16.4s, v31.s[0]
-	WORD $0x4fb41220 // fmla v0.4s, v17.4s, v20.s[1]
-	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
-	WORD $0x4fb61222 // fmla v2.4s, v17.4s, v22.s[1]
-	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
-	WORD $0x4fb81224 // fmla v4.4s, v17.4s, v24.s[1]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4fba1226 // fmla v6.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb1227 // fmla v7.4s, v17.4s, v27.s[1]
-	WORD $0x4fbc1228 // fmla v8.4s, v17.4s, v28.s[1]
-	WORD $0x4fbd1229 // fmla v9.4s, v17.4s, v29.s[1]
-	WORD $0x4fbe122a // fmla v10.4s, v17.4s, v30.s[1]
-	WORD $0x4fbf122b // fmla v11.4s, v17.4s, v31.s[1]
-	WORD $0x4f941a40 // fmla v0.4s, v18.4s, v20.s[2]
-	WORD $0x4f951a41 // fmla v1.4s, v18.4s, v21.s[2]
-	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
-	WORD $0x4f971a43 // fmla v3.4s, v18.4s, v23.s[2]
-	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
-	WORD $0x4f991a45 // fmla v5.4s, v18.4s, v25.s[2]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4f9b1a47 // fmla v7.4s, v18.4s, v27.s[2]
-	WORD $0x4f9c1a48 // fmla v8.4s, v18.4s, v28.s[2]
-	WORD $0x4f9d1a49 // fmla v9.4s, v18.4s, v29.s[2]
-	WORD $0x4f9e1a4a // fmla v10.4s, v18.4s, v30.s[2]
-	WORD $0x4f9f1a4b // fmla v11.4s, v18.4s, v31.s[2]
-	WORD $0x4fb41a60 // fmla v0.4s, v19.4s, v20.s[3]
-	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
-	WORD $0x4fb61a62 // fmla v2.4s, v19.4s, v22.s[3]
-	WORD $0x4fb71a63 // fmla v3.4s, v19.4s, v23.s[3]
-	WORD $0x4fb81a64 // fmla v4.4s, v19.4s, v24.s[3]
-	WORD $0x4fb91a65 // fmla v5.4s, v19.4s, v25.s[3]
-	WORD $0x4fba1a66 // fmla v6.4s, v19.4s, v26.s[3]
-	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
-	WORD $0x4fbc1a68 // fmla v8.4s, v19.4s, v28.s[3]
-	WORD $0x4fbd1a69 // fmla v9.4s, v19.4s, v29.s[3]
-	WORD $0x4fbe1a6a // fmla v10.4s, v19.4s, v30.s[3]
-	WORD $0x4fbf1a6b // fmla v11.4s, v19.4s, v31.s[3]
-	WORD $0x3cf56814 // ldr q20, [x0, x21]
-	WORD $0x3cf66815 // ldr q21, [x0, x22]
-	WORD $0x3cf76816 // ldr q22, [x0, x23]
-	WORD $0x3cf86817 // ldr q23, [x0, x24]
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4f95120d // fmla v13.4s, v16.4s, v21.s[0]
-	WORD $0x4f96120e // fmla v14.4s, v16.4s, v22.s[0]
-	WORD $0x4f97120f // fmla v15.4s, v16.4s, v23.s[0]
-	WORD $0x4fb4122c // fmla v12.4s, v17.4s, v20.s[1]
-	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
-	WORD $0x4fb6122e // fmla v14.4s, v17.4s, v22.s[1]
-	WORD $0x4fb7122f // fmla v15.4s, v17.4s, v23.s[1]
-	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
-	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
-	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4fb41a6c // fmla v12.4s, v19.4s, v20.s[3]
-	WORD $0x4fb51a6d // fmla v13.4s, v19.4s, v21.s[3]
-	WORD $0x4fb61a6e // fmla v14.4s, v19.4s, v22.s[3]
-	WORD $0x4fb71a6f // fmla v15.4s, v19.4s, v23.s[3]
-	ADD $16, R0, R0
-	SUBS $4, R2, R2
-	BGE tile16rowturn
-
-tile16rowend:
-	ADD $4, R2, R2
-	B tile16left
-
-	// The columns of A have no gaps: a step of 4 rows at once.
-tile16columns:
-	SUBS $4, R2, R2
-	BLT tile16columnend
-	PCALIGN $32
-
-tile16columnturn:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	SUBS $4, R2, R2
-	BGE tile16columnturn
-
-tile16columnend:
-	ADD $4, R2, R2
-
-	// Number by number.
-tile16left:
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile16odd
-	CBZ R2, tile16done
-	PCALIGN $32
-
-tile16steps:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVS (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	FMOVS (R0)(R9), F18
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	FMOVS (R0)(R10), F19
-	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
-	FMOVS (R0)(R11), F20
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	FMOVS (R0)(R12), F21
-	WORD $0x4f951204 // fmla v4.4s, v16.4s, v21.s[0]
-	FMOVS (R0)(R13), F22
-	WORD $0x4f961205 // fmla v5.4s, v16.4s, v22.s[0]
-	FMOVS (R0)(R14), F23
-	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
-	FMOVS (R0)(R15), F24
-	WORD $0x4f981207 // fmla v7.4s, v16.4s, v24.s[0]
-	FMOVS (R0)(R16), F25
-	WORD $0x4f991208 // fmla v8.4s, v16.4s, v25.s[0]
-	FMOVS (R0)(R17), F26
-	WORD $0x4f9a1209 // fmla v9.4s, v16.4s, v26.s[0]
-	FMOVS (R0)(R19), F27
-	WORD $0x4f9b120a // fmla v10.4s, v16.4s, v27.s[0]
-	FMOVS (R0)(R20), F28
-	WORD $0x4f9c120b // fmla v11.4s, v16.4s, v28.s[0]
-	FMOVS (R0)(R21), F29
-	WORD $0x4f9d120c // fmla v12.4s, v16.4s, v29.s[0]
-	FMOVS (R0)(R22), F30
-	WORD $0x4f9e120d // fmla v13.4s, v16.4s, v30.s[0]
-	FMOVS (R0)(R23), F31
-	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
-	FMOVS (R0)(R24), F17
-	WORD $0x4f91120f // fmla v15.4s, v16.4s, v17.s[0]
-	ADD R6, R0, R0
-
-tile16odd:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVS (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	FMOVS (R0)(R9), F18
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	FMOVS (R0)(R10), F19
-	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
-	FMOVS (R0)(R11), F20
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	FMOVS (R0)(R12), F21
-	WORD $0x4f951204 // fmla v4.4s, v16.4s, v21.s[0]
-	FMOVS (R0)(R13), F22
-	WORD $0x4f961205 // fmla v5.4s, v16.4s, v22.s[0]
-	FMOVS (R0)(R14), F23
-	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
-	FMOVS (R0)(R15), F24
-	WORD $0x4f981207 // fmla v7.4s, v16.4s, v24.s[0]
-	FMOVS (R0)(R16), F25
-	WORD $0x4f991208 // fmla v8.4s, v16.4s, v25.s[0]
-	FMOVS (R0)(R17), F26
-	WORD $0x4f9a1209 // fmla v9.4s, v16.4s, v26.s[0]
-	FMOVS (R0)(R19), F27
-	WORD $0x4f9b120a // fmla v10.4s, v16.4s, v27.s[0]
-	FMOVS (R0)(R20), F28
-	WORD $0x4f9c120b // fmla v11.4s, v16.4s, v28.s[0]
-	FMOVS (R0)(R21), F29
-	WORD $0x4f9d120c // fmla v12.4s, v16.4s, v29.s[0]
-	FMOVS (R0)(R22), F30
-	WORD $0x4f9e120d // fmla v13.4s, v16.4s, v30.s[0]
-	FMOVS (R0)(R23), F31
-	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
-	FMOVS (R0)(R24), F17
-	WORD $0x4f91120f // fmla v15.4s, v16.4s, v17.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile16steps
-
-tile16done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store16
-	MOVD $16, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store16
-	B add16
-
-	// Tile of 15 × 1 vectors.
-tile15:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $15, R5, R5
-	ADD R9, R3, R3
-	ADD R23, R3, R3
-	MOVD k+112(FP), R2
-
-tile15segment:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile15odd
-	CBZ R2, tile15done
-	PCALIGN $32
-
-tile15steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F16
-	WORD $0x4f901001 // fmla v1.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R9), F17
-	WORD $0x4f911002 // fmla v2.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R10), F18
-	WORD $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R11), F19
-	WORD $0x4f931004 // fmla v4.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R12), F20
-	WORD $0x4f941005 // fmla v5.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R13), F21
-	WORD $0x4f951006 // fmla v6.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R14), F22
-	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R15), F23
-	WORD $0x4f971008 // fmla v8.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981009 // fmla v9.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R20), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R21), F28
-	WORD $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
-	FMOVS (R0)(R22), F29
-	WORD $0x4f9d100e // fmla v14.4s, v0.4s, v29.s[0]
-	FMOVS (R0)(R23), F30
-	WORD $0x4f9e100f // fmla v15.4s, v0.4s, v30.s[0]
-	ADD R6, R0, R0
-
-tile15odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F16
-	WORD $0x4f901001 // fmla v1.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R9), F17
-	WORD $0x4f911002 // fmla v2.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R10), F18
-	WORD $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R11), F19
-	WORD $0x4f931004 // fmla v4.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R12), F20
-	WORD $0x4f941005 // fmla v5.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R13), F21
-	WORD $0x4f951006 // fmla v6.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R14), F22
-	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R15), F23
-	WORD $0x4f971008 // fmla v8.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981009 // fmla v9.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R20), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R21), F28
-	WORD $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
-	FMOVS (R0)(R22), F29
-	WORD $0x4f9d100e // fmla v14.4s, v0.4s, v29.s[0]
-	FMOVS (R0)(R23), F30
-	WORD $0x4f9e100f // fmla v15.4s, v0.4s, v30.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile15steps
-
-tile15done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store15
-	MOVD $15, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store15
-	B add15
-
-	// Tile of 14 × 1 vectors.
-tile14:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $14, R5, R5
-	ADD R9, R3, R3
-	ADD R22, R3, R3
-	MOVD k+112(FP), R2
-
-tile14segment:
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile14odd
-	CBZ R2, tile14done
-	PCALIGN $32
-
-tile14steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f901003 // fmla v3.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f911004 // fmla v4.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f931006 // fmla v6.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f941007 // fmla v7.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f951008 // fmla v8.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f98100b // fmla v11.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f99100c // fmla v12.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile14odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f901003 // fmla v3.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f911004 // fmla v4.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f931006 // fmla v6.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f941007 // fmla v7.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f951008 // fmla v8.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f98100b // fmla v11.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f99100c // fmla v12.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile14steps
-
-tile14done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store14
-	MOVD $14, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store14
-	B add14
-
-	// Tile of 13 × 1 vectors.
-tile13:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $13, R5, R5
-	ADD R9, R3, R3
-	ADD R21, R3, R3
-	MOVD k+112(FP), R2
-
-tile13segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile13odd
-	CBZ R2, tile13done
-	PCALIGN $32
-
-tile13steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f931008 // fmla v8.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f941009 // fmla v9.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f95100a // fmla v10.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f97100c // fmla v12.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f99100e // fmla v14.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile13odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f931008 // fmla v8.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f941009 // fmla v9.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f95100a // fmla v10.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f97100c // fmla v12.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f99100e // fmla v14.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile13steps
-
-tile13done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store13
-	MOVD $13, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store13
-	B add13
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $12, R5, R5
-	ADD R9, R3, R3
-	ADD R20, R3, R3
-	MOVD k+112(FP), R2
-
-tile12segment:
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile12odd
-	CBZ R2, tile12done
-	PCALIGN $32
-
-tile12steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f911008 // fmla v8.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R14), F19
-	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R15), F20
-	WORD $0x4f94100b // fmla v11.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R16), F21
-	WORD $0x4f95100c // fmla v12.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R17), F22
-	WORD $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R19), F23
-	WORD $0x4f97100e // fmla v14.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R20), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	ADD R6, R0, R0
-
-tile12odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f911008 // fmla v8.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R14), F19
-	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R15), F20
-	WORD $0x4f94100b // fmla v11.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R16), F21
-	WORD $0x4f95100c // fmla v12.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R17), F22
-	WORD $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R19), F23
-	WORD $0x4f97100e // fmla v14.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R20), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile12steps
-
-tile12done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store12
-	MOVD $12, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store12
-	B add12
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $11, R5, R5
-	ADD R9, R3, R3
-	ADD R19, R3, R3
-	MOVD k+112(FP), R2
-
-tile11segment:
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile11odd
-	CBZ R2, tile11done
-	PCALIGN $32
-
-tile11steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841008 // fmla v8.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901009 // fmla v9.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f92100b // fmla v11.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841008 // fmla v8.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901009 // fmla v9.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f92100b // fmla v11.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile11steps
-
-tile11done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store11
-	MOVD $11, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store11
-	B add11
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $10, R5, R5
-	ADD R9, R3, R3
-	ADD R17, R3, R3
-	MOVD k+112(FP), R2
-
-tile10segment:
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile10odd
-	CBZ R2, tile10done
-	PCALIGN $32
-
-tile10steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f92100d // fmla v13.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f94100f // fmla v15.4s, v0.4s, v20.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f92100d // fmla v13.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f94100f // fmla v15.4s, v0.4s, v20.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile10steps
-
-tile10done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store10
-	MOVD $10, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store10
-	B add10
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $9, R5, R5
-	ADD R9, R3, R3
-	ADD R16, R3, R3
-	MOVD k+112(FP), R2
-
-tile9segment:
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile9odd
-	CBZ R2, tile9done
-	PCALIGN $32
-
-tile9steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100c // fmla v12.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F16
-	WORD $0x4f90100d // fmla v13.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R15), F17
-	WORD $0x4f91100e // fmla v14.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R16), F18
-	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
-	ADD R6, R0, R0
-
-tile9odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100c // fmla v12.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F16
-	WORD $0x4f90100d // fmla v13.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R15), F17
-	WORD $0x4f91100e // fmla v14.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R16), F18
-	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile9steps
-
-tile9done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store9
-	MOVD $9, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store9
-	B add9
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-
-tile8segment:
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile8odd
-	CBZ R2, tile8done
-	PCALIGN $32
-
-tile8steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100b // fmla v11.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100d // fmla v13.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100e // fmla v14.4s, v0.4s, v7.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f90100f // fmla v15.4s, v0.4s, v16.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100b // fmla v11.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100d // fmla v13.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100e // fmla v14.4s, v0.4s, v7.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f90100f // fmla v15.4s, v0.4s, v16.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile8steps
-
-tile8done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store8
-	MOVD $8, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store8
-	B add8
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-
-tile7segment:
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile7odd
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100d // fmla v13.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100e // fmla v14.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100f // fmla v15.4s, v0.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100d // fmla v13.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100e // fmla v14.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100f // fmla v15.4s, v0.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store7
-	MOVD $7, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store7
-	B add7
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-
-tile6segment:
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile6odd
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100f // fmla v15.4s, v0.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100f // fmla v15.4s, v0.4s, v6.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store6
-	MOVD $6, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store6
-	B add6
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-
-tile5segment:
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile5odd
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store5
-	MOVD $5, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store5
-	B add5
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-
-tile4segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile4odd
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store4
-	MOVD $4, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store4
-	B add4
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-
-tile3segment:
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile3odd
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store3
-	MOVD $3, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store3
-	B add3
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile2segment:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile2odd
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store2
-	MOVD $2, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store2
-	B add2
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $1, R5, R5
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile1segment:
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile1odd
-	CBZ R2, tile1done
-	PCALIGN $32
-
-tile1steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile1steps
-
-tile1done:
-	MOVD max_base+128(FP), R25
-	FMOVQ (R25), F16
-	MOVD c_len+8(FP), R25
-	CBZ R25, store1
-	MOVD $1, R25
-	MOVD R25, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R25
-	CBZ R25, store1
-	B add1
-
-	// Store; max = C > max ? C : max.
-store16:
-	FMOVQ F0, (R4)
-	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
-	VBIT V17.B16, V0.B16, V16.B16
-	ADD R8, R4, R4
-
-store15:
-	FMOVQ F1, (R4)
-	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
-	VBIT V17.B16, V1.B16, V16.B16
-	ADD R8, R4, R4
-
-store14:
-	FMOVQ F2, (R4)
-	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
-	VBIT V17.B16, V2.B16, V16.B16
-	ADD R8, R4, R4
-
-store13:
-	FMOVQ F3, (R4)
-	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
-	VBIT V17.B16, V3.B16, V16.B16
-	ADD R8, R4, R4
-
-store12:
-	FMOVQ F4, (R4)
-	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
-	VBIT V17.B16, V4.B16, V16.B16
-	ADD R8, R4, R4
-
-store11:
-	FMOVQ F5, (R4)
-	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
-	VBIT V17.B16, V5.B16, V16.B16
-	ADD R8, R4, R4
-
-store10:
-	FMOVQ F6, (R4)
-	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
-	VBIT V17.B16, V6.B16, V16.B16
-	ADD R8, R4, R4
-
-store9:
-	FMOVQ F7, (R4)
-	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
-	VBIT V17.B16, V7.B16, V16.B16
-	ADD R8, R4, R4
-
-store8:
-	FMOVQ F8, (R4)
-	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
-	VBIT V17.B16, V8.B16, V16.B16
-	ADD R8, R4, R4
-
-store7:
-	FMOVQ F9, (R4)
-	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
-	VBIT V17.B16, V9.B16, V16.B16
-	ADD R8, R4, R4
-
-store6:
-	FMOVQ F10, (R4)
-	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
-	VBIT V17.B16, V10.B16, V16.B16
-	ADD R8, R4, R4
-
-store5:
-	FMOVQ F11, (R4)
-	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
-	VBIT V17.B16, V11.B16, V16.B16
-	ADD R8, R4, R4
-
-store4:
-	FMOVQ F12, (R4)
-	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
-	VBIT V17.B16, V12.B16, V16.B16
-	ADD R8, R4, R4
-
-store3:
-	FMOVQ F13, (R4)
-	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
-	VBIT V17.B16, V13.B16, V16.B16
-	ADD R8, R4, R4
-
-store2:
-	FMOVQ F14, (R4)
-	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
-	VBIT V17.B16, V14.B16, V16.B16
-	ADD R8, R4, R4
-
-store1:
-	FMOVQ F15, (R4)
-	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
-	VBIT V17.B16, V15.B16, V16.B16
-	ADD R8, R4, R4
-
-stored:
-	MOVD c_len+8(FP), R25
-	CBNZ R25, several
-
-end:
-	MOVD max_base+128(FP), R25
-	FMOVQ F16, (R25)
-	B rows
-
-	// The same with C added.
-add16:
-	FMOVQ (R4), F18
-	WORD $0x4e20d640 // fadd v0.4s, v18.4s, v0.4s
-	FMOVQ F0, (R4)
-	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
-	VBIT V17.B16, V0.B16, V16.B16
-	ADD R8, R4, R4
-
-add15:
-	FMOVQ (R4), F19
-	WORD $0x4e21d661 // fadd v1.4s, v19.4s, v1.4s
-	FMOVQ F1, (R4)
-	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
-	VBIT V17.B16, V1.B16, V16.B16
-	ADD R8, R4, R4
-
-add14:
-	FMOVQ (R4), F20
-	WORD $0x4e22d682 // fadd v2.4s, v20.4s, v2.4s
-	FMOVQ F2, (R4)
-	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
-	VBIT V17.B16, V2.B16, V16.B16
-	ADD R8, R4, R4
-
-add13:
-	FMOVQ (R4), F21
-	WORD $0x4e23d6a3 // fadd v3.4s, v21.4s, v3.4s
-	FMOVQ F3, (R4)
-	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
-	VBIT V17.B16, V3.B16, V16.B16
-	ADD R8, R4, R4
-
-add12:
-	FMOVQ (R4), F18
-	WORD $0x4e24d644 // fadd v4.4s, v18.4s, v4.4s
-	FMOVQ F4, (R4)
-	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
-	VBIT V17.B16, V4.B16, V16.B16
-	ADD R8, R4, R4
-
-add11:
-	FMOVQ (R4), F19
-	WORD $0x4e25d665 // fadd v5.4s, v19.4s, v5.4s
-	FMOVQ F5, (R4)
-	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
-	VBIT V17.B16, V5.B16, V16.B16
-	ADD R8, R4, R4
-
-add10:
-	FMOVQ (R4), F20
-	WORD $0x4e26d686 // fadd v6.4s, v20.4s, v6.4s
-	FMOVQ F6, (R4)
-	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
-	VBIT V17.B16, V6.B16, V16.B16
-	ADD R8, R4, R4
-
-add9:
-	FMOVQ (R4), F21
-	WORD $0x4e27d6a7 // fadd v7.4s, v21.4s, v7.4s
-	FMOVQ F7, (R4)
-	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
-	VBIT V17.B16, V7.B16, V16.B16
-	ADD R8, R4, R4
-
-add8:
-	FMOVQ (R4), F18
-	WORD $0x4e28d648 // fadd v8.4s, v18.4s, v8.4s
-	FMOVQ F8, (R4)
-	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
-	VBIT V17.B16, V8.B16, V16.B16
-	ADD R8, R4, R4
-
-add7:
-	FMOVQ (R4), F19
-	WORD $0x4e29d669 // fadd v9.4s, v19.4s, v9.4s
-	FMOVQ F9, (R4)
-	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
-	VBIT V17.B16, V9.B16, V16.B16
-	ADD R8, R4, R4
-
-add6:
-	FMOVQ (R4), F20
-	WORD $0x4e2ad68a // fadd v10.4s, v20.4s, v10.4s
-	FMOVQ F10, (R4)
-	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
-	VBIT V17.B16, V10.B16, V16.B16
-	ADD R8, R4, R4
-
-add5:
-	FMOVQ (R4), F21
-	WORD $0x4e2bd6ab // fadd v11.4s, v21.4s, v11.4s
-	FMOVQ F11, (R4)
-	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
-	VBIT V17.B16, V11.B16, V16.B16
-	ADD R8, R4, R4
-
-add4:
-	FMOVQ (R4), F18
-	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
-	FMOVQ F12, (R4)
-	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
-	VBIT V17.B16, V12.B16, V16.B16
-	ADD R8, R4, R4
-
-add3:
-	FMOVQ (R4), F19
-	WORD $0x4e2dd66d // fadd v13.4s, v19.4s, v13.4s
-	FMOVQ F13, (R4)
-	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
-	VBIT V17.B16, V13.B16, V16.B16
-	ADD R8, R4, R4
-
-add2:
-	FMOVQ (R4), F20
-	WORD $0x4e2ed68e // fadd v14.4s, v20.4s, v14.4s
-	FMOVQ F14, (R4)
-	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
-	VBIT V17.B16, V14.B16, V16.B16
-	ADD R8, R4, R4
-
-add1:
-	FMOVQ (R4), F21
-	WORD $0x4e2fd6af // fadd v15.4s, v21.4s, v15.4s
-	FMOVQ F15, (R4)
-	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
-	VBIT V17.B16, V15.B16, V16.B16
-	ADD R8, R4, R4
-	B stored
-
-several:
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R25
-	MOVD R25, a_len+40(FP)
-	MOVD $0, R25
-	MOVD R25, a_cap+48(FP)
-	B end
-
-next:
-	MOVD b_cap+88(FP), R4
-	MOVD $1, R25
-	MOVD R25, a_cap+48(FP)
-	MOVD seg+120(FP), R25
-	CMP R25, R2
-	CSEL LT, R2, R25, R2
-	MOVD a_len+40(FP), R25
-	SUB R2, R25, R25
-	MOVD R25, a_len+40(FP)
-	MOVD b_len+80(FP), R25
-	CMP $16, R25
-	BEQ tile16segment
-	CMP $15, R25
-	BEQ tile15segment
-	CMP $14, R25
-	BEQ tile14segment
-	CMP $13, R25
-	BEQ tile13segment
-	CMP $12, R25
-	BEQ tile12segment
-	CMP $11, R25
-	BEQ tile11segment
-	CMP $10, R25
-	BEQ tile10segment
-	CMP $9, R25
-	BEQ tile9segment
-	CMP $8, R25
-	BEQ tile8segment
-	CMP $7, R25
-	BEQ tile7segment
-	CMP $6, R25
-	BEQ tile6segment
-	CMP $5, R25
-	BEQ tile5segment
-	CMP $4, R25
-	BEQ tile4segment
-	CMP $3, R25
-	BEQ tile3segment
-	CMP $2, R25
-	BEQ tile2segment
-	B tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVD k+112(FP), R1
-	MOVD R1, R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	CSEL LT, R2, R0, R2
-	SUB R2, R1, R1
-	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
-	MOVD R1, a_len+40(FP)
-	MOVD $0, R2
-	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
-	B tiles
-
-// func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·GemmMerge1NEON(SB), NOSPLIT, $0-168
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
-	MOVD cs+64(FP), R6
-	LSL $2, R6, R6
-	MOVD ldb+96(FP), R7
-	MOVD ldc+24(FP), R8
-	LSL $2, R8, R8
-	LSL $2, R7, R7
-	MOVD rs+56(FP), R9
-	LSL $2, R9, R9
-	ADD R9, R9, R10
-	ADD R9, R10, R11
-	ADD R9, R11, R12
-	ADD R9, R12, R13
-	ADD R9, R13, R14
-	ADD R9, R14, R15
-	ADD R9, R15, R16
-	ADD R9, R16, R17
-	ADD R9, R17, R19
-	ADD R9, R19, R20
-	ADD R9, R20, R21
-	ADD R9, R21, R22
-	ADD R9, R22, R23
-	ADD R9, R23, R24
-
-	// Tiles of 16 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMP $32, R5
-	BGE tile16
-	CMP $16, R5
-	BEQ tile16
-	MOVD R5, R25
-	BLT last
-	ADD $1, R25, R25
-	LSR $1, R25, R25
-
-last:
-	CBZ R25, done
-	CMP $1, R25
-	BEQ tile1
-	CMP $2, R25
-	BEQ tile2
-	CMP $3, R25
-	BEQ tile3
-	CMP $4, R25
-	BEQ tile4
-	CMP $5, R25
-	BEQ tile5
-	CMP $6, R25
-	BEQ tile6
-	CMP $7, R25
-	BEQ tile7
-	CMP $8, R25
-	BEQ tile8
-	CMP $9, R25
-	BEQ tile9
-	CMP $10, R25
-	BEQ tile10
-	CMP $11, R25
-	BEQ tile11
-	CMP $12, R25
-	BEQ tile12
-	CMP $13, R25
-	BEQ tile13
-	CMP $14, R25
-	BEQ tile14
-	CMP $15, R25
-	BEQ tile15
-	CMP $16, R25
-	BEQ tile16
-
-done:
-	RET
-
-	// Tile of 16 × 1 vectors.
-tile16:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $16, R5, R5
-	ADD R9, R3, R3
-	ADD R24, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	CMP $4, R9
-	BEQ tile16columns
-	CMP $4, R6
-	BNE tile16left
-
-	// The rows of A have no gaps: 4 steps of a row at once.
-	SUBS $4, R2, R2
-	BLT tile16rowend
-	PCALIGN $32
-
-tile16rowturn:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R1), F17
-	ADD R7, R1, R1
-	FMOVQ (R1), F18
-	ADD R7, R1, R1
-	FMOVQ (R1), F19
-	ADD R7, R1, R1
-	FMOVQ (R0), F20
-	WORD $0x3ce96815 // ldr q21, [x0, x9]
-	WORD $0x3cea6816 // ldr q22, [x0, x10]
-	WORD $0x3ceb6817 // ldr q23, [x0, x11]
-	WORD $0x3cec6818 // ldr q24, [x0, x12]
-	WORD $0x3ced6819 // ldr q25, [x0, x13]
-	WORD $0x3cee681a // ldr q26, [x0, x14]
-	WORD $0x3cef681b // ldr q27, [x0, x15]
-	WORD $0x3cf0681c // ldr q28, [x0, x16]
-	WORD $0x3cf1681d // ldr q29, [x0, x17]
-	WORD $0x3cf3681e // ldr q30, [x0, x19]
-	WORD $0x3cf4681f // ldr q31, [x0, x20]
-	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
-	WORD $0x4f951201 // fmla v1.4s, v16.4s, v21.s[0]
-	WORD $0x4f961202 // fmla v2.4s, v16.4s, v22.s[0]
-	WORD $0x4f971203 // fmla v3.4s, v16.4s, v23.s[0]
-	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
-	WORD $0x4f991205 // fmla v5.4s, v16.4s, v25.s[0]
-	WORD $0x4f9a1206 // fmla v6.4s, v16.4s, v26.s[0]
-	WORD $0x4f9b1207 // fmla v7.4s, v16.4s, v27.s[0]
-	WORD $0x4f9c1208 // fmla v8.4s, v16.4s, v28.s[0]
-	WORD $0x4f9d1209 // fmla v9.4s, v16.4s, v29.s[0]
-	WORD $0x4f9e120a // fmla v10.4s, v16.4s, v30.s[0]
-	WORD $0x4f9f120b // fmla v11.4s, v16.4s, v31.s[0]
-	WORD $0x4fb41220 // fmla v0.4s, v17.4s, v20.s[1]
-	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
-	WORD $0x4fb61222 // fmla v2.4s, v17.4s, v22.s[1]
-	WORD $0x4fb71223 // fmla v3.4s, v17.4s, v23.s[1]
-	WORD $0x4fb81224 // fmla v4.4s, v17.4s, v24.s[1]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4fba1226 // fmla v6.4s, v17.4s, v26.s[1]
-	WORD $0x4fbb1227 // fmla v7.4s, v17.4s, v27.s[1]
-	WORD $0x4fbc1228 // fmla v8.4s, v17.4s, v28.s[1]
-	WORD $0x4fbd1229 // fmla v9.4s, v17.4s, v29.s[1]
-	WORD $0x4fbe122a // fmla v10.4s, v17.4s, v30.s[1]
-	WORD $0x4fbf122b // fmla v11.4s, v17.4s, v31.s[1]
-	WORD $0x4f941a40 // fmla v0.4s, v18.4s, v20.s[2]
-	WORD $0x4f951a41 // fmla v1.4s, v18.4s, v21.s[2]
-	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
-	WORD $0x4f971a43 // fmla v3.4s, v18.4s, v23.s[2]
-	WORD $0x4f981a44 // fmla v4.4s, v18.4s, v24.s[2]
-	WORD $0x4f991a45 // fmla v5.4s, v18.4s, v25.s[2]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4f9b1a47 // fmla v7.4s, v18.4s, v27.s[2]
-	WORD $0x4f9c1a48 // fmla v8.4s, v18.4s, v28.s[2]
-	WORD $0x4f9d1a49 // fmla v9.4s, v18.4s, v29.s[2]
-	WORD $0x4f9e1a4a // fmla v10.4s, v18.4s, v30.s[2]
-	WORD $0x4f9f1a4b // fmla v11.4s, v18.4s, v31.s[2]
-	WORD $0x4fb41a60 // fmla v0.4s, v19.4s, v20.s[3]
-	WORD $0x4fb51a61 // fmla v1.4s, v19.4s, v21.s[3]
-	WORD $0x4fb61a62 // fmla v2.4s, v19.4s, v22.s[3]
-	WORD $0x4fb71a63 // fmla v3.4s, v19.4s, v23.s[3]
-	WORD $0x4fb81a64 // fmla v4.4s, v19.4s, v24.s[3]
-	WORD $0x4fb91a65 // fmla v5.4s, v19.4s, v25.s[3]
-	WORD $0x4fba1a66 // fmla v6.4s, v19.4s, v26.s[3]
-	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
-	WORD $0x4fbc1a68 // fmla v8.4s, v19.4s, v28.s[3]
-	WORD $0x4fbd1a69 // fmla v9.4s, v19.4s, v29.s[3]
-	WORD $0x4fbe1a6a // fmla v10.4s, v19.4s, v30.s[3]
-	WORD $0x4fbf1a6b // fmla v11.4s, v19.4s, v31.s[3]
-	WORD $0x3cf56814 // ldr q20, [x0, x21]
-	WORD $0x3cf66815 // ldr q21, [x0, x22]
-	WORD $0x3cf76816 // ldr q22, [x0, x23]
-	WORD $0x3cf86817 // ldr q23, [x0, x24]
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4f95120d // fmla v13.4s, v16.4s, v21.s[0]
-	WORD $0x4f96120e // fmla v14.4s, v16.4s, v22.s[0]
-	WORD $0x4f97120f // fmla v15.4s, v16.4s, v23.s[0]
-	WORD $0x4fb4122c // fmla v12.4s, v17.4s, v20.s[1]
-	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
-	WORD $0x4fb6122e // fmla v14.4s, v17.4s, v22.s[1]
-	WORD $0x4fb7122f // fmla v15.4s, v17.4s, v23.s[1]
-	WORD $0x4f941a4c // fmla v12.4s, v18.4s, v20.s[2]
-	WORD $0x4f951a4d // fmla v13.4s, v18.4s, v21.s[2]
-	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
-	WORD $0x4f971a4f // fmla v15.4s, v18.4s, v23.s[2]
-	WORD $0x4fb41a6c // fmla v12.4s, v19.4s, v20.s[3]
-	WORD $0x4fb51a6d // fmla v13.4s, v19.4s, v21.s[3]
-	WORD $0x4fb61a6e // fmla v14.4s, v19.4s, v22.s[3]
-	WORD $0x4fb71a6f // fmla v15.4s, v19.4s, v23.s[3]
-	ADD $16, R0, R0
-	SUBS $4, R2, R2
-	BGE tile16rowturn
-
-tile16rowend:
-	ADD $4, R2, R2
-	B tile16left
-
-	// The columns of A have no gaps: a step of 4 rows at once.
-tile16columns:
-	SUBS $4, R2, R2
-	BLT tile16columnend
-	PCALIGN $32
-
-tile16columnturn:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVQ (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	WORD $0x4fb11201 // fmla v1.4s, v16.4s, v17.s[1]
-	WORD $0x4f911a02 // fmla v2.4s, v16.4s, v17.s[2]
-	WORD $0x4fb11a03 // fmla v3.4s, v16.4s, v17.s[3]
-	FMOVQ 16(R0), F18
-	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
-	WORD $0x4fb21205 // fmla v5.4s, v16.4s, v18.s[1]
-	WORD $0x4f921a06 // fmla v6.4s, v16.4s, v18.s[2]
-	WORD $0x4fb21a07 // fmla v7.4s, v16.4s, v18.s[3]
-	FMOVQ 32(R0), F19
-	WORD $0x4f931208 // fmla v8.4s, v16.4s, v19.s[0]
-	WORD $0x4fb31209 // fmla v9.4s, v16.4s, v19.s[1]
-	WORD $0x4f931a0a // fmla v10.4s, v16.4s, v19.s[2]
-	WORD $0x4fb31a0b // fmla v11.4s, v16.4s, v19.s[3]
-	FMOVQ 48(R0), F20
-	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
-	WORD $0x4fb41a0f // fmla v15.4s, v16.4s, v20.s[3]
-	ADD R6, R0, R0
-	SUBS $4, R2, R2
-	BGE tile16columnturn
-
-tile16columnend:
-	ADD $4, R2, R2
-
-	// Number by number.
-tile16left:
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile16odd
-	CBZ R2, tile16done
-	PCALIGN $32
-
-tile16steps:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVS (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	FMOVS (R0)(R9), F18
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	FMOVS (R0)(R10), F19
-	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
-	FMOVS (R0)(R11), F20
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	FMOVS (R0)(R12), F21
-	WORD $0x4f951204 // fmla v4.4s, v16.4s, v21.s[0]
-	FMOVS (R0)(R13), F22
-	WORD $0x4f961205 // fmla v5.4s, v16.4s, v22.s[0]
-	FMOVS (R0)(R14), F23
-	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
-	FMOVS (R0)(R15), F24
-	WORD $0x4f981207 // fmla v7.4s, v16.4s, v24.s[0]
-	FMOVS (R0)(R16), F25
-	WORD $0x4f991208 // fmla v8.4s, v16.4s, v25.s[0]
-	FMOVS (R0)(R17), F26
-	WORD $0x4f9a1209 // fmla v9.4s, v16.4s, v26.s[0]
-	FMOVS (R0)(R19), F27
-	WORD $0x4f9b120a // fmla v10.4s, v16.4s, v27.s[0]
-	FMOVS (R0)(R20), F28
-	WORD $0x4f9c120b // fmla v11.4s, v16.4s, v28.s[0]
-	FMOVS (R0)(R21), F29
-	WORD $0x4f9d120c // fmla v12.4s, v16.4s, v29.s[0]
-	FMOVS (R0)(R22), F30
-	WORD $0x4f9e120d // fmla v13.4s, v16.4s, v30.s[0]
-	FMOVS (R0)(R23), F31
-	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
-	FMOVS (R0)(R24), F17
-	WORD $0x4f91120f // fmla v15.4s, v16.4s, v17.s[0]
-	ADD R6, R0, R0
-
-tile16odd:
-	FMOVQ (R1), F16
-	ADD R7, R1, R1
-	FMOVS (R0), F17
-	WORD $0x4f911200 // fmla v0.4s, v16.4s, v17.s[0]
-	FMOVS (R0)(R9), F18
-	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
-	FMOVS (R0)(R10), F19
-	WORD $0x4f931202 // fmla v2.4s, v16.4s, v19.s[0]
-	FMOVS (R0)(R11), F20
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	FMOVS (R0)(R12), F21
-	WORD $0x4f951204 // fmla v4.4s, v16.4s, v21.s[0]
-	FMOVS (R0)(R13), F22
-	WORD $0x4f961205 // fmla v5.4s, v16.4s, v22.s[0]
-	FMOVS (R0)(R14), F23
-	WORD $0x4f971206 // fmla v6.4s, v16.4s, v23.s[0]
-	FMOVS (R0)(R15), F24
-	WORD $0x4f981207 // fmla v7.4s, v16.4s, v24.s[0]
-	FMOVS (R0)(R16), F25
-	WORD $0x4f991208 // fmla v8.4s, v16.4s, v25.s[0]
-	FMOVS (R0)(R17), F26
-	WORD $0x4f9a1209 // fmla v9.4s, v16.4s, v26.s[0]
-	FMOVS (R0)(R19), F27
-	WORD $0x4f9b120a // fmla v10.4s, v16.4s, v27.s[0]
-	FMOVS (R0)(R20), F28
-	WORD $0x4f9c120b // fmla v11.4s, v16.4s, v28.s[0]
-	FMOVS (R0)(R21), F29
-	WORD $0x4f9d120c // fmla v12.4s, v16.4s, v29.s[0]
-	FMOVS (R0)(R22), F30
-	WORD $0x4f9e120d // fmla v13.4s, v16.4s, v30.s[0]
-	FMOVS (R0)(R23), F31
-	WORD $0x4f9f120e // fmla v14.4s, v16.4s, v31.s[0]
-	FMOVS (R0)(R24), F17
-	WORD $0x4f91120f // fmla v15.4s, v16.4s, v17.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile16steps
-
-tile16done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store16
-
-	// Tile of 15 × 1 vectors.
-tile15:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $15, R5, R5
-	ADD R9, R3, R3
-	ADD R23, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile15odd
-	CBZ R2, tile15done
-	PCALIGN $32
-
-tile15steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F16
-	WORD $0x4f901001 // fmla v1.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R9), F17
-	WORD $0x4f911002 // fmla v2.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R10), F18
-	WORD $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R11), F19
-	WORD $0x4f931004 // fmla v4.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R12), F20
-	WORD $0x4f941005 // fmla v5.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R13), F21
-	WORD $0x4f951006 // fmla v6.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R14), F22
-	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R15), F23
-	WORD $0x4f971008 // fmla v8.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981009 // fmla v9.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R20), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R21), F28
-	WORD $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
-	FMOVS (R0)(R22), F29
-	WORD $0x4f9d100e // fmla v14.4s, v0.4s, v29.s[0]
-	FMOVS (R0)(R23), F30
-	WORD $0x4f9e100f // fmla v15.4s, v0.4s, v30.s[0]
-	ADD R6, R0, R0
-
-tile15odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F16
-	WORD $0x4f901001 // fmla v1.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R9), F17
-	WORD $0x4f911002 // fmla v2.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R10), F18
-	WORD $0x4f921003 // fmla v3.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R11), F19
-	WORD $0x4f931004 // fmla v4.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R12), F20
-	WORD $0x4f941005 // fmla v5.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R13), F21
-	WORD $0x4f951006 // fmla v6.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R14), F22
-	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R15), F23
-	WORD $0x4f971008 // fmla v8.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981009 // fmla v9.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a100b // fmla v11.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R20), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R21), F28
-	WORD $0x4f9c100d // fmla v13.4s, v0.4s, v28.s[0]
-	FMOVS (R0)(R22), F29
-	WORD $0x4f9d100e // fmla v14.4s, v0.4s, v29.s[0]
-	FMOVS (R0)(R23), F30
-	WORD $0x4f9e100f // fmla v15.4s, v0.4s, v30.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile15steps
-
-tile15done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store15
-
-	// Tile of 14 × 1 vectors.
-tile14:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $14, R5, R5
-	ADD R9, R3, R3
-	ADD R22, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile14odd
-	CBZ R2, tile14done
-	PCALIGN $32
-
-tile14steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f901003 // fmla v3.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f911004 // fmla v4.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f931006 // fmla v6.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f941007 // fmla v7.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f951008 // fmla v8.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f98100b // fmla v11.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f99100c // fmla v12.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile14odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811002 // fmla v2.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F16
-	WORD $0x4f901003 // fmla v3.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R10), F17
-	WORD $0x4f911004 // fmla v4.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R11), F18
-	WORD $0x4f921005 // fmla v5.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R12), F19
-	WORD $0x4f931006 // fmla v6.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R13), F20
-	WORD $0x4f941007 // fmla v7.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R14), F21
-	WORD $0x4f951008 // fmla v8.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R15), F22
-	WORD $0x4f961009 // fmla v9.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R16), F23
-	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R17), F24
-	WORD $0x4f98100b // fmla v11.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R19), F25
-	WORD $0x4f99100c // fmla v12.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R20), F26
-	WORD $0x4f9a100d // fmla v13.4s, v0.4s, v26.s[0]
-	FMOVS (R0)(R21), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	FMOVS (R0)(R22), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile14steps
-
-tile14done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store14
-
-	// Tile of 13 × 1 vectors.
-tile13:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $13, R5, R5
-	ADD R9, R3, R3
-	ADD R21, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile13odd
-	CBZ R2, tile13done
-	PCALIGN $32
-
-tile13steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f931008 // fmla v8.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f941009 // fmla v9.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f95100a // fmla v10.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f97100c // fmla v12.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f99100e // fmla v14.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile13odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811003 // fmla v3.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F16
-	WORD $0x4f901005 // fmla v5.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R11), F17
-	WORD $0x4f911006 // fmla v6.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R12), F18
-	WORD $0x4f921007 // fmla v7.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R13), F19
-	WORD $0x4f931008 // fmla v8.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R14), F20
-	WORD $0x4f941009 // fmla v9.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R15), F21
-	WORD $0x4f95100a // fmla v10.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R16), F22
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R17), F23
-	WORD $0x4f97100c // fmla v12.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R19), F24
-	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	FMOVS (R0)(R20), F25
-	WORD $0x4f99100e // fmla v14.4s, v0.4s, v25.s[0]
-	FMOVS (R0)(R21), F26
-	WORD $0x4f9a100f // fmla v15.4s, v0.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile13steps
-
-tile13done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store13
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $12, R5, R5
-	ADD R9, R3, R3
-	ADD R20, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile12odd
-	CBZ R2, tile12done
-	PCALIGN $32
-
-tile12steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f911008 // fmla v8.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R14), F19
-	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R15), F20
-	WORD $0x4f94100b // fmla v11.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R16), F21
-	WORD $0x4f95100c // fmla v12.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R17), F22
-	WORD $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R19), F23
-	WORD $0x4f97100e // fmla v14.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R20), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	ADD R6, R0, R0
-
-tile12odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811004 // fmla v4.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821005 // fmla v5.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F16
-	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R12), F17
-	WORD $0x4f911008 // fmla v8.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R13), F18
-	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R14), F19
-	WORD $0x4f93100a // fmla v10.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R15), F20
-	WORD $0x4f94100b // fmla v11.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R16), F21
-	WORD $0x4f95100c // fmla v12.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R17), F22
-	WORD $0x4f96100d // fmla v13.4s, v0.4s, v22.s[0]
-	FMOVS (R0)(R19), F23
-	WORD $0x4f97100e // fmla v14.4s, v0.4s, v23.s[0]
-	FMOVS (R0)(R20), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile12steps
-
-tile12done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store12
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $11, R5, R5
-	ADD R9, R3, R3
-	ADD R19, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile11odd
-	CBZ R2, tile11done
-	PCALIGN $32
-
-tile11steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841008 // fmla v8.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901009 // fmla v9.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f92100b // fmla v11.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811005 // fmla v5.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841008 // fmla v8.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F16
-	WORD $0x4f901009 // fmla v9.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R13), F17
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R14), F18
-	WORD $0x4f92100b // fmla v11.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R15), F19
-	WORD $0x4f93100c // fmla v12.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R16), F20
-	WORD $0x4f94100d // fmla v13.4s, v0.4s, v20.s[0]
-	FMOVS (R0)(R17), F21
-	WORD $0x4f95100e // fmla v14.4s, v0.4s, v21.s[0]
-	FMOVS (R0)(R19), F22
-	WORD $0x4f96100f // fmla v15.4s, v0.4s, v22.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile11steps
-
-tile11done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store11
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $10, R5, R5
-	ADD R9, R3, R3
-	ADD R17, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile10odd
-	CBZ R2, tile10done
-	PCALIGN $32
-
-tile10steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f92100d // fmla v13.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f94100f // fmla v15.4s, v0.4s, v20.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811006 // fmla v6.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821007 // fmla v7.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F16
-	WORD $0x4f90100b // fmla v11.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R14), F17
-	WORD $0x4f91100c // fmla v12.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R15), F18
-	WORD $0x4f92100d // fmla v13.4s, v0.4s, v18.s[0]
-	FMOVS (R0)(R16), F19
-	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
-	FMOVS (R0)(R17), F20
-	WORD $0x4f94100f // fmla v15.4s, v0.4s, v20.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile10steps
-
-tile10done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store10
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $9, R5, R5
-	ADD R9, R3, R3
-	ADD R16, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile9odd
-	CBZ R2, tile9done
-	PCALIGN $32
-
-tile9steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100c // fmla v12.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F16
-	WORD $0x4f90100d // fmla v13.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R15), F17
-	WORD $0x4f91100e // fmla v14.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R16), F18
-	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
-	ADD R6, R0, R0
-
-tile9odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811007 // fmla v7.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100c // fmla v12.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F16
-	WORD $0x4f90100d // fmla v13.4s, v0.4s, v16.s[0]
-	FMOVS (R0)(R15), F17
-	WORD $0x4f91100e // fmla v14.4s, v0.4s, v17.s[0]
-	FMOVS (R0)(R16), F18
-	WORD $0x4f92100f // fmla v15.4s, v0.4s, v18.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile9steps
-
-tile9done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store9
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile8odd
-	CBZ R2, tile8done
-	PCALIGN $32
-
-tile8steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100b // fmla v11.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100d // fmla v13.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100e // fmla v14.4s, v0.4s, v7.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f90100f // fmla v15.4s, v0.4s, v16.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811008 // fmla v8.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f821009 // fmla v9.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100b // fmla v11.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100d // fmla v13.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100e // fmla v14.4s, v0.4s, v7.s[0]
-	FMOVS (R0)(R15), F16
-	WORD $0x4f90100f // fmla v15.4s, v0.4s, v16.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile8steps
-
-tile8done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store8
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile7odd
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100d // fmla v13.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100e // fmla v14.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100f // fmla v15.4s, v0.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f811009 // fmla v9.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100b // fmla v11.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100d // fmla v13.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100e // fmla v14.4s, v0.4s, v6.s[0]
-	FMOVS (R0)(R14), F7
-	WORD $0x4f87100f // fmla v15.4s, v0.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store7
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile6odd
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100f // fmla v15.4s, v0.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100a // fmla v10.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100b // fmla v11.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100d // fmla v13.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	FMOVS (R0)(R13), F6
-	WORD $0x4f86100f // fmla v15.4s, v0.4s, v6.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store6
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile5odd
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100b // fmla v11.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100d // fmla v13.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	FMOVS (R0)(R12), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store5
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile4odd
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100c // fmla v12.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100d // fmla v13.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	FMOVS (R0)(R11), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store4
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile3odd
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100d // fmla v13.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	FMOVS (R0)(R10), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store3
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile2odd
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100e // fmla v14.4s, v0.4s, v1.s[0]
-	FMOVS (R0)(R9), F2
-	WORD $0x4f82100f // fmla v15.4s, v0.4s, v2.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
-	B store2
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $1, R5, R5
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V15.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R25
-	LSR $1, R2, R2
-	BEQ tile1odd
-	CBZ R2, tile1done
-	PCALIGN $32
-
-tile1steps:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
-	FMOVQ (R1), F0
-	ADD R7, R1, R1
-	FMOVS (R0), F1
-	WORD $0x4f81100f // fmla v15.4s, v0.4s, v1.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile1steps
-
-tile1done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F16
-	FMOVQ (R1), F17
+	BEQ store2
 	B store1
 
-	// C = fma(acc, beta, C·alpha)
-store16:
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVD c_cap+16(FP), R25
+	FMOVQ (R25), F16
+	MOVD b_len+80(FP), R25
+	CMP $16, R25
+	BEQ max16
+	CMP $15, R25
+	BEQ max15
+	CMP $14, R25
+	BEQ max14
+	CMP $13, R25
+	BEQ max13
+	CMP $12, R25
+	BEQ max12
+	CMP $11, R25
+	BEQ max11
+	CMP $10, R25
+	BEQ max10
+	CMP $9, R25
+	BEQ max9
+	CMP $8, R25
+	BEQ max8
+	CMP $7, R25
+	BEQ max7
+	CMP $6, R25
+	BEQ max6
+	CMP $5, R25
+	BEQ max5
+	CMP $4, R25
+	BEQ max4
+	CMP $3, R25
+	BEQ max3
+	CMP $2, R25
+	BEQ max2
+	B max1
+
+max16:
+	FMOVQ F0, (R4)
+	WORD $0x6eb0e411 // fcmgt v17.4s, v0.4s, v16.4s
+	VBIT V17.B16, V0.B16, V16.B16
+	ADD R8, R4, R4
+
+max15:
+	FMOVQ F1, (R4)
+	WORD $0x6eb0e431 // fcmgt v17.4s, v1.4s, v16.4s
+	VBIT V17.B16, V1.B16, V16.B16
+	ADD R8, R4, R4
+
+max14:
+	FMOVQ F2, (R4)
+	WORD $0x6eb0e451 // fcmgt v17.4s, v2.4s, v16.4s
+	VBIT V17.B16, V2.B16, V16.B16
+	ADD R8, R4, R4
+
+max13:
+	FMOVQ F3, (R4)
+	WORD $0x6eb0e471 // fcmgt v17.4s, v3.4s, v16.4s
+	VBIT V17.B16, V3.B16, V16.B16
+	ADD R8, R4, R4
+
+max12:
+	FMOVQ F4, (R4)
+	WORD $0x6eb0e491 // fcmgt v17.4s, v4.4s, v16.4s
+	VBIT V17.B16, V4.B16, V16.B16
+	ADD R8, R4, R4
+
+max11:
+	FMOVQ F5, (R4)
+	WORD $0x6eb0e4b1 // fcmgt v17.4s, v5.4s, v16.4s
+	VBIT V17.B16, V5.B16, V16.B16
+	ADD R8, R4, R4
+
+max10:
+	FMOVQ F6, (R4)
+	WORD $0x6eb0e4d1 // fcmgt v17.4s, v6.4s, v16.4s
+	VBIT V17.B16, V6.B16, V16.B16
+	ADD R8, R4, R4
+
+max9:
+	FMOVQ F7, (R4)
+	WORD $0x6eb0e4f1 // fcmgt v17.4s, v7.4s, v16.4s
+	VBIT V17.B16, V7.B16, V16.B16
+	ADD R8, R4, R4
+
+max8:
+	FMOVQ F8, (R4)
+	WORD $0x6eb0e511 // fcmgt v17.4s, v8.4s, v16.4s
+	VBIT V17.B16, V8.B16, V16.B16
+	ADD R8, R4, R4
+
+max7:
+	FMOVQ F9, (R4)
+	WORD $0x6eb0e531 // fcmgt v17.4s, v9.4s, v16.4s
+	VBIT V17.B16, V9.B16, V16.B16
+	ADD R8, R4, R4
+
+max6:
+	FMOVQ F10, (R4)
+	WORD $0x6eb0e551 // fcmgt v17.4s, v10.4s, v16.4s
+	VBIT V17.B16, V10.B16, V16.B16
+	ADD R8, R4, R4
+
+max5:
+	FMOVQ F11, (R4)
+	WORD $0x6eb0e571 // fcmgt v17.4s, v11.4s, v16.4s
+	VBIT V17.B16, V11.B16, V16.B16
+	ADD R8, R4, R4
+
+max4:
+	FMOVQ F12, (R4)
+	WORD $0x6eb0e591 // fcmgt v17.4s, v12.4s, v16.4s
+	VBIT V17.B16, V12.B16, V16.B16
+	ADD R8, R4, R4
+
+max3:
+	FMOVQ F13, (R4)
+	WORD $0x6eb0e5b1 // fcmgt v17.4s, v13.4s, v16.4s
+	VBIT V17.B16, V13.B16, V16.B16
+	ADD R8, R4, R4
+
+max2:
+	FMOVQ F14, (R4)
+	WORD $0x6eb0e5d1 // fcmgt v17.4s, v14.4s, v16.4s
+	VBIT V17.B16, V14.B16, V16.B16
+	ADD R8, R4, R4
+
+max1:
+	FMOVQ F15, (R4)
+	WORD $0x6eb0e5f1 // fcmgt v17.4s, v15.4s, v16.4s
+	VBIT V17.B16, V15.B16, V16.B16
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R25
+	CMP $3, R25
+	BEQ keep
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+keep:
+	MOVD c_cap+16(FP), R2
+	FMOVQ F16, (R2)
+	CMP $3, R25
+	BEQ rows
+	B segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVD c_cap+16(FP), R0
+	MOVD a_cap+48(FP), R1
+	FMOVQ (R0), F16
+	FMOVQ (R1), F17
+	MOVD b_len+80(FP), R25
+	CMP $16, R25
+	BEQ merge16
+	CMP $15, R25
+	BEQ merge15
+	CMP $14, R25
+	BEQ merge14
+	CMP $13, R25
+	BEQ merge13
+	CMP $12, R25
+	BEQ merge12
+	CMP $11, R25
+	BEQ merge11
+	CMP $10, R25
+	BEQ merge10
+	CMP $9, R25
+	BEQ merge9
+	CMP $8, R25
+	BEQ merge8
+	CMP $7, R25
+	BEQ merge7
+	CMP $6, R25
+	BEQ merge6
+	CMP $5, R25
+	BEQ merge5
+	CMP $4, R25
+	BEQ merge4
+	CMP $3, R25
+	BEQ merge3
+	CMP $2, R25
+	BEQ merge2
+	B merge1
+
+merge16:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V0.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store15:
+merge15:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V1.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
 
-store14:
+merge14:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V2.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store13:
+merge13:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V3.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
 
-store12:
+merge12:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V4.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store11:
+merge11:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V5.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
 
-store10:
+merge10:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V6.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store9:
+merge9:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V7.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
 
-store8:
+merge8:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V8.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store7:
+merge7:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V9.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
 
-store6:
+merge6:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V10.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store5:
+merge5:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V11.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
 
-store4:
+merge4:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V12.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store3:
+merge3:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V13.S4, V19.S4
 	FMOVQ F19, (R4)
 	ADD R8, R4, R4
 
-store2:
+merge2:
 	FMOVQ (R4), F18
 	WORD $0x6e30de52 // fmul v18.4s, v18.4s, v16.4s
 	VFMLA V17.S4, V14.S4, V18.S4
 	FMOVQ F18, (R4)
 	ADD R8, R4, R4
 
-store1:
+merge1:
 	FMOVQ (R4), F19
 	WORD $0x6e30de73 // fmul v19.4s, v19.4s, v16.4s
 	VFMLA V17.S4, V15.S4, V19.S4
@@ -5639,20 +2362,70 @@ store1:
 	ADD R8, R4, R4
 	B rows
 
-// func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-TEXT ·Gemm2NEON(SB), NOSPLIT, $0-129
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD seg+120(FP), R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+128(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm1NEON(SB), NOSPLIT, $0-129
+	MOVD $0, R0
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct1NEON(SB)
+
+// func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·GemmMax1NEON(SB), NOSPLIT, $0-152
+	MOVD $3, R0
+	MOVD max_base+128(FP), R1
+	MOVD R1, c_cap+16(FP)
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct1NEON(SB)
+
+// func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·GemmMerge1NEON(SB), NOSPLIT, $0-168
+	MOVD $2, R0
+	MOVD alpha_base+120(FP), R1
+	MOVD R1, c_cap+16(FP)
+	MOVD beta_base+144(FP), R1
+	MOVD R1, a_cap+48(FP)
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct1NEON(SB)
+
+// func tileProduct2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·tileProduct2NEON(SB), NOSPLIT, $0-129
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD c_len+8(FP), R1
+	CMP $2, R1
+	BEQ tiles
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
 	BGT cut
+	CBNZ R1, tiles
 	MOVBU load+128(FP), R2
 	CBNZ R2, cut
-	MOVD R2, c_len+8(FP)
 
 tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
 	MOVD cs+64(FP), R6
 	LSL $2, R6, R6
 	MOVD ldb+96(FP), R7
@@ -5843,12 +2616,9 @@ tile12odd:
 tile12done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store12
-	MOVD $12, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store12
-	B add12
+	MOVD $12, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 11 × 2 vectors.
 tile11:
@@ -5972,12 +2742,9 @@ tile11odd:
 tile11done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store11
-	MOVD $11, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store11
-	B add11
+	MOVD $11, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 10 × 2 vectors.
 tile10:
@@ -6093,12 +2860,9 @@ tile10odd:
 tile10done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store10
-	MOVD $10, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store10
-	B add10
+	MOVD $10, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 9 × 2 vectors.
 tile9:
@@ -6206,12 +2970,9 @@ tile9odd:
 tile9done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store9
-	MOVD $9, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store9
-	B add9
+	MOVD $9, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 8 × 2 vectors.
 tile8:
@@ -6311,12 +3072,9 @@ tile8odd:
 tile8done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store8
-	MOVD $8, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store8
-	B add8
+	MOVD $8, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 7 × 2 vectors.
 tile7:
@@ -6408,12 +3166,9 @@ tile7odd:
 tile7done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store7
-	MOVD $7, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store7
-	B add7
+	MOVD $7, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 6 × 2 vectors.
 tile6:
@@ -6497,12 +3252,9 @@ tile6odd:
 tile6done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store6
-	MOVD $6, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store6
-	B add6
+	MOVD $6, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 5 × 2 vectors.
 tile5:
@@ -6578,12 +3330,9 @@ tile5odd:
 tile5done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store5
-	MOVD $5, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store5
-	B add5
+	MOVD $5, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 4 × 2 vectors.
 tile4:
@@ -6651,12 +3400,9 @@ tile4odd:
 tile4done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store4
-	MOVD $4, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store4
-	B add4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 3 × 2 vectors.
 tile3:
@@ -6716,12 +3462,9 @@ tile3odd:
 tile3done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store3
-	MOVD $3, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store3
-	B add3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 2 × 2 vectors.
 tile2:
@@ -6773,12 +3516,9 @@ tile2odd:
 tile2done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store2
-	MOVD $2, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store2
-	B add2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 1 × 2 vectors.
 tile1:
@@ -6821,12 +3561,9 @@ tile1odd:
 tile1done:
 	MOVD c_len+8(FP), R21
 	CBZ R21, store1
-	MOVD $1, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store1
-	B add1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Store.
 store12:
@@ -6888,2897 +3625,388 @@ store1:
 	FMOVQ F22, (R4)
 	FMOVQ F23, 16(R4)
 	ADD R8, R4, R4
-
-stored:
 	MOVD c_len+8(FP), R21
-	CBNZ R21, several
+	CBZ R21, rows
 
-end:
+segments:
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R21
+	MOVD R21, a_len+40(FP)
+	MOVD m+104(FP), R21
+	MOVD R21, a_cap+48(FP)
 	B rows
 
-	// The same with C added.
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R21
+	MOVD R21, a_cap+48(FP)
+	MOVD seg+120(FP), R21
+	CMP R21, R2
+	CSEL LT, R2, R21, R2
+	MOVD a_len+40(FP), R21
+	SUB R2, R21, R21
+	MOVD R21, a_len+40(FP)
+	MOVD b_len+80(FP), R21
+	CMP $12, R21
+	BEQ tile12segment
+	CMP $11, R21
+	BEQ tile11segment
+	CMP $10, R21
+	BEQ tile10segment
+	CMP $9, R21
+	BEQ tile9segment
+	CMP $8, R21
+	BEQ tile8segment
+	CMP $7, R21
+	BEQ tile7segment
+	CMP $6, R21
+	BEQ tile6segment
+	CMP $5, R21
+	BEQ tile5segment
+	CMP $4, R21
+	BEQ tile4segment
+	CMP $3, R21
+	BEQ tile3segment
+	CMP $2, R21
+	BEQ tile2segment
+	B tile1segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	CMP $2, R21
+	BEQ merge
+	CMP $3, R21
+	BEQ max
+	MOVD a_cap+48(FP), R21
+	CBZ R21, sums
+	MOVD b_len+80(FP), R21
+	CMP $12, R21
+	BEQ add12
+	CMP $11, R21
+	BEQ add11
+	CMP $10, R21
+	BEQ add10
+	CMP $9, R21
+	BEQ add9
+	CMP $8, R21
+	BEQ add8
+	CMP $7, R21
+	BEQ add7
+	CMP $6, R21
+	BEQ add6
+	CMP $5, R21
+	BEQ add5
+	CMP $4, R21
+	BEQ add4
+	CMP $3, R21
+	BEQ add3
+	CMP $2, R21
+	BEQ add2
+	B add1
+
 add12:
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
-	FMOVQ F0, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
-	FMOVQ F1, 16(R4)
 	ADD R8, R4, R4
 
 add11:
 	FMOVQ (R4), F26
 	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
-	FMOVQ F2, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
-	FMOVQ F3, 16(R4)
 	ADD R8, R4, R4
 
 add10:
 	FMOVQ (R4), F24
 	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
-	FMOVQ F4, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
-	FMOVQ F5, 16(R4)
 	ADD R8, R4, R4
 
 add9:
 	FMOVQ (R4), F26
 	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
-	FMOVQ F6, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
-	FMOVQ F7, 16(R4)
 	ADD R8, R4, R4
 
 add8:
 	FMOVQ (R4), F24
 	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
-	FMOVQ F8, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
-	FMOVQ F9, 16(R4)
 	ADD R8, R4, R4
 
 add7:
 	FMOVQ (R4), F26
 	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
-	FMOVQ F10, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
-	FMOVQ F11, 16(R4)
 	ADD R8, R4, R4
 
 add6:
 	FMOVQ (R4), F24
 	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
-	FMOVQ F12, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
-	FMOVQ F13, 16(R4)
 	ADD R8, R4, R4
 
 add5:
 	FMOVQ (R4), F26
 	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
-	FMOVQ F14, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
-	FMOVQ F15, 16(R4)
 	ADD R8, R4, R4
 
 add4:
 	FMOVQ (R4), F24
 	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
-	FMOVQ F16, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
-	FMOVQ F17, 16(R4)
 	ADD R8, R4, R4
 
 add3:
 	FMOVQ (R4), F26
 	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
-	FMOVQ F18, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
-	FMOVQ F19, 16(R4)
 	ADD R8, R4, R4
 
 add2:
 	FMOVQ (R4), F24
 	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
-	FMOVQ F20, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
-	FMOVQ F21, 16(R4)
 	ADD R8, R4, R4
 
 add1:
 	FMOVQ (R4), F26
 	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
-	FMOVQ F22, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
-	FMOVQ F23, 16(R4)
 	ADD R8, R4, R4
-	B stored
-
-several:
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R21
-	MOVD R21, a_len+40(FP)
-	MOVBU load+128(FP), R21
-	MOVD R21, a_cap+48(FP)
-	B end
-
-next:
 	MOVD b_cap+88(FP), R4
-	MOVD $1, R21
-	MOVD R21, a_cap+48(FP)
-	MOVD seg+120(FP), R21
-	CMP R21, R2
-	CSEL LT, R2, R21, R2
-	MOVD a_len+40(FP), R21
-	SUB R2, R21, R21
-	MOVD R21, a_len+40(FP)
+
+sums:
+	MOVD c_len+8(FP), R21
+	CMP $4, R21
+	BEQ max
 	MOVD b_len+80(FP), R21
 	CMP $12, R21
-	BEQ tile12segment
+	BEQ store12
 	CMP $11, R21
-	BEQ tile11segment
+	BEQ store11
 	CMP $10, R21
-	BEQ tile10segment
+	BEQ store10
 	CMP $9, R21
-	BEQ tile9segment
+	BEQ store9
 	CMP $8, R21
-	BEQ tile8segment
+	BEQ store8
 	CMP $7, R21
-	BEQ tile7segment
+	BEQ store7
 	CMP $6, R21
-	BEQ tile6segment
+	BEQ store6
 	CMP $5, R21
-	BEQ tile5segment
+	BEQ store5
 	CMP $4, R21
-	BEQ tile4segment
+	BEQ store4
 	CMP $3, R21
-	BEQ tile3segment
+	BEQ store3
 	CMP $2, R21
-	BEQ tile2segment
-	B tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVD k+112(FP), R1
-	MOVD R1, R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	CSEL LT, R2, R0, R2
-	SUB R2, R1, R1
-	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
-	MOVD R1, a_len+40(FP)
-	MOVBU load+128(FP), R2
-	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
-	B tiles
-
-// func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-TEXT ·GemmMax2NEON(SB), NOSPLIT, $0-152
-	MOVD k+112(FP), R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	BGT cut
-	MOVD $0, R2
-	MOVD R2, c_len+8(FP)
-
-tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
-	MOVD cs+64(FP), R6
-	LSL $2, R6, R6
-	MOVD ldb+96(FP), R7
-	MOVD ldc+24(FP), R8
-	LSL $2, R8, R8
-	LSL $2, R7, R7
-	MOVD rs+56(FP), R9
-	LSL $2, R9, R9
-	ADD R9, R9, R10
-	ADD R9, R10, R11
-	ADD R9, R11, R12
-	ADD R9, R12, R13
-	ADD R9, R13, R14
-	ADD R9, R14, R15
-	ADD R9, R15, R16
-	ADD R9, R16, R17
-	ADD R9, R17, R19
-	ADD R9, R19, R20
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMP $24, R5
-	BGE tile12
-	CMP $12, R5
-	BEQ tile12
-	MOVD R5, R21
-	BLT last
-	ADD $1, R21, R21
-	LSR $1, R21, R21
-
-last:
-	CBZ R21, done
-	CMP $1, R21
-	BEQ tile1
-	CMP $2, R21
-	BEQ tile2
-	CMP $3, R21
-	BEQ tile3
-	CMP $4, R21
-	BEQ tile4
-	CMP $5, R21
-	BEQ tile5
-	CMP $6, R21
-	BEQ tile6
-	CMP $7, R21
-	BEQ tile7
-	CMP $8, R21
-	BEQ tile8
-	CMP $9, R21
-	BEQ tile9
-	CMP $10, R21
-	BEQ tile10
-	CMP $11, R21
-	BEQ tile11
-	CMP $12, R21
-	BEQ tile12
-
-done:
-	RET
-
-	// Tile of 12 × 2 vectors.
-tile12:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $12, R5, R5
-	ADD R9, R3, R3
-	ADD R20, R3, R3
-	MOVD k+112(FP), R2
-
-tile12segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile12odd
-	CBZ R2, tile12done
-	PCALIGN $32
-
-tile12steps:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	ADD R7, R1, R1
-	FMOVS (R0), F26
-	WORD $0x4f9a1300 // fmla v0.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a1321 // fmla v1.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R9), F27
-	WORD $0x4f9b1302 // fmla v2.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1323 // fmla v3.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R10), F28
-	WORD $0x4f9c1304 // fmla v4.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1325 // fmla v5.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R11), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R12), F30
-	WORD $0x4f9e1308 // fmla v8.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1329 // fmla v9.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R13), F31
-	WORD $0x4f9f130a // fmla v10.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132b // fmla v11.4s, v25.4s, v31.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a130c // fmla v12.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a132d // fmla v13.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b130e // fmla v14.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1310 // fmla v16.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1331 // fmla v17.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R17), F29
-	WORD $0x4f9d1312 // fmla v18.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1333 // fmla v19.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R19), F30
-	WORD $0x4f9e1314 // fmla v20.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1335 // fmla v21.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R20), F31
-	WORD $0x4f9f1316 // fmla v22.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f1337 // fmla v23.4s, v25.4s, v31.s[0]
-	ADD R6, R0, R0
-
-tile12odd:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	ADD R7, R1, R1
-	FMOVS (R0), F26
-	WORD $0x4f9a1300 // fmla v0.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a1321 // fmla v1.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R9), F27
-	WORD $0x4f9b1302 // fmla v2.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1323 // fmla v3.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R10), F28
-	WORD $0x4f9c1304 // fmla v4.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1325 // fmla v5.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R11), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R12), F30
-	WORD $0x4f9e1308 // fmla v8.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1329 // fmla v9.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R13), F31
-	WORD $0x4f9f130a // fmla v10.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132b // fmla v11.4s, v25.4s, v31.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a130c // fmla v12.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a132d // fmla v13.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b130e // fmla v14.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1310 // fmla v16.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1331 // fmla v17.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R17), F29
-	WORD $0x4f9d1312 // fmla v18.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1333 // fmla v19.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R19), F30
-	WORD $0x4f9e1314 // fmla v20.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1335 // fmla v21.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R20), F31
-	WORD $0x4f9f1316 // fmla v22.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f1337 // fmla v23.4s, v25.4s, v31.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile12steps
-
-tile12done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store12
-	MOVD $12, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store12
-	B add12
-
-	// Tile of 11 × 2 vectors.
-tile11:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $11, R5, R5
-	ADD R9, R3, R3
-	ADD R19, R3, R3
-	MOVD k+112(FP), R2
-
-tile11segment:
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile11odd
-	CBZ R2, tile11done
-	PCALIGN $32
-
-tile11steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981002 // fmla v2.4s, v0.4s, v24.s[0]
-	WORD $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991004 // fmla v4.4s, v0.4s, v25.s[0]
-	WORD $0x4f991025 // fmla v5.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1027 // fmla v7.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b1008 // fmla v8.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1029 // fmla v9.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100a // fmla v10.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c102b // fmla v11.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d100c // fmla v12.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d102d // fmla v13.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e100e // fmla v14.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e102f // fmla v15.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R15), F31
-	WORD $0x4f9f1010 // fmla v16.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1031 // fmla v17.4s, v1.4s, v31.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981012 // fmla v18.4s, v0.4s, v24.s[0]
-	WORD $0x4f981033 // fmla v19.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f991014 // fmla v20.4s, v0.4s, v25.s[0]
-	WORD $0x4f991035 // fmla v21.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981002 // fmla v2.4s, v0.4s, v24.s[0]
-	WORD $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991004 // fmla v4.4s, v0.4s, v25.s[0]
-	WORD $0x4f991025 // fmla v5.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1027 // fmla v7.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b1008 // fmla v8.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1029 // fmla v9.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100a // fmla v10.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c102b // fmla v11.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d100c // fmla v12.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d102d // fmla v13.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e100e // fmla v14.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e102f // fmla v15.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R15), F31
-	WORD $0x4f9f1010 // fmla v16.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1031 // fmla v17.4s, v1.4s, v31.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981012 // fmla v18.4s, v0.4s, v24.s[0]
-	WORD $0x4f981033 // fmla v19.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f991014 // fmla v20.4s, v0.4s, v25.s[0]
-	WORD $0x4f991035 // fmla v21.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile11steps
-
-tile11done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store11
-	MOVD $11, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store11
-	B add11
-
-	// Tile of 10 × 2 vectors.
-tile10:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $10, R5, R5
-	ADD R9, R3, R3
-	ADD R17, R3, R3
-	MOVD k+112(FP), R2
-
-tile10segment:
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile10odd
-	CBZ R2, tile10done
-	PCALIGN $32
-
-tile10steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F24
-	WORD $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
-	WORD $0x4f981029 // fmla v9.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R11), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	WORD $0x4f99102b // fmla v11.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R12), F26
-	WORD $0x4f9a100c // fmla v12.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102d // fmla v13.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102f // fmla v15.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1010 // fmla v16.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1031 // fmla v17.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R16), F30
-	WORD $0x4f9e1014 // fmla v20.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R17), F31
-	WORD $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F24
-	WORD $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
-	WORD $0x4f981029 // fmla v9.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R11), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	WORD $0x4f99102b // fmla v11.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R12), F26
-	WORD $0x4f9a100c // fmla v12.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102d // fmla v13.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102f // fmla v15.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1010 // fmla v16.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1031 // fmla v17.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R16), F30
-	WORD $0x4f9e1014 // fmla v20.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R17), F31
-	WORD $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile10steps
-
-tile10done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store10
-	MOVD $10, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store10
-	B add10
-
-	// Tile of 9 × 2 vectors.
-tile9:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $9, R5, R5
-	ADD R9, R3, R3
-	ADD R16, R3, R3
-	MOVD k+112(FP), R2
-
-tile9segment:
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile9odd
-	CBZ R2, tile9done
-	PCALIGN $32
-
-tile9steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102b // fmla v11.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F24
-	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R13), F25
-	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
-	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a1012 // fmla v18.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1033 // fmla v19.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b1014 // fmla v20.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1035 // fmla v21.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1016 // fmla v22.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile9odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102b // fmla v11.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F24
-	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R13), F25
-	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
-	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a1012 // fmla v18.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1033 // fmla v19.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b1014 // fmla v20.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1035 // fmla v21.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1016 // fmla v22.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile9steps
-
-tile9done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store9
-	MOVD $9, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store9
-	B add9
-
-	// Tile of 8 × 2 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-
-tile8segment:
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile8odd
-	CBZ R2, tile8done
-	PCALIGN $32
-
-tile8steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102f // fmla v15.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861010 // fmla v16.4s, v0.4s, v6.s[0]
-	WORD $0x4f861031 // fmla v17.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871012 // fmla v18.4s, v0.4s, v7.s[0]
-	WORD $0x4f871033 // fmla v19.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F24
-	WORD $0x4f981014 // fmla v20.4s, v0.4s, v24.s[0]
-	WORD $0x4f981035 // fmla v21.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R15), F25
-	WORD $0x4f991016 // fmla v22.4s, v0.4s, v25.s[0]
-	WORD $0x4f991037 // fmla v23.4s, v1.4s, v25.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102f // fmla v15.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861010 // fmla v16.4s, v0.4s, v6.s[0]
-	WORD $0x4f861031 // fmla v17.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871012 // fmla v18.4s, v0.4s, v7.s[0]
-	WORD $0x4f871033 // fmla v19.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F24
-	WORD $0x4f981014 // fmla v20.4s, v0.4s, v24.s[0]
-	WORD $0x4f981035 // fmla v21.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R15), F25
-	WORD $0x4f991016 // fmla v22.4s, v0.4s, v25.s[0]
-	WORD $0x4f991037 // fmla v23.4s, v1.4s, v25.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile8steps
-
-tile8done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store8
-	MOVD $8, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store8
-	B add8
-
-	// Tile of 7 × 2 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-
-tile7segment:
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile7odd
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102f // fmla v15.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851010 // fmla v16.4s, v0.4s, v5.s[0]
-	WORD $0x4f851031 // fmla v17.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871014 // fmla v20.4s, v0.4s, v7.s[0]
-	WORD $0x4f871035 // fmla v21.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F8
-	WORD $0x4f881016 // fmla v22.4s, v0.4s, v8.s[0]
-	WORD $0x4f881037 // fmla v23.4s, v1.4s, v8.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102f // fmla v15.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851010 // fmla v16.4s, v0.4s, v5.s[0]
-	WORD $0x4f851031 // fmla v17.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871014 // fmla v20.4s, v0.4s, v7.s[0]
-	WORD $0x4f871035 // fmla v21.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F8
-	WORD $0x4f881016 // fmla v22.4s, v0.4s, v8.s[0]
-	WORD $0x4f881037 // fmla v23.4s, v1.4s, v8.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store7
-	MOVD $7, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store7
-	B add7
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-
-tile6segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile6odd
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
-	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861014 // fmla v20.4s, v0.4s, v6.s[0]
-	WORD $0x4f861035 // fmla v21.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871016 // fmla v22.4s, v0.4s, v7.s[0]
-	WORD $0x4f871037 // fmla v23.4s, v1.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
-	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861014 // fmla v20.4s, v0.4s, v6.s[0]
-	WORD $0x4f861035 // fmla v21.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871016 // fmla v22.4s, v0.4s, v7.s[0]
-	WORD $0x4f871037 // fmla v23.4s, v1.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store6
-	MOVD $6, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store6
-	B add6
-
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-
-tile5segment:
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile5odd
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
-	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
-	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861016 // fmla v22.4s, v0.4s, v6.s[0]
-	WORD $0x4f861037 // fmla v23.4s, v1.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
-	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
-	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861016 // fmla v22.4s, v0.4s, v6.s[0]
-	WORD $0x4f861037 // fmla v23.4s, v1.4s, v6.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store5
-	MOVD $5, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store5
-	B add5
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-
-tile4segment:
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile4odd
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
-	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
-	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
-	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
-	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
-	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
-	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store4
-	MOVD $4, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store4
-	B add4
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-
-tile3segment:
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile3odd
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
-	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
-	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
-	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
-	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
-	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
-	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store3
-	MOVD $3, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store3
-	B add3
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile2segment:
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile2odd
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
-	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
-	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
-	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
-	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store2
-	MOVD $2, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store2
-	B add2
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $1, R5, R5
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile1segment:
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile1odd
-	CBZ R2, tile1done
-	PCALIGN $32
-
-tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
-	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
-	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile1steps
-
-tile1done:
-	MOVD max_base+128(FP), R21
-	FMOVQ (R21), F24
-	FMOVQ 16(R21), F25
-	MOVD c_len+8(FP), R21
-	CBZ R21, store1
-	MOVD $1, R21
-	MOVD R21, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R21
-	CBZ R21, store1
-	B add1
-
-	// Store; max = C > max ? C : max.
-store12:
-	FMOVQ F0, (R4)
-	WORD $0x6eb8e41a // fcmgt v26.4s, v0.4s, v24.4s
-	VBIT V26.B16, V0.B16, V24.B16
-	FMOVQ F1, 16(R4)
-	WORD $0x6eb9e43b // fcmgt v27.4s, v1.4s, v25.4s
-	VBIT V27.B16, V1.B16, V25.B16
-	ADD R8, R4, R4
-
-store11:
-	FMOVQ F2, (R4)
-	WORD $0x6eb8e45a // fcmgt v26.4s, v2.4s, v24.4s
-	VBIT V26.B16, V2.B16, V24.B16
-	FMOVQ F3, 16(R4)
-	WORD $0x6eb9e47b // fcmgt v27.4s, v3.4s, v25.4s
-	VBIT V27.B16, V3.B16, V25.B16
-	ADD R8, R4, R4
-
-store10:
-	FMOVQ F4, (R4)
-	WORD $0x6eb8e49a // fcmgt v26.4s, v4.4s, v24.4s
-	VBIT V26.B16, V4.B16, V24.B16
-	FMOVQ F5, 16(R4)
-	WORD $0x6eb9e4bb // fcmgt v27.4s, v5.4s, v25.4s
-	VBIT V27.B16, V5.B16, V25.B16
-	ADD R8, R4, R4
-
-store9:
-	FMOVQ F6, (R4)
-	WORD $0x6eb8e4da // fcmgt v26.4s, v6.4s, v24.4s
-	VBIT V26.B16, V6.B16, V24.B16
-	FMOVQ F7, 16(R4)
-	WORD $0x6eb9e4fb // fcmgt v27.4s, v7.4s, v25.4s
-	VBIT V27.B16, V7.B16, V25.B16
-	ADD R8, R4, R4
-
-store8:
-	FMOVQ F8, (R4)
-	WORD $0x6eb8e51a // fcmgt v26.4s, v8.4s, v24.4s
-	VBIT V26.B16, V8.B16, V24.B16
-	FMOVQ F9, 16(R4)
-	WORD $0x6eb9e53b // fcmgt v27.4s, v9.4s, v25.4s
-	VBIT V27.B16, V9.B16, V25.B16
-	ADD R8, R4, R4
-
-store7:
-	FMOVQ F10, (R4)
-	WORD $0x6eb8e55a // fcmgt v26.4s, v10.4s, v24.4s
-	VBIT V26.B16, V10.B16, V24.B16
-	FMOVQ F11, 16(R4)
-	WORD $0x6eb9e57b // fcmgt v27.4s, v11.4s, v25.4s
-	VBIT V27.B16, V11.B16, V25.B16
-	ADD R8, R4, R4
-
-store6:
-	FMOVQ F12, (R4)
-	WORD $0x6eb8e59a // fcmgt v26.4s, v12.4s, v24.4s
-	VBIT V26.B16, V12.B16, V24.B16
-	FMOVQ F13, 16(R4)
-	WORD $0x6eb9e5bb // fcmgt v27.4s, v13.4s, v25.4s
-	VBIT V27.B16, V13.B16, V25.B16
-	ADD R8, R4, R4
-
-store5:
-	FMOVQ F14, (R4)
-	WORD $0x6eb8e5da // fcmgt v26.4s, v14.4s, v24.4s
-	VBIT V26.B16, V14.B16, V24.B16
-	FMOVQ F15, 16(R4)
-	WORD $0x6eb9e5fb // fcmgt v27.4s, v15.4s, v25.4s
-	VBIT V27.B16, V15.B16, V25.B16
-	ADD R8, R4, R4
-
-store4:
-	FMOVQ F16, (R4)
-	WORD $0x6eb8e61a // fcmgt v26.4s, v16.4s, v24.4s
-	VBIT V26.B16, V16.B16, V24.B16
-	FMOVQ F17, 16(R4)
-	WORD $0x6eb9e63b // fcmgt v27.4s, v17.4s, v25.4s
-	VBIT V27.B16, V17.B16, V25.B16
-	ADD R8, R4, R4
-
-store3:
-	FMOVQ F18, (R4)
-	WORD $0x6eb8e65a // fcmgt v26.4s, v18.4s, v24.4s
-	VBIT V26.B16, V18.B16, V24.B16
-	FMOVQ F19, 16(R4)
-	WORD $0x6eb9e67b // fcmgt v27.4s, v19.4s, v25.4s
-	VBIT V27.B16, V19.B16, V25.B16
-	ADD R8, R4, R4
-
-store2:
-	FMOVQ F20, (R4)
-	WORD $0x6eb8e69a // fcmgt v26.4s, v20.4s, v24.4s
-	VBIT V26.B16, V20.B16, V24.B16
-	FMOVQ F21, 16(R4)
-	WORD $0x6eb9e6bb // fcmgt v27.4s, v21.4s, v25.4s
-	VBIT V27.B16, V21.B16, V25.B16
-	ADD R8, R4, R4
-
-store1:
-	FMOVQ F22, (R4)
-	WORD $0x6eb8e6da // fcmgt v26.4s, v22.4s, v24.4s
-	VBIT V26.B16, V22.B16, V24.B16
-	FMOVQ F23, 16(R4)
-	WORD $0x6eb9e6fb // fcmgt v27.4s, v23.4s, v25.4s
-	VBIT V27.B16, V23.B16, V25.B16
-	ADD R8, R4, R4
-
-stored:
-	MOVD c_len+8(FP), R21
-	CBNZ R21, several
-
-end:
-	MOVD max_base+128(FP), R21
-	FMOVQ F24, (R21)
-	FMOVQ F25, 16(R21)
-	B rows
-
-	// The same with C added.
-add12:
-	FMOVQ (R4), F28
-	WORD $0x4e20d780 // fadd v0.4s, v28.4s, v0.4s
-	FMOVQ F0, (R4)
-	WORD $0x6eb8e41a // fcmgt v26.4s, v0.4s, v24.4s
-	VBIT V26.B16, V0.B16, V24.B16
-	FMOVQ 16(R4), F29
-	WORD $0x4e21d7a1 // fadd v1.4s, v29.4s, v1.4s
-	FMOVQ F1, 16(R4)
-	WORD $0x6eb9e43b // fcmgt v27.4s, v1.4s, v25.4s
-	VBIT V27.B16, V1.B16, V25.B16
-	ADD R8, R4, R4
-
-add11:
-	FMOVQ (R4), F30
-	WORD $0x4e22d7c2 // fadd v2.4s, v30.4s, v2.4s
-	FMOVQ F2, (R4)
-	WORD $0x6eb8e45a // fcmgt v26.4s, v2.4s, v24.4s
-	VBIT V26.B16, V2.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e23d7e3 // fadd v3.4s, v31.4s, v3.4s
-	FMOVQ F3, 16(R4)
-	WORD $0x6eb9e47b // fcmgt v27.4s, v3.4s, v25.4s
-	VBIT V27.B16, V3.B16, V25.B16
-	ADD R8, R4, R4
-
-add10:
-	FMOVQ (R4), F28
-	WORD $0x4e24d784 // fadd v4.4s, v28.4s, v4.4s
-	FMOVQ F4, (R4)
-	WORD $0x6eb8e49a // fcmgt v26.4s, v4.4s, v24.4s
-	VBIT V26.B16, V4.B16, V24.B16
-	FMOVQ 16(R4), F29
-	WORD $0x4e25d7a5 // fadd v5.4s, v29.4s, v5.4s
-	FMOVQ F5, 16(R4)
-	WORD $0x6eb9e4bb // fcmgt v27.4s, v5.4s, v25.4s
-	VBIT V27.B16, V5.B16, V25.B16
-	ADD R8, R4, R4
-
-add9:
-	FMOVQ (R4), F30
-	WORD $0x4e26d7c6 // fadd v6.4s, v30.4s, v6.4s
-	FMOVQ F6, (R4)
-	WORD $0x6eb8e4da // fcmgt v26.4s, v6.4s, v24.4s
-	VBIT V26.B16, V6.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e27d7e7 // fadd v7.4s, v31.4s, v7.4s
-	FMOVQ F7, 16(R4)
-	WORD $0x6eb9e4fb // fcmgt v27.4s, v7.4s, v25.4s
-	VBIT V27.B16, V7.B16, V25.B16
-	ADD R8, R4, R4
-
-add8:
-	FMOVQ (R4), F28
-	WORD $0x4e28d788 // fadd v8.4s, v28.4s, v8.4s
-	FMOVQ F8, (R4)
-	WORD $0x6eb8e51a // fcmgt v26.4s, v8.4s, v24.4s
-	VBIT V26.B16, V8.B16, V24.B16
-	FMOVQ 16(R4), F29
-	WORD $0x4e29d7a9 // fadd v9.4s, v29.4s, v9.4s
-	FMOVQ F9, 16(R4)
-	WORD $0x6eb9e53b // fcmgt v27.4s, v9.4s, v25.4s
-	VBIT V27.B16, V9.B16, V25.B16
-	ADD R8, R4, R4
-
-add7:
-	FMOVQ (R4), F30
-	WORD $0x4e2ad7ca // fadd v10.4s, v30.4s, v10.4s
-	FMOVQ F10, (R4)
-	WORD $0x6eb8e55a // fcmgt v26.4s, v10.4s, v24.4s
-	VBIT V26.B16, V10.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e2bd7eb // fadd v11.4s, v31.4s, v11.4s
-	FMOVQ F11, 16(R4)
-	WORD $0x6eb9e57b // fcmgt v27.4s, v11.4s, v25.4s
-	VBIT V27.B16, V11.B16, V25.B16
-	ADD R8, R4, R4
-
-add6:
-	FMOVQ (R4), F28
-	WORD $0x4e2cd78c // fadd v12.4s, v28.4s, v12.4s
-	FMOVQ F12, (R4)
-	WORD $0x6eb8e59a // fcmgt v26.4s, v12.4s, v24.4s
-	VBIT V26.B16, V12.B16, V24.B16
-	FMOVQ 16(R4), F29
-	WORD $0x4e2dd7ad // fadd v13.4s, v29.4s, v13.4s
-	FMOVQ F13, 16(R4)
-	WORD $0x6eb9e5bb // fcmgt v27.4s, v13.4s, v25.4s
-	VBIT V27.B16, V13.B16, V25.B16
-	ADD R8, R4, R4
-
-add5:
-	FMOVQ (R4), F30
-	WORD $0x4e2ed7ce // fadd v14.4s, v30.4s, v14.4s
-	FMOVQ F14, (R4)
-	WORD $0x6eb8e5da // fcmgt v26.4s, v14.4s, v24.4s
-	VBIT V26.B16, V14.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e2fd7ef // fadd v15.4s, v31.4s, v15.4s
-	FMOVQ F15, 16(R4)
-	WORD $0x6eb9e5fb // fcmgt v27.4s, v15.4s, v25.4s
-	VBIT V27.B16, V15.B16, V25.B16
-	ADD R8, R4, R4
-
-add4:
-	FMOVQ (R4), F28
-	WORD $0x4e30d790 // fadd v16.4s, v28.4s, v16.4s
-	FMOVQ F16, (R4)
-	WORD $0x6eb8e61a // fcmgt v26.4s, v16.4s, v24.4s
-	VBIT V26.B16, V16.B16, V24.B16
-	FMOVQ 16(R4), F29
-	WORD $0x4e31d7b1 // fadd v17.4s, v29.4s, v17.4s
-	FMOVQ F17, 16(R4)
-	WORD $0x6eb9e63b // fcmgt v27.4s, v17.4s, v25.4s
-	VBIT V27.B16, V17.B16, V25.B16
-	ADD R8, R4, R4
-
-add3:
-	FMOVQ (R4), F30
-	WORD $0x4e32d7d2 // fadd v18.4s, v30.4s, v18.4s
-	FMOVQ F18, (R4)
-	WORD $0x6eb8e65a // fcmgt v26.4s, v18.4s, v24.4s
-	VBIT V26.B16, V18.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e33d7f3 // fadd v19.4s, v31.4s, v19.4s
-	FMOVQ F19, 16(R4)
-	WORD $0x6eb9e67b // fcmgt v27.4s, v19.4s, v25.4s
-	VBIT V27.B16, V19.B16, V25.B16
-	ADD R8, R4, R4
-
-add2:
-	FMOVQ (R4), F28
-	WORD $0x4e34d794 // fadd v20.4s, v28.4s, v20.4s
-	FMOVQ F20, (R4)
-	WORD $0x6eb8e69a // fcmgt v26.4s, v20.4s, v24.4s
-	VBIT V26.B16, V20.B16, V24.B16
-	FMOVQ 16(R4), F29
-	WORD $0x4e35d7b5 // fadd v21.4s, v29.4s, v21.4s
-	FMOVQ F21, 16(R4)
-	WORD $0x6eb9e6bb // fcmgt v27.4s, v21.4s, v25.4s
-	VBIT V27.B16, V21.B16, V25.B16
-	ADD R8, R4, R4
-
-add1:
-	FMOVQ (R4), F30
-	WORD $0x4e36d7d6 // fadd v22.4s, v30.4s, v22.4s
-	FMOVQ F22, (R4)
-	WORD $0x6eb8e6da // fcmgt v26.4s, v22.4s, v24.4s
-	VBIT V26.B16, V22.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e37d7f7 // fadd v23.4s, v31.4s, v23.4s
-	FMOVQ F23, 16(R4)
-	WORD $0x6eb9e6fb // fcmgt v27.4s, v23.4s, v25.4s
-	VBIT V27.B16, V23.B16, V25.B16
-	ADD R8, R4, R4
-	B stored
-
-several:
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R21
-	MOVD R21, a_len+40(FP)
-	MOVD $0, R21
-	MOVD R21, a_cap+48(FP)
-	B end
-
-next:
-	MOVD b_cap+88(FP), R4
-	MOVD $1, R21
-	MOVD R21, a_cap+48(FP)
-	MOVD seg+120(FP), R21
-	CMP R21, R2
-	CSEL LT, R2, R21, R2
-	MOVD a_len+40(FP), R21
-	SUB R2, R21, R21
-	MOVD R21, a_len+40(FP)
-	MOVD b_len+80(FP), R21
-	CMP $12, R21
-	BEQ tile12segment
-	CMP $11, R21
-	BEQ tile11segment
-	CMP $10, R21
-	BEQ tile10segment
-	CMP $9, R21
-	BEQ tile9segment
-	CMP $8, R21
-	BEQ tile8segment
-	CMP $7, R21
-	BEQ tile7segment
-	CMP $6, R21
-	BEQ tile6segment
-	CMP $5, R21
-	BEQ tile5segment
-	CMP $4, R21
-	BEQ tile4segment
-	CMP $3, R21
-	BEQ tile3segment
-	CMP $2, R21
-	BEQ tile2segment
-	B tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVD k+112(FP), R1
-	MOVD R1, R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	CSEL LT, R2, R0, R2
-	SUB R2, R1, R1
-	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
-	MOVD R1, a_len+40(FP)
-	MOVD $0, R2
-	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
-	B tiles
-
-// func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·GemmMerge2NEON(SB), NOSPLIT, $0-168
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
-	MOVD cs+64(FP), R6
-	LSL $2, R6, R6
-	MOVD ldb+96(FP), R7
-	MOVD ldc+24(FP), R8
-	LSL $2, R8, R8
-	LSL $2, R7, R7
-	MOVD rs+56(FP), R9
-	LSL $2, R9, R9
-	ADD R9, R9, R10
-	ADD R9, R10, R11
-	ADD R9, R11, R12
-	ADD R9, R12, R13
-	ADD R9, R13, R14
-	ADD R9, R14, R15
-	ADD R9, R15, R16
-	ADD R9, R16, R17
-	ADD R9, R17, R19
-	ADD R9, R19, R20
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMP $24, R5
-	BGE tile12
-	CMP $12, R5
-	BEQ tile12
-	MOVD R5, R21
-	BLT last
-	ADD $1, R21, R21
-	LSR $1, R21, R21
-
-last:
-	CBZ R21, done
-	CMP $1, R21
-	BEQ tile1
-	CMP $2, R21
-	BEQ tile2
-	CMP $3, R21
-	BEQ tile3
-	CMP $4, R21
-	BEQ tile4
-	CMP $5, R21
-	BEQ tile5
-	CMP $6, R21
-	BEQ tile6
-	CMP $7, R21
-	BEQ tile7
-	CMP $8, R21
-	BEQ tile8
-	CMP $9, R21
-	BEQ tile9
-	CMP $10, R21
-	BEQ tile10
-	CMP $11, R21
-	BEQ tile11
-	CMP $12, R21
-	BEQ tile12
-
-done:
-	RET
-
-	// Tile of 12 × 2 vectors.
-tile12:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $12, R5, R5
-	ADD R9, R3, R3
-	ADD R20, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile12odd
-	CBZ R2, tile12done
-	PCALIGN $32
-
-tile12steps:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	ADD R7, R1, R1
-	FMOVS (R0), F26
-	WORD $0x4f9a1300 // fmla v0.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a1321 // fmla v1.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R9), F27
-	WORD $0x4f9b1302 // fmla v2.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1323 // fmla v3.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R10), F28
-	WORD $0x4f9c1304 // fmla v4.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1325 // fmla v5.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R11), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R12), F30
-	WORD $0x4f9e1308 // fmla v8.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1329 // fmla v9.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R13), F31
-	WORD $0x4f9f130a // fmla v10.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132b // fmla v11.4s, v25.4s, v31.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a130c // fmla v12.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a132d // fmla v13.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b130e // fmla v14.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1310 // fmla v16.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1331 // fmla v17.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R17), F29
-	WORD $0x4f9d1312 // fmla v18.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1333 // fmla v19.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R19), F30
-	WORD $0x4f9e1314 // fmla v20.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1335 // fmla v21.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R20), F31
-	WORD $0x4f9f1316 // fmla v22.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f1337 // fmla v23.4s, v25.4s, v31.s[0]
-	ADD R6, R0, R0
-
-tile12odd:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	ADD R7, R1, R1
-	FMOVS (R0), F26
-	WORD $0x4f9a1300 // fmla v0.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a1321 // fmla v1.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R9), F27
-	WORD $0x4f9b1302 // fmla v2.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1323 // fmla v3.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R10), F28
-	WORD $0x4f9c1304 // fmla v4.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1325 // fmla v5.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R11), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R12), F30
-	WORD $0x4f9e1308 // fmla v8.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1329 // fmla v9.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R13), F31
-	WORD $0x4f9f130a // fmla v10.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132b // fmla v11.4s, v25.4s, v31.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a130c // fmla v12.4s, v24.4s, v26.s[0]
-	WORD $0x4f9a132d // fmla v13.4s, v25.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b130e // fmla v14.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1310 // fmla v16.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1331 // fmla v17.4s, v25.4s, v28.s[0]
-	FMOVS (R0)(R17), F29
-	WORD $0x4f9d1312 // fmla v18.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1333 // fmla v19.4s, v25.4s, v29.s[0]
-	FMOVS (R0)(R19), F30
-	WORD $0x4f9e1314 // fmla v20.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e1335 // fmla v21.4s, v25.4s, v30.s[0]
-	FMOVS (R0)(R20), F31
-	WORD $0x4f9f1316 // fmla v22.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f1337 // fmla v23.4s, v25.4s, v31.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile12steps
-
-tile12done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store12
-
-	// Tile of 11 × 2 vectors.
-tile11:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $11, R5, R5
-	ADD R9, R3, R3
-	ADD R19, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile11odd
-	CBZ R2, tile11done
-	PCALIGN $32
-
-tile11steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981002 // fmla v2.4s, v0.4s, v24.s[0]
-	WORD $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991004 // fmla v4.4s, v0.4s, v25.s[0]
-	WORD $0x4f991025 // fmla v5.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1027 // fmla v7.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b1008 // fmla v8.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1029 // fmla v9.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100a // fmla v10.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c102b // fmla v11.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d100c // fmla v12.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d102d // fmla v13.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e100e // fmla v14.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e102f // fmla v15.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R15), F31
-	WORD $0x4f9f1010 // fmla v16.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1031 // fmla v17.4s, v1.4s, v31.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981012 // fmla v18.4s, v0.4s, v24.s[0]
-	WORD $0x4f981033 // fmla v19.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f991014 // fmla v20.4s, v0.4s, v25.s[0]
-	WORD $0x4f991035 // fmla v21.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile11odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981002 // fmla v2.4s, v0.4s, v24.s[0]
-	WORD $0x4f981023 // fmla v3.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991004 // fmla v4.4s, v0.4s, v25.s[0]
-	WORD $0x4f991025 // fmla v5.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1006 // fmla v6.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1027 // fmla v7.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b1008 // fmla v8.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1029 // fmla v9.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100a // fmla v10.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c102b // fmla v11.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d100c // fmla v12.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d102d // fmla v13.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e100e // fmla v14.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e102f // fmla v15.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R15), F31
-	WORD $0x4f9f1010 // fmla v16.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1031 // fmla v17.4s, v1.4s, v31.s[0]
-	FMOVS (R0)(R16), F24
-	WORD $0x4f981012 // fmla v18.4s, v0.4s, v24.s[0]
-	WORD $0x4f981033 // fmla v19.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R17), F25
-	WORD $0x4f991014 // fmla v20.4s, v0.4s, v25.s[0]
-	WORD $0x4f991035 // fmla v21.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R19), F26
-	WORD $0x4f9a1016 // fmla v22.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1037 // fmla v23.4s, v1.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile11steps
-
-tile11done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store11
-
-	// Tile of 10 × 2 vectors.
-tile10:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $10, R5, R5
-	ADD R9, R3, R3
-	ADD R17, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile10odd
-	CBZ R2, tile10done
-	PCALIGN $32
-
-tile10steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F24
-	WORD $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
-	WORD $0x4f981029 // fmla v9.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R11), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	WORD $0x4f99102b // fmla v11.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R12), F26
-	WORD $0x4f9a100c // fmla v12.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102d // fmla v13.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102f // fmla v15.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1010 // fmla v16.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1031 // fmla v17.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R16), F30
-	WORD $0x4f9e1014 // fmla v20.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R17), F31
-	WORD $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	ADD R6, R0, R0
-
-tile10odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821004 // fmla v4.4s, v0.4s, v2.s[0]
-	WORD $0x4f821025 // fmla v5.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F24
-	WORD $0x4f981008 // fmla v8.4s, v0.4s, v24.s[0]
-	WORD $0x4f981029 // fmla v9.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R11), F25
-	WORD $0x4f99100a // fmla v10.4s, v0.4s, v25.s[0]
-	WORD $0x4f99102b // fmla v11.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R12), F26
-	WORD $0x4f9a100c // fmla v12.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102d // fmla v13.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b100e // fmla v14.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102f // fmla v15.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1010 // fmla v16.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1031 // fmla v17.4s, v1.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	FMOVS (R0)(R16), F30
-	WORD $0x4f9e1014 // fmla v20.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1035 // fmla v21.4s, v1.4s, v30.s[0]
-	FMOVS (R0)(R17), F31
-	WORD $0x4f9f1016 // fmla v22.4s, v0.4s, v31.s[0]
-	WORD $0x4f9f1037 // fmla v23.4s, v1.4s, v31.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile10steps
-
-tile10done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store10
-
-	// Tile of 9 × 2 vectors.
-tile9:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $9, R5, R5
-	ADD R9, R3, R3
-	ADD R16, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile9odd
-	CBZ R2, tile9done
-	PCALIGN $32
-
-tile9steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102b // fmla v11.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F24
-	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R13), F25
-	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
-	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a1012 // fmla v18.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1033 // fmla v19.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b1014 // fmla v20.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1035 // fmla v21.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1016 // fmla v22.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	ADD R6, R0, R0
-
-tile9odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821006 // fmla v6.4s, v0.4s, v2.s[0]
-	WORD $0x4f821027 // fmla v7.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831008 // fmla v8.4s, v0.4s, v3.s[0]
-	WORD $0x4f831029 // fmla v9.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100a // fmla v10.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102b // fmla v11.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F24
-	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f98102f // fmla v15.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R13), F25
-	WORD $0x4f991010 // fmla v16.4s, v0.4s, v25.s[0]
-	WORD $0x4f991031 // fmla v17.4s, v1.4s, v25.s[0]
-	FMOVS (R0)(R14), F26
-	WORD $0x4f9a1012 // fmla v18.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1033 // fmla v19.4s, v1.4s, v26.s[0]
-	FMOVS (R0)(R15), F27
-	WORD $0x4f9b1014 // fmla v20.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b1035 // fmla v21.4s, v1.4s, v27.s[0]
-	FMOVS (R0)(R16), F28
-	WORD $0x4f9c1016 // fmla v22.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1037 // fmla v23.4s, v1.4s, v28.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile9steps
-
-tile9done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store9
-
-	// Tile of 8 × 2 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile8odd
-	CBZ R2, tile8done
-	PCALIGN $32
-
-tile8steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102f // fmla v15.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861010 // fmla v16.4s, v0.4s, v6.s[0]
-	WORD $0x4f861031 // fmla v17.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871012 // fmla v18.4s, v0.4s, v7.s[0]
-	WORD $0x4f871033 // fmla v19.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F24
-	WORD $0x4f981014 // fmla v20.4s, v0.4s, v24.s[0]
-	WORD $0x4f981035 // fmla v21.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R15), F25
-	WORD $0x4f991016 // fmla v22.4s, v0.4s, v25.s[0]
-	WORD $0x4f991037 // fmla v23.4s, v1.4s, v25.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821008 // fmla v8.4s, v0.4s, v2.s[0]
-	WORD $0x4f821029 // fmla v9.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100a // fmla v10.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102b // fmla v11.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f85100e // fmla v14.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102f // fmla v15.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861010 // fmla v16.4s, v0.4s, v6.s[0]
-	WORD $0x4f861031 // fmla v17.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871012 // fmla v18.4s, v0.4s, v7.s[0]
-	WORD $0x4f871033 // fmla v19.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F24
-	WORD $0x4f981014 // fmla v20.4s, v0.4s, v24.s[0]
-	WORD $0x4f981035 // fmla v21.4s, v1.4s, v24.s[0]
-	FMOVS (R0)(R15), F25
-	WORD $0x4f991016 // fmla v22.4s, v0.4s, v25.s[0]
-	WORD $0x4f991037 // fmla v23.4s, v1.4s, v25.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile8steps
-
-tile8done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store8
-
-	// Tile of 7 × 2 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile7odd
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102f // fmla v15.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851010 // fmla v16.4s, v0.4s, v5.s[0]
-	WORD $0x4f851031 // fmla v17.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871014 // fmla v20.4s, v0.4s, v7.s[0]
-	WORD $0x4f871035 // fmla v21.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F8
-	WORD $0x4f881016 // fmla v22.4s, v0.4s, v8.s[0]
-	WORD $0x4f881037 // fmla v23.4s, v1.4s, v8.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100a // fmla v10.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102b // fmla v11.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f84100e // fmla v14.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102f // fmla v15.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851010 // fmla v16.4s, v0.4s, v5.s[0]
-	WORD $0x4f851031 // fmla v17.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871014 // fmla v20.4s, v0.4s, v7.s[0]
-	WORD $0x4f871035 // fmla v21.4s, v1.4s, v7.s[0]
-	FMOVS (R0)(R14), F8
-	WORD $0x4f881016 // fmla v22.4s, v0.4s, v8.s[0]
-	WORD $0x4f881037 // fmla v23.4s, v1.4s, v8.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store7
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile6odd
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
-	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861014 // fmla v20.4s, v0.4s, v6.s[0]
-	WORD $0x4f861035 // fmla v21.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871016 // fmla v22.4s, v0.4s, v7.s[0]
-	WORD $0x4f871037 // fmla v23.4s, v1.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100c // fmla v12.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102d // fmla v13.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f83100e // fmla v14.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102f // fmla v15.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841010 // fmla v16.4s, v0.4s, v4.s[0]
-	WORD $0x4f841031 // fmla v17.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861014 // fmla v20.4s, v0.4s, v6.s[0]
-	WORD $0x4f861035 // fmla v21.4s, v1.4s, v6.s[0]
-	FMOVS (R0)(R13), F7
-	WORD $0x4f871016 // fmla v22.4s, v0.4s, v7.s[0]
-	WORD $0x4f871037 // fmla v23.4s, v1.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store6
-
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile5odd
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
-	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
-	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861016 // fmla v22.4s, v0.4s, v6.s[0]
-	WORD $0x4f861037 // fmla v23.4s, v1.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f82100e // fmla v14.4s, v0.4s, v2.s[0]
-	WORD $0x4f82102f // fmla v15.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831010 // fmla v16.4s, v0.4s, v3.s[0]
-	WORD $0x4f831031 // fmla v17.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851014 // fmla v20.4s, v0.4s, v5.s[0]
-	WORD $0x4f851035 // fmla v21.4s, v1.4s, v5.s[0]
-	FMOVS (R0)(R12), F6
-	WORD $0x4f861016 // fmla v22.4s, v0.4s, v6.s[0]
-	WORD $0x4f861037 // fmla v23.4s, v1.4s, v6.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store5
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile4odd
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
-	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
-	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
-	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821010 // fmla v16.4s, v0.4s, v2.s[0]
-	WORD $0x4f821031 // fmla v17.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841014 // fmla v20.4s, v0.4s, v4.s[0]
-	WORD $0x4f841035 // fmla v21.4s, v1.4s, v4.s[0]
-	FMOVS (R0)(R11), F5
-	WORD $0x4f851016 // fmla v22.4s, v0.4s, v5.s[0]
-	WORD $0x4f851037 // fmla v23.4s, v1.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store4
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile3odd
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
-	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
-	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
-	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821012 // fmla v18.4s, v0.4s, v2.s[0]
-	WORD $0x4f821033 // fmla v19.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831014 // fmla v20.4s, v0.4s, v3.s[0]
-	WORD $0x4f831035 // fmla v21.4s, v1.4s, v3.s[0]
-	FMOVS (R0)(R10), F4
-	WORD $0x4f841016 // fmla v22.4s, v0.4s, v4.s[0]
-	WORD $0x4f841037 // fmla v23.4s, v1.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store3
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile2odd
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
-	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
-	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821014 // fmla v20.4s, v0.4s, v2.s[0]
-	WORD $0x4f821035 // fmla v21.4s, v1.4s, v2.s[0]
-	FMOVS (R0)(R9), F3
-	WORD $0x4f831016 // fmla v22.4s, v0.4s, v3.s[0]
-	WORD $0x4f831037 // fmla v23.4s, v1.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
-	B store2
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $1, R5, R5
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R21
-	LSR $1, R2, R2
-	BEQ tile1odd
-	CBZ R2, tile1done
-	PCALIGN $32
-
-tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
-	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	ADD R7, R1, R1
-	FMOVS (R0), F2
-	WORD $0x4f821016 // fmla v22.4s, v0.4s, v2.s[0]
-	WORD $0x4f821037 // fmla v23.4s, v1.4s, v2.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile1steps
-
-tile1done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ (R1), F26
-	FMOVQ 16(R1), F27
+	BEQ store2
 	B store1
 
-	// C = fma(acc, beta, C·alpha)
-store12:
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVD c_cap+16(FP), R21
+	FMOVQ (R21), F24
+	FMOVQ 16(R21), F25
+	MOVD b_len+80(FP), R21
+	CMP $12, R21
+	BEQ max12
+	CMP $11, R21
+	BEQ max11
+	CMP $10, R21
+	BEQ max10
+	CMP $9, R21
+	BEQ max9
+	CMP $8, R21
+	BEQ max8
+	CMP $7, R21
+	BEQ max7
+	CMP $6, R21
+	BEQ max6
+	CMP $5, R21
+	BEQ max5
+	CMP $4, R21
+	BEQ max4
+	CMP $3, R21
+	BEQ max3
+	CMP $2, R21
+	BEQ max2
+	B max1
+
+max12:
+	FMOVQ F0, (R4)
+	WORD $0x6eb8e41a // fcmgt v26.4s, v0.4s, v24.4s
+	VBIT V26.B16, V0.B16, V24.B16
+	FMOVQ F1, 16(R4)
+	WORD $0x6eb9e43b // fcmgt v27.4s, v1.4s, v25.4s
+	VBIT V27.B16, V1.B16, V25.B16
+	ADD R8, R4, R4
+
+max11:
+	FMOVQ F2, (R4)
+	WORD $0x6eb8e45a // fcmgt v26.4s, v2.4s, v24.4s
+	VBIT V26.B16, V2.B16, V24.B16
+	FMOVQ F3, 16(R4)
+	WORD $0x6eb9e47b // fcmgt v27.4s, v3.4s, v25.4s
+	VBIT V27.B16, V3.B16, V25.B16
+	ADD R8, R4, R4
+
+max10:
+	FMOVQ F4, (R4)
+	WORD $0x6eb8e49a // fcmgt v26.4s, v4.4s, v24.4s
+	VBIT V26.B16, V4.B16, V24.B16
+	FMOVQ F5, 16(R4)
+	WORD $0x6eb9e4bb // fcmgt v27.4s, v5.4s, v25.4s
+	VBIT V27.B16, V5.B16, V25.B16
+	ADD R8, R4, R4
+
+max9:
+	FMOVQ F6, (R4)
+	WORD $0x6eb8e4da // fcmgt v26.4s, v6.4s, v24.4s
+	VBIT V26.B16, V6.B16, V24.B16
+	FMOVQ F7, 16(R4)
+	WORD $0x6eb9e4fb // fcmgt v27.4s, v7.4s, v25.4s
+	VBIT V27.B16, V7.B16, V25.B16
+	ADD R8, R4, R4
+
+max8:
+	FMOVQ F8, (R4)
+	WORD $0x6eb8e51a // fcmgt v26.4s, v8.4s, v24.4s
+	VBIT V26.B16, V8.B16, V24.B16
+	FMOVQ F9, 16(R4)
+	WORD $0x6eb9e53b // fcmgt v27.4s, v9.4s, v25.4s
+	VBIT V27.B16, V9.B16, V25.B16
+	ADD R8, R4, R4
+
+max7:
+	FMOVQ F10, (R4)
+	WORD $0x6eb8e55a // fcmgt v26.4s, v10.4s, v24.4s
+	VBIT V26.B16, V10.B16, V24.B16
+	FMOVQ F11, 16(R4)
+	WORD $0x6eb9e57b // fcmgt v27.4s, v11.4s, v25.4s
+	VBIT V27.B16, V11.B16, V25.B16
+	ADD R8, R4, R4
+
+max6:
+	FMOVQ F12, (R4)
+	WORD $0x6eb8e59a // fcmgt v26.4s, v12.4s, v24.4s
+	VBIT V26.B16, V12.B16, V24.B16
+	FMOVQ F13, 16(R4)
+	WORD $0x6eb9e5bb // fcmgt v27.4s, v13.4s, v25.4s
+	VBIT V27.B16, V13.B16, V25.B16
+	ADD R8, R4, R4
+
+max5:
+	FMOVQ F14, (R4)
+	WORD $0x6eb8e5da // fcmgt v26.4s, v14.4s, v24.4s
+	VBIT V26.B16, V14.B16, V24.B16
+	FMOVQ F15, 16(R4)
+	WORD $0x6eb9e5fb // fcmgt v27.4s, v15.4s, v25.4s
+	VBIT V27.B16, V15.B16, V25.B16
+	ADD R8, R4, R4
+
+max4:
+	FMOVQ F16, (R4)
+	WORD $0x6eb8e61a // fcmgt v26.4s, v16.4s, v24.4s
+	VBIT V26.B16, V16.B16, V24.B16
+	FMOVQ F17, 16(R4)
+	WORD $0x6eb9e63b // fcmgt v27.4s, v17.4s, v25.4s
+	VBIT V27.B16, V17.B16, V25.B16
+	ADD R8, R4, R4
+
+max3:
+	FMOVQ F18, (R4)
+	WORD $0x6eb8e65a // fcmgt v26.4s, v18.4s, v24.4s
+	VBIT V26.B16, V18.B16, V24.B16
+	FMOVQ F19, 16(R4)
+	WORD $0x6eb9e67b // fcmgt v27.4s, v19.4s, v25.4s
+	VBIT V27.B16, V19.B16, V25.B16
+	ADD R8, R4, R4
+
+max2:
+	FMOVQ F20, (R4)
+	WORD $0x6eb8e69a // fcmgt v26.4s, v20.4s, v24.4s
+	VBIT V26.B16, V20.B16, V24.B16
+	FMOVQ F21, 16(R4)
+	WORD $0x6eb9e6bb // fcmgt v27.4s, v21.4s, v25.4s
+	VBIT V27.B16, V21.B16, V25.B16
+	ADD R8, R4, R4
+
+max1:
+	FMOVQ F22, (R4)
+	WORD $0x6eb8e6da // fcmgt v26.4s, v22.4s, v24.4s
+	VBIT V26.B16, V22.B16, V24.B16
+	FMOVQ F23, 16(R4)
+	WORD $0x6eb9e6fb // fcmgt v27.4s, v23.4s, v25.4s
+	VBIT V27.B16, V23.B16, V25.B16
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R21
+	CMP $3, R21
+	BEQ keep
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+keep:
+	MOVD c_cap+16(FP), R2
+	FMOVQ F24, (R2)
+	FMOVQ F25, 16(R2)
+	CMP $3, R21
+	BEQ rows
+	B segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVD c_cap+16(FP), R0
+	MOVD a_cap+48(FP), R1
+	FMOVQ (R0), F24
+	FMOVQ 16(R0), F25
+	FMOVQ (R1), F26
+	FMOVQ 16(R1), F27
+	MOVD b_len+80(FP), R21
+	CMP $12, R21
+	BEQ merge12
+	CMP $11, R21
+	BEQ merge11
+	CMP $10, R21
+	BEQ merge10
+	CMP $9, R21
+	BEQ merge9
+	CMP $8, R21
+	BEQ merge8
+	CMP $7, R21
+	BEQ merge7
+	CMP $6, R21
+	BEQ merge6
+	CMP $5, R21
+	BEQ merge5
+	CMP $4, R21
+	BEQ merge4
+	CMP $3, R21
+	BEQ merge3
+	CMP $2, R21
+	BEQ merge2
+	B merge1
+
+merge12:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V0.S4, V28.S4
@@ -9789,7 +4017,7 @@ store12:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store11:
+merge11:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V2.S4, V28.S4
@@ -9800,7 +4028,7 @@ store11:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store10:
+merge10:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V4.S4, V28.S4
@@ -9811,7 +4039,7 @@ store10:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store9:
+merge9:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V6.S4, V28.S4
@@ -9822,7 +4050,7 @@ store9:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store8:
+merge8:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V8.S4, V28.S4
@@ -9833,7 +4061,7 @@ store8:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store7:
+merge7:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V10.S4, V28.S4
@@ -9844,7 +4072,7 @@ store7:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store6:
+merge6:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V12.S4, V28.S4
@@ -9855,7 +4083,7 @@ store6:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store5:
+merge5:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V14.S4, V28.S4
@@ -9866,7 +4094,7 @@ store5:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store4:
+merge4:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V16.S4, V28.S4
@@ -9877,7 +4105,7 @@ store4:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store3:
+merge3:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V18.S4, V28.S4
@@ -9888,7 +4116,7 @@ store3:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store2:
+merge2:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V20.S4, V28.S4
@@ -9899,7 +4127,7 @@ store2:
 	FMOVQ F29, 16(R4)
 	ADD R8, R4, R4
 
-store1:
+merge1:
 	FMOVQ (R4), F28
 	WORD $0x6e38df9c // fmul v28.4s, v28.4s, v24.4s
 	VFMLA V26.S4, V22.S4, V28.S4
@@ -9911,20 +4139,70 @@ store1:
 	ADD R8, R4, R4
 	B rows
 
-// func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-TEXT ·Gemm3NEON(SB), NOSPLIT, $0-129
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD seg+120(FP), R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+128(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm2NEON(SB), NOSPLIT, $0-129
+	MOVD $0, R0
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct2NEON(SB)
+
+// func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·GemmMax2NEON(SB), NOSPLIT, $0-152
+	MOVD $3, R0
+	MOVD max_base+128(FP), R1
+	MOVD R1, c_cap+16(FP)
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct2NEON(SB)
+
+// func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·GemmMerge2NEON(SB), NOSPLIT, $0-168
+	MOVD $2, R0
+	MOVD alpha_base+120(FP), R1
+	MOVD R1, c_cap+16(FP)
+	MOVD beta_base+144(FP), R1
+	MOVD R1, a_cap+48(FP)
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct2NEON(SB)
+
+// func tileProduct3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·tileProduct3NEON(SB), NOSPLIT, $0-129
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD c_len+8(FP), R1
+	CMP $2, R1
+	BEQ tiles
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
 	BGT cut
+	CBNZ R1, tiles
 	MOVBU load+128(FP), R2
 	CBNZ R2, cut
-	MOVD R2, c_len+8(FP)
 
 tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
 	MOVD cs+64(FP), R6
 	LSL $2, R6, R6
 	MOVD ldb+96(FP), R7
@@ -10097,12 +4375,9 @@ tile8odd:
 tile8done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store8
-	MOVD $8, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store8
-	B add8
+	MOVD $8, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 7 × 3 vectors.
 tile7:
@@ -10217,12 +4492,9 @@ tile7odd:
 tile7done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store7
-	MOVD $7, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store7
-	B add7
+	MOVD $7, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 6 × 3 vectors.
 tile6:
@@ -10326,12 +4598,9 @@ tile6odd:
 tile6done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store6
-	MOVD $6, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store6
-	B add6
+	MOVD $6, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 5 × 3 vectors.
 tile5:
@@ -10424,12 +4693,9 @@ tile5odd:
 tile5done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store5
-	MOVD $5, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store5
-	B add5
+	MOVD $5, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 4 × 3 vectors.
 tile4:
@@ -10511,12 +4777,9 @@ tile4odd:
 tile4done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store4
-	MOVD $4, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store4
-	B add4
+	MOVD $4, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
@@ -10587,12 +4850,9 @@ tile3odd:
 tile3done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store3
-	MOVD $3, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store3
-	B add3
+	MOVD $3, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
@@ -10652,12 +4912,9 @@ tile2odd:
 tile2done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store2
-	MOVD $2, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store2
-	B add2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
@@ -10705,12 +4962,9 @@ tile1odd:
 tile1done:
 	MOVD c_len+8(FP), R16
 	CBZ R16, store1
-	MOVD $1, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store1
-	B add1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Store.
 store8:
@@ -10760,2094 +5014,328 @@ store1:
 	FMOVQ F22, 16(R4)
 	FMOVQ F23, 32(R4)
 	ADD R8, R4, R4
-
-stored:
 	MOVD c_len+8(FP), R16
-	CBNZ R16, several
+	CBZ R16, rows
 
-end:
+segments:
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVD a_base+32(FP), R16
+	MOVD R16, a_len+40(FP)
+	MOVD m+104(FP), R16
+	MOVD R16, a_cap+48(FP)
 	B rows
 
-	// The same with C added.
+next:
+	MOVD b_cap+88(FP), R4
+	MOVD $1, R16
+	MOVD R16, a_cap+48(FP)
+	MOVD seg+120(FP), R16
+	CMP R16, R2
+	CSEL LT, R2, R16, R2
+	MOVD a_len+40(FP), R16
+	SUB R2, R16, R16
+	MOVD R16, a_len+40(FP)
+	MOVD b_len+80(FP), R16
+	CMP $8, R16
+	BEQ tile8segment
+	CMP $7, R16
+	BEQ tile7segment
+	CMP $6, R16
+	BEQ tile6segment
+	CMP $5, R16
+	BEQ tile5segment
+	CMP $4, R16
+	BEQ tile4segment
+	CMP $3, R16
+	BEQ tile3segment
+	CMP $2, R16
+	BEQ tile2segment
+	B tile1segment
+
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	CMP $2, R16
+	BEQ merge
+	CMP $3, R16
+	BEQ max
+	MOVD a_cap+48(FP), R16
+	CBZ R16, sums
+	MOVD b_len+80(FP), R16
+	CMP $8, R16
+	BEQ add8
+	CMP $7, R16
+	BEQ add7
+	CMP $6, R16
+	BEQ add6
+	CMP $5, R16
+	BEQ add5
+	CMP $4, R16
+	BEQ add4
+	CMP $3, R16
+	BEQ add3
+	CMP $2, R16
+	BEQ add2
+	B add1
+
 add8:
 	FMOVQ (R4), F24
 	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
-	FMOVQ F0, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
-	FMOVQ F1, 16(R4)
 	FMOVQ 32(R4), F26
 	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
-	FMOVQ F2, 32(R4)
 	ADD R8, R4, R4
 
 add7:
 	FMOVQ (R4), F27
 	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
-	FMOVQ F3, (R4)
 	FMOVQ 16(R4), F24
 	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
-	FMOVQ F4, 16(R4)
 	FMOVQ 32(R4), F25
 	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
-	FMOVQ F5, 32(R4)
 	ADD R8, R4, R4
 
 add6:
 	FMOVQ (R4), F26
 	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
-	FMOVQ F6, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
-	FMOVQ F7, 16(R4)
 	FMOVQ 32(R4), F24
 	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
-	FMOVQ F8, 32(R4)
 	ADD R8, R4, R4
 
 add5:
 	FMOVQ (R4), F25
 	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
-	FMOVQ F9, (R4)
 	FMOVQ 16(R4), F26
 	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
-	FMOVQ F10, 16(R4)
 	FMOVQ 32(R4), F27
 	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
-	FMOVQ F11, 32(R4)
 	ADD R8, R4, R4
 
 add4:
 	FMOVQ (R4), F24
 	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
-	FMOVQ F12, (R4)
 	FMOVQ 16(R4), F25
 	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
-	FMOVQ F13, 16(R4)
 	FMOVQ 32(R4), F26
 	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
-	FMOVQ F14, 32(R4)
 	ADD R8, R4, R4
 
 add3:
 	FMOVQ (R4), F27
 	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
-	FMOVQ F15, (R4)
 	FMOVQ 16(R4), F24
 	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
-	FMOVQ F16, 16(R4)
 	FMOVQ 32(R4), F25
 	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
-	FMOVQ F17, 32(R4)
 	ADD R8, R4, R4
 
 add2:
 	FMOVQ (R4), F26
 	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
-	FMOVQ F18, (R4)
 	FMOVQ 16(R4), F27
 	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
-	FMOVQ F19, 16(R4)
 	FMOVQ 32(R4), F24
 	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
-	FMOVQ F20, 32(R4)
 	ADD R8, R4, R4
 
 add1:
 	FMOVQ (R4), F25
 	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
-	FMOVQ F21, (R4)
 	FMOVQ 16(R4), F26
 	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
-	FMOVQ F22, 16(R4)
 	FMOVQ 32(R4), F27
 	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
-	FMOVQ F23, 32(R4)
 	ADD R8, R4, R4
-	B stored
-
-several:
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R16
-	MOVD R16, a_len+40(FP)
-	MOVBU load+128(FP), R16
-	MOVD R16, a_cap+48(FP)
-	B end
-
-next:
 	MOVD b_cap+88(FP), R4
-	MOVD $1, R16
-	MOVD R16, a_cap+48(FP)
-	MOVD seg+120(FP), R16
-	CMP R16, R2
-	CSEL LT, R2, R16, R2
-	MOVD a_len+40(FP), R16
-	SUB R2, R16, R16
-	MOVD R16, a_len+40(FP)
+
+sums:
+	MOVD c_len+8(FP), R16
+	CMP $4, R16
+	BEQ max
 	MOVD b_len+80(FP), R16
 	CMP $8, R16
-	BEQ tile8segment
+	BEQ store8
 	CMP $7, R16
-	BEQ tile7segment
+	BEQ store7
 	CMP $6, R16
-	BEQ tile6segment
+	BEQ store6
 	CMP $5, R16
-	BEQ tile5segment
+	BEQ store5
 	CMP $4, R16
-	BEQ tile4segment
+	BEQ store4
 	CMP $3, R16
-	BEQ tile3segment
+	BEQ store3
 	CMP $2, R16
-	BEQ tile2segment
-	B tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVD k+112(FP), R1
-	MOVD R1, R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	CSEL LT, R2, R0, R2
-	SUB R2, R1, R1
-	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
-	MOVD R1, a_len+40(FP)
-	MOVBU load+128(FP), R2
-	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
-	B tiles
-
-// func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-TEXT ·GemmMax3NEON(SB), NOSPLIT, $0-152
-	MOVD k+112(FP), R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	BGT cut
-	MOVD $0, R2
-	MOVD R2, c_len+8(FP)
-
-tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
-	MOVD cs+64(FP), R6
-	LSL $2, R6, R6
-	MOVD ldb+96(FP), R7
-	MOVD ldc+24(FP), R8
-	LSL $2, R8, R8
-	LSL $2, R7, R7
-	MOVD rs+56(FP), R9
-	LSL $2, R9, R9
-	ADD R9, R9, R10
-	ADD R9, R10, R11
-	ADD R9, R11, R12
-	ADD R9, R12, R13
-	ADD R9, R13, R14
-	ADD R9, R14, R15
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMP $16, R5
-	BGE tile8
-	CMP $8, R5
-	BEQ tile8
-	MOVD R5, R16
-	BLT last
-	ADD $1, R16, R16
-	LSR $1, R16, R16
-
-last:
-	CBZ R16, done
-	CMP $1, R16
-	BEQ tile1
-	CMP $2, R16
-	BEQ tile2
-	CMP $3, R16
-	BEQ tile3
-	CMP $4, R16
-	BEQ tile4
-	CMP $5, R16
-	BEQ tile5
-	CMP $6, R16
-	BEQ tile6
-	CMP $7, R16
-	BEQ tile7
-	CMP $8, R16
-	BEQ tile8
-
-done:
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-
-tile8segment:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile8odd
-	CBZ R2, tile8done
-	PCALIGN $32
-
-tile8steps:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	FMOVQ 32(R1), F26
-	ADD R7, R1, R1
-	FMOVS (R0), F27
-	WORD $0x4f9b1300 // fmla v0.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1321 // fmla v1.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1342 // fmla v2.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R9), F28
-	WORD $0x4f9c1303 // fmla v3.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1345 // fmla v5.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R10), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1348 // fmla v8.4s, v26.4s, v29.s[0]
-	FMOVS (R0)(R11), F30
-	WORD $0x4f9e1309 // fmla v9.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e132a // fmla v10.4s, v25.4s, v30.s[0]
-	WORD $0x4f9e134b // fmla v11.4s, v26.4s, v30.s[0]
-	FMOVS (R0)(R12), F31
-	WORD $0x4f9f130c // fmla v12.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132d // fmla v13.4s, v25.4s, v31.s[0]
-	WORD $0x4f9f134e // fmla v14.4s, v26.4s, v31.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b130f // fmla v15.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1330 // fmla v16.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1351 // fmla v17.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1312 // fmla v18.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1333 // fmla v19.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1354 // fmla v20.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1315 // fmla v21.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1336 // fmla v22.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1357 // fmla v23.4s, v26.4s, v29.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	FMOVQ 32(R1), F26
-	ADD R7, R1, R1
-	FMOVS (R0), F27
-	WORD $0x4f9b1300 // fmla v0.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1321 // fmla v1.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1342 // fmla v2.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R9), F28
-	WORD $0x4f9c1303 // fmla v3.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1345 // fmla v5.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R10), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1348 // fmla v8.4s, v26.4s, v29.s[0]
-	FMOVS (R0)(R11), F30
-	WORD $0x4f9e1309 // fmla v9.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e132a // fmla v10.4s, v25.4s, v30.s[0]
-	WORD $0x4f9e134b // fmla v11.4s, v26.4s, v30.s[0]
-	FMOVS (R0)(R12), F31
-	WORD $0x4f9f130c // fmla v12.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132d // fmla v13.4s, v25.4s, v31.s[0]
-	WORD $0x4f9f134e // fmla v14.4s, v26.4s, v31.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b130f // fmla v15.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1330 // fmla v16.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1351 // fmla v17.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1312 // fmla v18.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1333 // fmla v19.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1354 // fmla v20.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1315 // fmla v21.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1336 // fmla v22.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1357 // fmla v23.4s, v26.4s, v29.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile8steps
-
-tile8done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store8
-	MOVD $8, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store8
-	B add8
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-
-tile7segment:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile7odd
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981003 // fmla v3.4s, v0.4s, v24.s[0]
-	WORD $0x4f981024 // fmla v4.4s, v1.4s, v24.s[0]
-	WORD $0x4f981045 // fmla v5.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991006 // fmla v6.4s, v0.4s, v25.s[0]
-	WORD $0x4f991027 // fmla v7.4s, v1.4s, v25.s[0]
-	WORD $0x4f991048 // fmla v8.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a104b // fmla v11.4s, v2.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102d // fmla v13.4s, v1.4s, v27.s[0]
-	WORD $0x4f9b104e // fmla v14.4s, v2.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1030 // fmla v16.4s, v1.4s, v28.s[0]
-	WORD $0x4f9c1051 // fmla v17.4s, v2.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	WORD $0x4f9d1054 // fmla v20.4s, v2.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e1015 // fmla v21.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1036 // fmla v22.4s, v1.4s, v30.s[0]
-	WORD $0x4f9e1057 // fmla v23.4s, v2.4s, v30.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981003 // fmla v3.4s, v0.4s, v24.s[0]
-	WORD $0x4f981024 // fmla v4.4s, v1.4s, v24.s[0]
-	WORD $0x4f981045 // fmla v5.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991006 // fmla v6.4s, v0.4s, v25.s[0]
-	WORD $0x4f991027 // fmla v7.4s, v1.4s, v25.s[0]
-	WORD $0x4f991048 // fmla v8.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a104b // fmla v11.4s, v2.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102d // fmla v13.4s, v1.4s, v27.s[0]
-	WORD $0x4f9b104e // fmla v14.4s, v2.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1030 // fmla v16.4s, v1.4s, v28.s[0]
-	WORD $0x4f9c1051 // fmla v17.4s, v2.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	WORD $0x4f9d1054 // fmla v20.4s, v2.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e1015 // fmla v21.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1036 // fmla v22.4s, v1.4s, v30.s[0]
-	WORD $0x4f9e1057 // fmla v23.4s, v2.4s, v30.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store7
-	MOVD $7, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store7
-	B add7
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-
-tile6segment:
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile6odd
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102a // fmla v10.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104b // fmla v11.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	WORD $0x4f85104e // fmla v14.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	WORD $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
-	WORD $0x4f981051 // fmla v17.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R12), F25
-	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
-	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
-	WORD $0x4f991054 // fmla v20.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R13), F26
-	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a1057 // fmla v23.4s, v2.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102a // fmla v10.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104b // fmla v11.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	WORD $0x4f85104e // fmla v14.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	WORD $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
-	WORD $0x4f981051 // fmla v17.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R12), F25
-	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
-	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
-	WORD $0x4f991054 // fmla v20.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R13), F26
-	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a1057 // fmla v23.4s, v2.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store6
-	MOVD $6, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store6
-	B add6
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-
-tile5segment:
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile5odd
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	WORD $0x4f851030 // fmla v16.4s, v1.4s, v5.s[0]
-	WORD $0x4f851051 // fmla v17.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	WORD $0x4f861054 // fmla v20.4s, v2.4s, v6.s[0]
-	FMOVS (R0)(R12), F7
-	WORD $0x4f871015 // fmla v21.4s, v0.4s, v7.s[0]
-	WORD $0x4f871036 // fmla v22.4s, v1.4s, v7.s[0]
-	WORD $0x4f871057 // fmla v23.4s, v2.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	WORD $0x4f851030 // fmla v16.4s, v1.4s, v5.s[0]
-	WORD $0x4f851051 // fmla v17.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	WORD $0x4f861054 // fmla v20.4s, v2.4s, v6.s[0]
-	FMOVS (R0)(R12), F7
-	WORD $0x4f871015 // fmla v21.4s, v0.4s, v7.s[0]
-	WORD $0x4f871036 // fmla v22.4s, v1.4s, v7.s[0]
-	WORD $0x4f871057 // fmla v23.4s, v2.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store5
-	MOVD $5, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store5
-	B add5
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-
-tile4segment:
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile4odd
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
-	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861015 // fmla v21.4s, v0.4s, v6.s[0]
-	WORD $0x4f861036 // fmla v22.4s, v1.4s, v6.s[0]
-	WORD $0x4f861057 // fmla v23.4s, v2.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
-	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861015 // fmla v21.4s, v0.4s, v6.s[0]
-	WORD $0x4f861036 // fmla v22.4s, v1.4s, v6.s[0]
-	WORD $0x4f861057 // fmla v23.4s, v2.4s, v6.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store4
-	MOVD $4, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store4
-	B add4
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-
-tile3segment:
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile3odd
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
-	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
-	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
-	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
-	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
-	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
-	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store3
-	MOVD $3, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store3
-	B add3
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile2segment:
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile2odd
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
-	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
-	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
-	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
-	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store2
-	MOVD $2, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store2
-	B add2
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $1, R5, R5
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-
-tile1segment:
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile1odd
-	CBZ R2, tile1done
-	PCALIGN $32
-
-tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
-	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
-	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
-	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
-	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile1steps
-
-tile1done:
-	MOVD max_base+128(FP), R16
-	FMOVQ (R16), F24
-	FMOVQ 16(R16), F25
-	FMOVQ 32(R16), F26
-	MOVD c_len+8(FP), R16
-	CBZ R16, store1
-	MOVD $1, R16
-	MOVD R16, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R16
-	CBZ R16, store1
-	B add1
-
-	// Store; max = C > max ? C : max.
-store8:
-	FMOVQ F0, (R4)
-	WORD $0x6eb8e41b // fcmgt v27.4s, v0.4s, v24.4s
-	VBIT V27.B16, V0.B16, V24.B16
-	FMOVQ F1, 16(R4)
-	WORD $0x6eb9e43c // fcmgt v28.4s, v1.4s, v25.4s
-	VBIT V28.B16, V1.B16, V25.B16
-	FMOVQ F2, 32(R4)
-	WORD $0x6ebae45d // fcmgt v29.4s, v2.4s, v26.4s
-	VBIT V29.B16, V2.B16, V26.B16
-	ADD R8, R4, R4
-
-store7:
-	FMOVQ F3, (R4)
-	WORD $0x6eb8e47b // fcmgt v27.4s, v3.4s, v24.4s
-	VBIT V27.B16, V3.B16, V24.B16
-	FMOVQ F4, 16(R4)
-	WORD $0x6eb9e49c // fcmgt v28.4s, v4.4s, v25.4s
-	VBIT V28.B16, V4.B16, V25.B16
-	FMOVQ F5, 32(R4)
-	WORD $0x6ebae4bd // fcmgt v29.4s, v5.4s, v26.4s
-	VBIT V29.B16, V5.B16, V26.B16
-	ADD R8, R4, R4
-
-store6:
-	FMOVQ F6, (R4)
-	WORD $0x6eb8e4db // fcmgt v27.4s, v6.4s, v24.4s
-	VBIT V27.B16, V6.B16, V24.B16
-	FMOVQ F7, 16(R4)
-	WORD $0x6eb9e4fc // fcmgt v28.4s, v7.4s, v25.4s
-	VBIT V28.B16, V7.B16, V25.B16
-	FMOVQ F8, 32(R4)
-	WORD $0x6ebae51d // fcmgt v29.4s, v8.4s, v26.4s
-	VBIT V29.B16, V8.B16, V26.B16
-	ADD R8, R4, R4
-
-store5:
-	FMOVQ F9, (R4)
-	WORD $0x6eb8e53b // fcmgt v27.4s, v9.4s, v24.4s
-	VBIT V27.B16, V9.B16, V24.B16
-	FMOVQ F10, 16(R4)
-	WORD $0x6eb9e55c // fcmgt v28.4s, v10.4s, v25.4s
-	VBIT V28.B16, V10.B16, V25.B16
-	FMOVQ F11, 32(R4)
-	WORD $0x6ebae57d // fcmgt v29.4s, v11.4s, v26.4s
-	VBIT V29.B16, V11.B16, V26.B16
-	ADD R8, R4, R4
-
-store4:
-	FMOVQ F12, (R4)
-	WORD $0x6eb8e59b // fcmgt v27.4s, v12.4s, v24.4s
-	VBIT V27.B16, V12.B16, V24.B16
-	FMOVQ F13, 16(R4)
-	WORD $0x6eb9e5bc // fcmgt v28.4s, v13.4s, v25.4s
-	VBIT V28.B16, V13.B16, V25.B16
-	FMOVQ F14, 32(R4)
-	WORD $0x6ebae5dd // fcmgt v29.4s, v14.4s, v26.4s
-	VBIT V29.B16, V14.B16, V26.B16
-	ADD R8, R4, R4
-
-store3:
-	FMOVQ F15, (R4)
-	WORD $0x6eb8e5fb // fcmgt v27.4s, v15.4s, v24.4s
-	VBIT V27.B16, V15.B16, V24.B16
-	FMOVQ F16, 16(R4)
-	WORD $0x6eb9e61c // fcmgt v28.4s, v16.4s, v25.4s
-	VBIT V28.B16, V16.B16, V25.B16
-	FMOVQ F17, 32(R4)
-	WORD $0x6ebae63d // fcmgt v29.4s, v17.4s, v26.4s
-	VBIT V29.B16, V17.B16, V26.B16
-	ADD R8, R4, R4
-
-store2:
-	FMOVQ F18, (R4)
-	WORD $0x6eb8e65b // fcmgt v27.4s, v18.4s, v24.4s
-	VBIT V27.B16, V18.B16, V24.B16
-	FMOVQ F19, 16(R4)
-	WORD $0x6eb9e67c // fcmgt v28.4s, v19.4s, v25.4s
-	VBIT V28.B16, V19.B16, V25.B16
-	FMOVQ F20, 32(R4)
-	WORD $0x6ebae69d // fcmgt v29.4s, v20.4s, v26.4s
-	VBIT V29.B16, V20.B16, V26.B16
-	ADD R8, R4, R4
-
-store1:
-	FMOVQ F21, (R4)
-	WORD $0x6eb8e6bb // fcmgt v27.4s, v21.4s, v24.4s
-	VBIT V27.B16, V21.B16, V24.B16
-	FMOVQ F22, 16(R4)
-	WORD $0x6eb9e6dc // fcmgt v28.4s, v22.4s, v25.4s
-	VBIT V28.B16, V22.B16, V25.B16
-	FMOVQ F23, 32(R4)
-	WORD $0x6ebae6fd // fcmgt v29.4s, v23.4s, v26.4s
-	VBIT V29.B16, V23.B16, V26.B16
-	ADD R8, R4, R4
-
-stored:
-	MOVD c_len+8(FP), R16
-	CBNZ R16, several
-
-end:
-	MOVD max_base+128(FP), R16
-	FMOVQ F24, (R16)
-	FMOVQ F25, 16(R16)
-	FMOVQ F26, 32(R16)
-	B rows
-
-	// The same with C added.
-add8:
-	FMOVQ (R4), F30
-	WORD $0x4e20d7c0 // fadd v0.4s, v30.4s, v0.4s
-	FMOVQ F0, (R4)
-	WORD $0x6eb8e41b // fcmgt v27.4s, v0.4s, v24.4s
-	VBIT V27.B16, V0.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e21d7e1 // fadd v1.4s, v31.4s, v1.4s
-	FMOVQ F1, 16(R4)
-	WORD $0x6eb9e43c // fcmgt v28.4s, v1.4s, v25.4s
-	VBIT V28.B16, V1.B16, V25.B16
-	FMOVQ 32(R4), F30
-	WORD $0x4e22d7c2 // fadd v2.4s, v30.4s, v2.4s
-	FMOVQ F2, 32(R4)
-	WORD $0x6ebae45d // fcmgt v29.4s, v2.4s, v26.4s
-	VBIT V29.B16, V2.B16, V26.B16
-	ADD R8, R4, R4
-
-add7:
-	FMOVQ (R4), F31
-	WORD $0x4e23d7e3 // fadd v3.4s, v31.4s, v3.4s
-	FMOVQ F3, (R4)
-	WORD $0x6eb8e47b // fcmgt v27.4s, v3.4s, v24.4s
-	VBIT V27.B16, V3.B16, V24.B16
-	FMOVQ 16(R4), F30
-	WORD $0x4e24d7c4 // fadd v4.4s, v30.4s, v4.4s
-	FMOVQ F4, 16(R4)
-	WORD $0x6eb9e49c // fcmgt v28.4s, v4.4s, v25.4s
-	VBIT V28.B16, V4.B16, V25.B16
-	FMOVQ 32(R4), F31
-	WORD $0x4e25d7e5 // fadd v5.4s, v31.4s, v5.4s
-	FMOVQ F5, 32(R4)
-	WORD $0x6ebae4bd // fcmgt v29.4s, v5.4s, v26.4s
-	VBIT V29.B16, V5.B16, V26.B16
-	ADD R8, R4, R4
-
-add6:
-	FMOVQ (R4), F30
-	WORD $0x4e26d7c6 // fadd v6.4s, v30.4s, v6.4s
-	FMOVQ F6, (R4)
-	WORD $0x6eb8e4db // fcmgt v27.4s, v6.4s, v24.4s
-	VBIT V27.B16, V6.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e27d7e7 // fadd v7.4s, v31.4s, v7.4s
-	FMOVQ F7, 16(R4)
-	WORD $0x6eb9e4fc // fcmgt v28.4s, v7.4s, v25.4s
-	VBIT V28.B16, V7.B16, V25.B16
-	FMOVQ 32(R4), F30
-	WORD $0x4e28d7c8 // fadd v8.4s, v30.4s, v8.4s
-	FMOVQ F8, 32(R4)
-	WORD $0x6ebae51d // fcmgt v29.4s, v8.4s, v26.4s
-	VBIT V29.B16, V8.B16, V26.B16
-	ADD R8, R4, R4
-
-add5:
-	FMOVQ (R4), F31
-	WORD $0x4e29d7e9 // fadd v9.4s, v31.4s, v9.4s
-	FMOVQ F9, (R4)
-	WORD $0x6eb8e53b // fcmgt v27.4s, v9.4s, v24.4s
-	VBIT V27.B16, V9.B16, V24.B16
-	FMOVQ 16(R4), F30
-	WORD $0x4e2ad7ca // fadd v10.4s, v30.4s, v10.4s
-	FMOVQ F10, 16(R4)
-	WORD $0x6eb9e55c // fcmgt v28.4s, v10.4s, v25.4s
-	VBIT V28.B16, V10.B16, V25.B16
-	FMOVQ 32(R4), F31
-	WORD $0x4e2bd7eb // fadd v11.4s, v31.4s, v11.4s
-	FMOVQ F11, 32(R4)
-	WORD $0x6ebae57d // fcmgt v29.4s, v11.4s, v26.4s
-	VBIT V29.B16, V11.B16, V26.B16
-	ADD R8, R4, R4
-
-add4:
-	FMOVQ (R4), F30
-	WORD $0x4e2cd7cc // fadd v12.4s, v30.4s, v12.4s
-	FMOVQ F12, (R4)
-	WORD $0x6eb8e59b // fcmgt v27.4s, v12.4s, v24.4s
-	VBIT V27.B16, V12.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e2dd7ed // fadd v13.4s, v31.4s, v13.4s
-	FMOVQ F13, 16(R4)
-	WORD $0x6eb9e5bc // fcmgt v28.4s, v13.4s, v25.4s
-	VBIT V28.B16, V13.B16, V25.B16
-	FMOVQ 32(R4), F30
-	WORD $0x4e2ed7ce // fadd v14.4s, v30.4s, v14.4s
-	FMOVQ F14, 32(R4)
-	WORD $0x6ebae5dd // fcmgt v29.4s, v14.4s, v26.4s
-	VBIT V29.B16, V14.B16, V26.B16
-	ADD R8, R4, R4
-
-add3:
-	FMOVQ (R4), F31
-	WORD $0x4e2fd7ef // fadd v15.4s, v31.4s, v15.4s
-	FMOVQ F15, (R4)
-	WORD $0x6eb8e5fb // fcmgt v27.4s, v15.4s, v24.4s
-	VBIT V27.B16, V15.B16, V24.B16
-	FMOVQ 16(R4), F30
-	WORD $0x4e30d7d0 // fadd v16.4s, v30.4s, v16.4s
-	FMOVQ F16, 16(R4)
-	WORD $0x6eb9e61c // fcmgt v28.4s, v16.4s, v25.4s
-	VBIT V28.B16, V16.B16, V25.B16
-	FMOVQ 32(R4), F31
-	WORD $0x4e31d7f1 // fadd v17.4s, v31.4s, v17.4s
-	FMOVQ F17, 32(R4)
-	WORD $0x6ebae63d // fcmgt v29.4s, v17.4s, v26.4s
-	VBIT V29.B16, V17.B16, V26.B16
-	ADD R8, R4, R4
-
-add2:
-	FMOVQ (R4), F30
-	WORD $0x4e32d7d2 // fadd v18.4s, v30.4s, v18.4s
-	FMOVQ F18, (R4)
-	WORD $0x6eb8e65b // fcmgt v27.4s, v18.4s, v24.4s
-	VBIT V27.B16, V18.B16, V24.B16
-	FMOVQ 16(R4), F31
-	WORD $0x4e33d7f3 // fadd v19.4s, v31.4s, v19.4s
-	FMOVQ F19, 16(R4)
-	WORD $0x6eb9e67c // fcmgt v28.4s, v19.4s, v25.4s
-	VBIT V28.B16, V19.B16, V25.B16
-	FMOVQ 32(R4), F30
-	WORD $0x4e34d7d4 // fadd v20.4s, v30.4s, v20.4s
-	FMOVQ F20, 32(R4)
-	WORD $0x6ebae69d // fcmgt v29.4s, v20.4s, v26.4s
-	VBIT V29.B16, V20.B16, V26.B16
-	ADD R8, R4, R4
-
-add1:
-	FMOVQ (R4), F31
-	WORD $0x4e35d7f5 // fadd v21.4s, v31.4s, v21.4s
-	FMOVQ F21, (R4)
-	WORD $0x6eb8e6bb // fcmgt v27.4s, v21.4s, v24.4s
-	VBIT V27.B16, V21.B16, V24.B16
-	FMOVQ 16(R4), F30
-	WORD $0x4e36d7d6 // fadd v22.4s, v30.4s, v22.4s
-	FMOVQ F22, 16(R4)
-	WORD $0x6eb9e6dc // fcmgt v28.4s, v22.4s, v25.4s
-	VBIT V28.B16, V22.B16, V25.B16
-	FMOVQ 32(R4), F31
-	WORD $0x4e37d7f7 // fadd v23.4s, v31.4s, v23.4s
-	FMOVQ F23, 32(R4)
-	WORD $0x6ebae6fd // fcmgt v29.4s, v23.4s, v26.4s
-	VBIT V29.B16, V23.B16, V26.B16
-	ADD R8, R4, R4
-	B stored
-
-several:
-	MOVD a_len+40(FP), R2
-	CBNZ R2, next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R16
-	MOVD R16, a_len+40(FP)
-	MOVD $0, R16
-	MOVD R16, a_cap+48(FP)
-	B end
-
-next:
-	MOVD b_cap+88(FP), R4
-	MOVD $1, R16
-	MOVD R16, a_cap+48(FP)
-	MOVD seg+120(FP), R16
-	CMP R16, R2
-	CSEL LT, R2, R16, R2
-	MOVD a_len+40(FP), R16
-	SUB R2, R16, R16
-	MOVD R16, a_len+40(FP)
-	MOVD b_len+80(FP), R16
-	CMP $8, R16
-	BEQ tile8segment
-	CMP $7, R16
-	BEQ tile7segment
-	CMP $6, R16
-	BEQ tile6segment
-	CMP $5, R16
-	BEQ tile5segment
-	CMP $4, R16
-	BEQ tile4segment
-	CMP $3, R16
-	BEQ tile3segment
-	CMP $2, R16
-	BEQ tile2segment
-	B tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVD k+112(FP), R1
-	MOVD R1, R2
-	MOVD seg+120(FP), R0
-	CMP R0, R2
-	CSEL LT, R2, R0, R2
-	SUB R2, R1, R1
-	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
-	MOVD R1, a_len+40(FP)
-	MOVD $0, R2
-	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
-	B tiles
-
-// func GemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·GemmMerge3NEON(SB), NOSPLIT, $0-168
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
-	MOVD cs+64(FP), R6
-	LSL $2, R6, R6
-	MOVD ldb+96(FP), R7
-	MOVD ldc+24(FP), R8
-	LSL $2, R8, R8
-	LSL $2, R7, R7
-	MOVD rs+56(FP), R9
-	LSL $2, R9, R9
-	ADD R9, R9, R10
-	ADD R9, R10, R11
-	ADD R9, R11, R12
-	ADD R9, R12, R13
-	ADD R9, R13, R14
-	ADD R9, R14, R15
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMP $16, R5
-	BGE tile8
-	CMP $8, R5
-	BEQ tile8
-	MOVD R5, R16
-	BLT last
-	ADD $1, R16, R16
-	LSR $1, R16, R16
-
-last:
-	CBZ R16, done
-	CMP $1, R16
-	BEQ tile1
-	CMP $2, R16
-	BEQ tile2
-	CMP $3, R16
-	BEQ tile3
-	CMP $4, R16
-	BEQ tile4
-	CMP $5, R16
-	BEQ tile5
-	CMP $6, R16
-	BEQ tile6
-	CMP $7, R16
-	BEQ tile7
-	CMP $8, R16
-	BEQ tile8
-
-done:
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $8, R5, R5
-	ADD R9, R3, R3
-	ADD R15, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile8odd
-	CBZ R2, tile8done
-	PCALIGN $32
-
-tile8steps:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	FMOVQ 32(R1), F26
-	ADD R7, R1, R1
-	FMOVS (R0), F27
-	WORD $0x4f9b1300 // fmla v0.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1321 // fmla v1.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1342 // fmla v2.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R9), F28
-	WORD $0x4f9c1303 // fmla v3.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1345 // fmla v5.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R10), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1348 // fmla v8.4s, v26.4s, v29.s[0]
-	FMOVS (R0)(R11), F30
-	WORD $0x4f9e1309 // fmla v9.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e132a // fmla v10.4s, v25.4s, v30.s[0]
-	WORD $0x4f9e134b // fmla v11.4s, v26.4s, v30.s[0]
-	FMOVS (R0)(R12), F31
-	WORD $0x4f9f130c // fmla v12.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132d // fmla v13.4s, v25.4s, v31.s[0]
-	WORD $0x4f9f134e // fmla v14.4s, v26.4s, v31.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b130f // fmla v15.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1330 // fmla v16.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1351 // fmla v17.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1312 // fmla v18.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1333 // fmla v19.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1354 // fmla v20.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1315 // fmla v21.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1336 // fmla v22.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1357 // fmla v23.4s, v26.4s, v29.s[0]
-	ADD R6, R0, R0
-
-tile8odd:
-	FMOVQ (R1), F24
-	FMOVQ 16(R1), F25
-	FMOVQ 32(R1), F26
-	ADD R7, R1, R1
-	FMOVS (R0), F27
-	WORD $0x4f9b1300 // fmla v0.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1321 // fmla v1.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1342 // fmla v2.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R9), F28
-	WORD $0x4f9c1303 // fmla v3.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1345 // fmla v5.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R10), F29
-	WORD $0x4f9d1306 // fmla v6.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1348 // fmla v8.4s, v26.4s, v29.s[0]
-	FMOVS (R0)(R11), F30
-	WORD $0x4f9e1309 // fmla v9.4s, v24.4s, v30.s[0]
-	WORD $0x4f9e132a // fmla v10.4s, v25.4s, v30.s[0]
-	WORD $0x4f9e134b // fmla v11.4s, v26.4s, v30.s[0]
-	FMOVS (R0)(R12), F31
-	WORD $0x4f9f130c // fmla v12.4s, v24.4s, v31.s[0]
-	WORD $0x4f9f132d // fmla v13.4s, v25.4s, v31.s[0]
-	WORD $0x4f9f134e // fmla v14.4s, v26.4s, v31.s[0]
-	FMOVS (R0)(R13), F27
-	WORD $0x4f9b130f // fmla v15.4s, v24.4s, v27.s[0]
-	WORD $0x4f9b1330 // fmla v16.4s, v25.4s, v27.s[0]
-	WORD $0x4f9b1351 // fmla v17.4s, v26.4s, v27.s[0]
-	FMOVS (R0)(R14), F28
-	WORD $0x4f9c1312 // fmla v18.4s, v24.4s, v28.s[0]
-	WORD $0x4f9c1333 // fmla v19.4s, v25.4s, v28.s[0]
-	WORD $0x4f9c1354 // fmla v20.4s, v26.4s, v28.s[0]
-	FMOVS (R0)(R15), F29
-	WORD $0x4f9d1315 // fmla v21.4s, v24.4s, v29.s[0]
-	WORD $0x4f9d1336 // fmla v22.4s, v25.4s, v29.s[0]
-	WORD $0x4f9d1357 // fmla v23.4s, v26.4s, v29.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile8steps
-
-tile8done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
-	B store8
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $7, R5, R5
-	ADD R9, R3, R3
-	ADD R14, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile7odd
-	CBZ R2, tile7done
-	PCALIGN $32
-
-tile7steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981003 // fmla v3.4s, v0.4s, v24.s[0]
-	WORD $0x4f981024 // fmla v4.4s, v1.4s, v24.s[0]
-	WORD $0x4f981045 // fmla v5.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991006 // fmla v6.4s, v0.4s, v25.s[0]
-	WORD $0x4f991027 // fmla v7.4s, v1.4s, v25.s[0]
-	WORD $0x4f991048 // fmla v8.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a104b // fmla v11.4s, v2.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102d // fmla v13.4s, v1.4s, v27.s[0]
-	WORD $0x4f9b104e // fmla v14.4s, v2.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1030 // fmla v16.4s, v1.4s, v28.s[0]
-	WORD $0x4f9c1051 // fmla v17.4s, v2.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	WORD $0x4f9d1054 // fmla v20.4s, v2.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e1015 // fmla v21.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1036 // fmla v22.4s, v1.4s, v30.s[0]
-	WORD $0x4f9e1057 // fmla v23.4s, v2.4s, v30.s[0]
-	ADD R6, R0, R0
-
-tile7odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F24
-	WORD $0x4f981003 // fmla v3.4s, v0.4s, v24.s[0]
-	WORD $0x4f981024 // fmla v4.4s, v1.4s, v24.s[0]
-	WORD $0x4f981045 // fmla v5.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R9), F25
-	WORD $0x4f991006 // fmla v6.4s, v0.4s, v25.s[0]
-	WORD $0x4f991027 // fmla v7.4s, v1.4s, v25.s[0]
-	WORD $0x4f991048 // fmla v8.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R10), F26
-	WORD $0x4f9a1009 // fmla v9.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a102a // fmla v10.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a104b // fmla v11.4s, v2.4s, v26.s[0]
-	FMOVS (R0)(R11), F27
-	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
-	WORD $0x4f9b102d // fmla v13.4s, v1.4s, v27.s[0]
-	WORD $0x4f9b104e // fmla v14.4s, v2.4s, v27.s[0]
-	FMOVS (R0)(R12), F28
-	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
-	WORD $0x4f9c1030 // fmla v16.4s, v1.4s, v28.s[0]
-	WORD $0x4f9c1051 // fmla v17.4s, v2.4s, v28.s[0]
-	FMOVS (R0)(R13), F29
-	WORD $0x4f9d1012 // fmla v18.4s, v0.4s, v29.s[0]
-	WORD $0x4f9d1033 // fmla v19.4s, v1.4s, v29.s[0]
-	WORD $0x4f9d1054 // fmla v20.4s, v2.4s, v29.s[0]
-	FMOVS (R0)(R14), F30
-	WORD $0x4f9e1015 // fmla v21.4s, v0.4s, v30.s[0]
-	WORD $0x4f9e1036 // fmla v22.4s, v1.4s, v30.s[0]
-	WORD $0x4f9e1057 // fmla v23.4s, v2.4s, v30.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile7steps
-
-tile7done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
-	B store7
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $6, R5, R5
-	ADD R9, R3, R3
-	ADD R13, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile6odd
-	CBZ R2, tile6done
-	PCALIGN $32
-
-tile6steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102a // fmla v10.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104b // fmla v11.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	WORD $0x4f85104e // fmla v14.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	WORD $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
-	WORD $0x4f981051 // fmla v17.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R12), F25
-	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
-	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
-	WORD $0x4f991054 // fmla v20.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R13), F26
-	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a1057 // fmla v23.4s, v2.4s, v26.s[0]
-	ADD R6, R0, R0
-
-tile6odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0x4f831027 // fmla v7.4s, v1.4s, v3.s[0]
-	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841009 // fmla v9.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102a // fmla v10.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104b // fmla v11.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100c // fmla v12.4s, v0.4s, v5.s[0]
-	WORD $0x4f85102d // fmla v13.4s, v1.4s, v5.s[0]
-	WORD $0x4f85104e // fmla v14.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F24
-	WORD $0x4f98100f // fmla v15.4s, v0.4s, v24.s[0]
-	WORD $0x4f981030 // fmla v16.4s, v1.4s, v24.s[0]
-	WORD $0x4f981051 // fmla v17.4s, v2.4s, v24.s[0]
-	FMOVS (R0)(R12), F25
-	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
-	WORD $0x4f991033 // fmla v19.4s, v1.4s, v25.s[0]
-	WORD $0x4f991054 // fmla v20.4s, v2.4s, v25.s[0]
-	FMOVS (R0)(R13), F26
-	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
-	WORD $0x4f9a1036 // fmla v22.4s, v1.4s, v26.s[0]
-	WORD $0x4f9a1057 // fmla v23.4s, v2.4s, v26.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile6steps
-
-tile6done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
-	B store6
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $5, R5, R5
-	ADD R9, R3, R3
-	ADD R12, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile5odd
-	CBZ R2, tile5done
-	PCALIGN $32
-
-tile5steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	WORD $0x4f851030 // fmla v16.4s, v1.4s, v5.s[0]
-	WORD $0x4f851051 // fmla v17.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	WORD $0x4f861054 // fmla v20.4s, v2.4s, v6.s[0]
-	FMOVS (R0)(R12), F7
-	WORD $0x4f871015 // fmla v21.4s, v0.4s, v7.s[0]
-	WORD $0x4f871036 // fmla v22.4s, v1.4s, v7.s[0]
-	WORD $0x4f871057 // fmla v23.4s, v2.4s, v7.s[0]
-	ADD R6, R0, R0
-
-tile5odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831009 // fmla v9.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102a // fmla v10.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104b // fmla v11.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100c // fmla v12.4s, v0.4s, v4.s[0]
-	WORD $0x4f84102d // fmla v13.4s, v1.4s, v4.s[0]
-	WORD $0x4f84104e // fmla v14.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f85100f // fmla v15.4s, v0.4s, v5.s[0]
-	WORD $0x4f851030 // fmla v16.4s, v1.4s, v5.s[0]
-	WORD $0x4f851051 // fmla v17.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861012 // fmla v18.4s, v0.4s, v6.s[0]
-	WORD $0x4f861033 // fmla v19.4s, v1.4s, v6.s[0]
-	WORD $0x4f861054 // fmla v20.4s, v2.4s, v6.s[0]
-	FMOVS (R0)(R12), F7
-	WORD $0x4f871015 // fmla v21.4s, v0.4s, v7.s[0]
-	WORD $0x4f871036 // fmla v22.4s, v1.4s, v7.s[0]
-	WORD $0x4f871057 // fmla v23.4s, v2.4s, v7.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile5steps
-
-tile5done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
-	B store5
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $4, R5, R5
-	ADD R9, R3, R3
-	ADD R11, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V12.B16
-	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile4odd
-	CBZ R2, tile4done
-	PCALIGN $32
-
-tile4steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
-	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861015 // fmla v21.4s, v0.4s, v6.s[0]
-	WORD $0x4f861036 // fmla v22.4s, v1.4s, v6.s[0]
-	WORD $0x4f861057 // fmla v23.4s, v2.4s, v6.s[0]
-	ADD R6, R0, R0
-
-tile4odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100c // fmla v12.4s, v0.4s, v3.s[0]
-	WORD $0x4f83102d // fmla v13.4s, v1.4s, v3.s[0]
-	WORD $0x4f83104e // fmla v14.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f84100f // fmla v15.4s, v0.4s, v4.s[0]
-	WORD $0x4f841030 // fmla v16.4s, v1.4s, v4.s[0]
-	WORD $0x4f841051 // fmla v17.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851012 // fmla v18.4s, v0.4s, v5.s[0]
-	WORD $0x4f851033 // fmla v19.4s, v1.4s, v5.s[0]
-	WORD $0x4f851054 // fmla v20.4s, v2.4s, v5.s[0]
-	FMOVS (R0)(R11), F6
-	WORD $0x4f861015 // fmla v21.4s, v0.4s, v6.s[0]
-	WORD $0x4f861036 // fmla v22.4s, v1.4s, v6.s[0]
-	WORD $0x4f861057 // fmla v23.4s, v2.4s, v6.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile4steps
-
-tile4done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
-	B store4
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $3, R5, R5
-	ADD R9, R3, R3
-	ADD R10, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V15.B16
-	VMOVI $0, V16.B16
-	VMOVI $0, V17.B16
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile3odd
-	CBZ R2, tile3done
-	PCALIGN $32
-
-tile3steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
-	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
-	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
-	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
-	ADD R6, R0, R0
-
-tile3odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f83100f // fmla v15.4s, v0.4s, v3.s[0]
-	WORD $0x4f831030 // fmla v16.4s, v1.4s, v3.s[0]
-	WORD $0x4f831051 // fmla v17.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841012 // fmla v18.4s, v0.4s, v4.s[0]
-	WORD $0x4f841033 // fmla v19.4s, v1.4s, v4.s[0]
-	WORD $0x4f841054 // fmla v20.4s, v2.4s, v4.s[0]
-	FMOVS (R0)(R10), F5
-	WORD $0x4f851015 // fmla v21.4s, v0.4s, v5.s[0]
-	WORD $0x4f851036 // fmla v22.4s, v1.4s, v5.s[0]
-	WORD $0x4f851057 // fmla v23.4s, v2.4s, v5.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile3steps
-
-tile3done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
-	B store3
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $2, R5, R5
-	ADD R9, R3, R3
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V18.B16
-	VMOVI $0, V19.B16
-	VMOVI $0, V20.B16
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile2odd
-	CBZ R2, tile2done
-	PCALIGN $32
-
-tile2steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
-	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
-	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-
-tile2odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831012 // fmla v18.4s, v0.4s, v3.s[0]
-	WORD $0x4f831033 // fmla v19.4s, v1.4s, v3.s[0]
-	WORD $0x4f831054 // fmla v20.4s, v2.4s, v3.s[0]
-	FMOVS (R0)(R9), F4
-	WORD $0x4f841015 // fmla v21.4s, v0.4s, v4.s[0]
-	WORD $0x4f841036 // fmla v22.4s, v1.4s, v4.s[0]
-	WORD $0x4f841057 // fmla v23.4s, v2.4s, v4.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile2steps
-
-tile2done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
-	B store2
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVD R3, R0
-	MOVD b_base+72(FP), R1
-	SUB $1, R5, R5
-	ADD R9, R3, R3
-	MOVD k+112(FP), R2
-	VMOVI $0, V21.B16
-	VMOVI $0, V22.B16
-	VMOVI $0, V23.B16
-	ADD $1, R2, R2
-	ANDS $1, R2, R16
-	LSR $1, R2, R2
-	BEQ tile1odd
-	CBZ R2, tile1done
-	PCALIGN $32
-
-tile1steps:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
-	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
-	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
-	ADD R6, R0, R0
-
-tile1odd:
-	FMOVQ (R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	ADD R7, R1, R1
-	FMOVS (R0), F3
-	WORD $0x4f831015 // fmla v21.4s, v0.4s, v3.s[0]
-	WORD $0x4f831036 // fmla v22.4s, v1.4s, v3.s[0]
-	WORD $0x4f831057 // fmla v23.4s, v2.4s, v3.s[0]
-	ADD R6, R0, R0
-	SUBS $1, R2, R2
-	BNE tile1steps
-
-tile1done:
-	MOVD alpha_base+120(FP), R0
-	MOVD beta_base+144(FP), R1
-	FMOVQ (R0), F24
-	FMOVQ 16(R0), F25
-	FMOVQ 32(R0), F26
-	FMOVQ (R1), F27
-	FMOVQ 16(R1), F28
-	FMOVQ 32(R1), F29
+	BEQ store2
 	B store1
 
-	// C = fma(acc, beta, C·alpha)
-store8:
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVD c_cap+16(FP), R16
+	FMOVQ (R16), F24
+	FMOVQ 16(R16), F25
+	FMOVQ 32(R16), F26
+	MOVD b_len+80(FP), R16
+	CMP $8, R16
+	BEQ max8
+	CMP $7, R16
+	BEQ max7
+	CMP $6, R16
+	BEQ max6
+	CMP $5, R16
+	BEQ max5
+	CMP $4, R16
+	BEQ max4
+	CMP $3, R16
+	BEQ max3
+	CMP $2, R16
+	BEQ max2
+	B max1
+
+max8:
+	FMOVQ F0, (R4)
+	WORD $0x6eb8e41b // fcmgt v27.4s, v0.4s, v24.4s
+	VBIT V27.B16, V0.B16, V24.B16
+	FMOVQ F1, 16(R4)
+	WORD $0x6eb9e43c // fcmgt v28.4s, v1.4s, v25.4s
+	VBIT V28.B16, V1.B16, V25.B16
+	FMOVQ F2, 32(R4)
+	WORD $0x6ebae45d // fcmgt v29.4s, v2.4s, v26.4s
+	VBIT V29.B16, V2.B16, V26.B16
+	ADD R8, R4, R4
+
+max7:
+	FMOVQ F3, (R4)
+	WORD $0x6eb8e47b // fcmgt v27.4s, v3.4s, v24.4s
+	VBIT V27.B16, V3.B16, V24.B16
+	FMOVQ F4, 16(R4)
+	WORD $0x6eb9e49c // fcmgt v28.4s, v4.4s, v25.4s
+	VBIT V28.B16, V4.B16, V25.B16
+	FMOVQ F5, 32(R4)
+	WORD $0x6ebae4bd // fcmgt v29.4s, v5.4s, v26.4s
+	VBIT V29.B16, V5.B16, V26.B16
+	ADD R8, R4, R4
+
+max6:
+	FMOVQ F6, (R4)
+	WORD $0x6eb8e4db // fcmgt v27.4s, v6.4s, v24.4s
+	VBIT V27.B16, V6.B16, V24.B16
+	FMOVQ F7, 16(R4)
+	WORD $0x6eb9e4fc // fcmgt v28.4s, v7.4s, v25.4s
+	VBIT V28.B16, V7.B16, V25.B16
+	FMOVQ F8, 32(R4)
+	WORD $0x6ebae51d // fcmgt v29.4s, v8.4s, v26.4s
+	VBIT V29.B16, V8.B16, V26.B16
+	ADD R8, R4, R4
+
+max5:
+	FMOVQ F9, (R4)
+	WORD $0x6eb8e53b // fcmgt v27.4s, v9.4s, v24.4s
+	VBIT V27.B16, V9.B16, V24.B16
+	FMOVQ F10, 16(R4)
+	WORD $0x6eb9e55c // fcmgt v28.4s, v10.4s, v25.4s
+	VBIT V28.B16, V10.B16, V25.B16
+	FMOVQ F11, 32(R4)
+	WORD $0x6ebae57d // fcmgt v29.4s, v11.4s, v26.4s
+	VBIT V29.B16, V11.B16, V26.B16
+	ADD R8, R4, R4
+
+max4:
+	FMOVQ F12, (R4)
+	WORD $0x6eb8e59b // fcmgt v27.4s, v12.4s, v24.4s
+	VBIT V27.B16, V12.B16, V24.B16
+	FMOVQ F13, 16(R4)
+	WORD $0x6eb9e5bc // fcmgt v28.4s, v13.4s, v25.4s
+	VBIT V28.B16, V13.B16, V25.B16
+	FMOVQ F14, 32(R4)
+	WORD $0x6ebae5dd // fcmgt v29.4s, v14.4s, v26.4s
+	VBIT V29.B16, V14.B16, V26.B16
+	ADD R8, R4, R4
+
+max3:
+	FMOVQ F15, (R4)
+	WORD $0x6eb8e5fb // fcmgt v27.4s, v15.4s, v24.4s
+	VBIT V27.B16, V15.B16, V24.B16
+	FMOVQ F16, 16(R4)
+	WORD $0x6eb9e61c // fcmgt v28.4s, v16.4s, v25.4s
+	VBIT V28.B16, V16.B16, V25.B16
+	FMOVQ F17, 32(R4)
+	WORD $0x6ebae63d // fcmgt v29.4s, v17.4s, v26.4s
+	VBIT V29.B16, V17.B16, V26.B16
+	ADD R8, R4, R4
+
+max2:
+	FMOVQ F18, (R4)
+	WORD $0x6eb8e65b // fcmgt v27.4s, v18.4s, v24.4s
+	VBIT V27.B16, V18.B16, V24.B16
+	FMOVQ F19, 16(R4)
+	WORD $0x6eb9e67c // fcmgt v28.4s, v19.4s, v25.4s
+	VBIT V28.B16, V19.B16, V25.B16
+	FMOVQ F20, 32(R4)
+	WORD $0x6ebae69d // fcmgt v29.4s, v20.4s, v26.4s
+	VBIT V29.B16, V20.B16, V26.B16
+	ADD R8, R4, R4
+
+max1:
+	FMOVQ F21, (R4)
+	WORD $0x6eb8e6bb // fcmgt v27.4s, v21.4s, v24.4s
+	VBIT V27.B16, V21.B16, V24.B16
+	FMOVQ F22, 16(R4)
+	WORD $0x6eb9e6dc // fcmgt v28.4s, v22.4s, v25.4s
+	VBIT V28.B16, V22.B16, V25.B16
+	FMOVQ F23, 32(R4)
+	WORD $0x6ebae6fd // fcmgt v29.4s, v23.4s, v26.4s
+	VBIT V29.B16, V23.B16, V26.B16
+	ADD R8, R4, R4
+	MOVD c_len+8(FP), R16
+	CMP $3, R16
+	BEQ keep
+	MOVD a_len+40(FP), R2
+	CBNZ R2, next
+
+keep:
+	MOVD c_cap+16(FP), R2
+	FMOVQ F24, (R2)
+	FMOVQ F25, 16(R2)
+	FMOVQ F26, 32(R2)
+	CMP $3, R16
+	BEQ rows
+	B segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVD c_cap+16(FP), R0
+	MOVD a_cap+48(FP), R1
+	FMOVQ (R0), F24
+	FMOVQ 16(R0), F25
+	FMOVQ 32(R0), F26
+	FMOVQ (R1), F27
+	FMOVQ 16(R1), F28
+	FMOVQ 32(R1), F29
+	MOVD b_len+80(FP), R16
+	CMP $8, R16
+	BEQ merge8
+	CMP $7, R16
+	BEQ merge7
+	CMP $6, R16
+	BEQ merge6
+	CMP $5, R16
+	BEQ merge5
+	CMP $4, R16
+	BEQ merge4
+	CMP $3, R16
+	BEQ merge3
+	CMP $2, R16
+	BEQ merge2
+	B merge1
+
+merge8:
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V0.S4, V30.S4
@@ -12862,7 +5350,7 @@ store8:
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
 
-store7:
+merge7:
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V3.S4, V31.S4
@@ -12877,7 +5365,7 @@ store7:
 	FMOVQ F31, 32(R4)
 	ADD R8, R4, R4
 
-store6:
+merge6:
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V6.S4, V30.S4
@@ -12892,7 +5380,7 @@ store6:
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
 
-store5:
+merge5:
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V9.S4, V31.S4
@@ -12907,7 +5395,7 @@ store5:
 	FMOVQ F31, 32(R4)
 	ADD R8, R4, R4
 
-store4:
+merge4:
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V12.S4, V30.S4
@@ -12922,7 +5410,7 @@ store4:
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
 
-store3:
+merge3:
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V15.S4, V31.S4
@@ -12937,7 +5425,7 @@ store3:
 	FMOVQ F31, 32(R4)
 	ADD R8, R4, R4
 
-store2:
+merge2:
 	FMOVQ (R4), F30
 	WORD $0x6e38dfde // fmul v30.4s, v30.4s, v24.4s
 	VFMLA V27.S4, V18.S4, V30.S4
@@ -12952,7 +5440,7 @@ store2:
 	FMOVQ F30, 32(R4)
 	ADD R8, R4, R4
 
-store1:
+merge1:
 	FMOVQ (R4), F31
 	WORD $0x6e38dfff // fmul v31.4s, v31.4s, v24.4s
 	VFMLA V27.S4, V21.S4, V31.S4
@@ -12968,20 +5456,68 @@ store1:
 	ADD R8, R4, R4
 	B rows
 
+	// There are several segments, or C is the first summand.
+cut:
+	MOVD k+112(FP), R1
+	MOVD R1, R2
+	MOVD seg+120(FP), R0
+	CMP R0, R2
+	CSEL LT, R2, R0, R2
+	SUB R2, R1, R1
+	MOVD R2, k+112(FP)
+	MOVD R1, a_base+32(FP)
+	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
+	MOVBU load+128(FP), R2
+
+begins:
+	MOVD R2, a_cap+48(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
+	B tiles
+
+// func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·Gemm3NEON(SB), NOSPLIT, $0-129
+	MOVD $0, R0
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct3NEON(SB)
+
+// func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·GemmMax3NEON(SB), NOSPLIT, $0-152
+	MOVD $3, R0
+	MOVD max_base+128(FP), R1
+	MOVD R1, c_cap+16(FP)
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct3NEON(SB)
+
+// func GemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·GemmMerge3NEON(SB), NOSPLIT, $0-168
+	MOVD $2, R0
+	MOVD alpha_base+120(FP), R1
+	MOVD R1, c_cap+16(FP)
+	MOVD beta_base+144(FP), R1
+	MOVD R1, a_cap+48(FP)
+	MOVD R0, c_len+8(FP)
+	B ·tileProduct3NEON(SB)
+
 // func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 TEXT ·WeightGemmNEON(SB), NOSPLIT, $0-152
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
 	BGT cut
 	MOVBU load+120(FP), R2
 	CBNZ R2, cut
-	MOVD R2, c_len+8(FP)
 
 tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
 	MOVD cs+64(FP), R6
 	LSL $2, R6, R6
 	MOVD ldb+96(FP), R7
@@ -13142,12 +5678,9 @@ tile2odd:
 tile2done:
 	MOVD c_len+8(FP), R10
 	CBZ R10, store2
-	MOVD $2, R10
-	MOVD R10, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R10
-	CBZ R10, store2
-	B add2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 1 × 12 vectors.
 tile1:
@@ -13240,12 +5773,9 @@ tile1odd:
 tile1done:
 	MOVD c_len+8(FP), R10
 	CBZ R10, store1
-	MOVD $1, R10
-	MOVD R10, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R10
-	CBZ R10, store1
-	B add1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Store.
 store2:
@@ -13277,104 +5807,17 @@ store1:
 	FMOVQ F22, 160(R4)
 	FMOVQ F23, 176(R4)
 	ADD R8, R4, R4
-
-stored:
 	MOVD c_len+8(FP), R10
-	CBNZ R10, several
-
-end:
-	B rows
-
-	// The same with C added.
-add2:
-	FMOVQ (R4), F24
-	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R4), F25
-	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
-	FMOVQ F1, 16(R4)
-	FMOVQ 32(R4), F26
-	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
-	FMOVQ F2, 32(R4)
-	FMOVQ 48(R4), F27
-	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
-	FMOVQ F3, 48(R4)
-	FMOVQ 64(R4), F24
-	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
-	FMOVQ F4, 64(R4)
-	FMOVQ 80(R4), F25
-	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
-	FMOVQ F5, 80(R4)
-	FMOVQ 96(R4), F26
-	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
-	FMOVQ F6, 96(R4)
-	FMOVQ 112(R4), F27
-	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
-	FMOVQ F7, 112(R4)
-	FMOVQ 128(R4), F24
-	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
-	FMOVQ F8, 128(R4)
-	FMOVQ 144(R4), F25
-	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
-	FMOVQ F9, 144(R4)
-	FMOVQ 160(R4), F26
-	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
-	FMOVQ F10, 160(R4)
-	FMOVQ 176(R4), F27
-	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
-	FMOVQ F11, 176(R4)
-	ADD R8, R4, R4
-
-add1:
-	FMOVQ (R4), F24
-	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
-	FMOVQ F12, (R4)
-	FMOVQ 16(R4), F25
-	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
-	FMOVQ F13, 16(R4)
-	FMOVQ 32(R4), F26
-	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
-	FMOVQ F14, 32(R4)
-	FMOVQ 48(R4), F27
-	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
-	FMOVQ F15, 48(R4)
-	FMOVQ 64(R4), F24
-	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
-	FMOVQ F16, 64(R4)
-	FMOVQ 80(R4), F25
-	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
-	FMOVQ F17, 80(R4)
-	FMOVQ 96(R4), F26
-	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
-	FMOVQ F18, 96(R4)
-	FMOVQ 112(R4), F27
-	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
-	FMOVQ F19, 112(R4)
-	FMOVQ 128(R4), F24
-	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
-	FMOVQ F20, 128(R4)
-	FMOVQ 144(R4), F25
-	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
-	FMOVQ F21, 144(R4)
-	FMOVQ 160(R4), F26
-	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
-	FMOVQ F22, 160(R4)
-	FMOVQ 176(R4), F27
-	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
-	FMOVQ F23, 176(R4)
-	ADD R8, R4, R4
-	B stored
-
-several:
+	CBZ R10, rows
 	MOVD a_len+40(FP), R2
 	CBNZ R2, next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R10
+	MOVD a_base+32(FP), R10
 	MOVD R10, a_len+40(FP)
-	MOVBU load+120(FP), R10
+	MOVD m+104(FP), R10
 	MOVD R10, a_cap+48(FP)
-	B end
+	B rows
 
 next:
 	MOVD b_cap+88(FP), R4
@@ -13391,6 +5834,77 @@ next:
 	BEQ tile2segment
 	B tile1segment
 
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R10
+	CBZ R10, sums
+	MOVD b_len+80(FP), R10
+	CMP $2, R10
+	BEQ add2
+	B add1
+
+add2:
+	FMOVQ (R4), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 48(R4), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 64(R4), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 80(R4), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	FMOVQ 96(R4), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 112(R4), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 128(R4), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 144(R4), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 160(R4), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 176(R4), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 48(R4), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 64(R4), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 80(R4), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	FMOVQ 96(R4), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 112(R4), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 128(R4), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 144(R4), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 160(R4), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 176(R4), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R10
+	CMP $2, R10
+	BEQ store2
+	B store1
+
 	// There are several segments, or C is the first summand.
 cut:
 	MOVD k+112(FP), R1
@@ -13400,28 +5914,35 @@ cut:
 	CSEL LT, R2, R0, R2
 	SUB R2, R1, R1
 	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
+	MOVD R1, a_base+32(FP)
 	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
 	MOVBU load+120(FP), R2
+
+begins:
 	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
 	B tiles
 
 // func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 TEXT ·WeightGemmF16NEON(SB), NOSPLIT, $0-152
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
 	BGT cut
 	MOVBU load+120(FP), R2
 	CBNZ R2, cut
-	MOVD R2, c_len+8(FP)
 
 tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
 	MOVD cs+64(FP), R6
 	LSL $2, R6, R6
 	MOVD ldb+96(FP), R7
@@ -13594,12 +6115,9 @@ tile2odd:
 tile2done:
 	MOVD c_len+8(FP), R10
 	CBZ R10, store2
-	MOVD $2, R10
-	MOVD R10, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R10
-	CBZ R10, store2
-	B add2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 1 × 12 vectors.
 tile1:
@@ -13704,12 +6222,9 @@ tile1odd:
 tile1done:
 	MOVD c_len+8(FP), R10
 	CBZ R10, store1
-	MOVD $1, R10
-	MOVD R10, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R10
-	CBZ R10, store1
-	B add1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Store.
 store2:
@@ -13741,104 +6256,17 @@ store1:
 	FMOVQ F22, 160(R4)
 	FMOVQ F23, 176(R4)
 	ADD R8, R4, R4
-
-stored:
 	MOVD c_len+8(FP), R10
-	CBNZ R10, several
-
-end:
-	B rows
-
-	// The same with C added.
-add2:
-	FMOVQ (R4), F24
-	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R4), F25
-	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
-	FMOVQ F1, 16(R4)
-	FMOVQ 32(R4), F26
-	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
-	FMOVQ F2, 32(R4)
-	FMOVQ 48(R4), F27
-	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
-	FMOVQ F3, 48(R4)
-	FMOVQ 64(R4), F24
-	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
-	FMOVQ F4, 64(R4)
-	FMOVQ 80(R4), F25
-	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
-	FMOVQ F5, 80(R4)
-	FMOVQ 96(R4), F26
-	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
-	FMOVQ F6, 96(R4)
-	FMOVQ 112(R4), F27
-	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
-	FMOVQ F7, 112(R4)
-	FMOVQ 128(R4), F24
-	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
-	FMOVQ F8, 128(R4)
-	FMOVQ 144(R4), F25
-	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
-	FMOVQ F9, 144(R4)
-	FMOVQ 160(R4), F26
-	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
-	FMOVQ F10, 160(R4)
-	FMOVQ 176(R4), F27
-	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
-	FMOVQ F11, 176(R4)
-	ADD R8, R4, R4
-
-add1:
-	FMOVQ (R4), F24
-	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
-	FMOVQ F12, (R4)
-	FMOVQ 16(R4), F25
-	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
-	FMOVQ F13, 16(R4)
-	FMOVQ 32(R4), F26
-	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
-	FMOVQ F14, 32(R4)
-	FMOVQ 48(R4), F27
-	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
-	FMOVQ F15, 48(R4)
-	FMOVQ 64(R4), F24
-	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
-	FMOVQ F16, 64(R4)
-	FMOVQ 80(R4), F25
-	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
-	FMOVQ F17, 80(R4)
-	FMOVQ 96(R4), F26
-	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
-	FMOVQ F18, 96(R4)
-	FMOVQ 112(R4), F27
-	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
-	FMOVQ F19, 112(R4)
-	FMOVQ 128(R4), F24
-	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
-	FMOVQ F20, 128(R4)
-	FMOVQ 144(R4), F25
-	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
-	FMOVQ F21, 144(R4)
-	FMOVQ 160(R4), F26
-	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
-	FMOVQ F22, 160(R4)
-	FMOVQ 176(R4), F27
-	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
-	FMOVQ F23, 176(R4)
-	ADD R8, R4, R4
-	B stored
-
-several:
+	CBZ R10, rows
 	MOVD a_len+40(FP), R2
 	CBNZ R2, next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R10
+	MOVD a_base+32(FP), R10
 	MOVD R10, a_len+40(FP)
-	MOVBU load+120(FP), R10
+	MOVD m+104(FP), R10
 	MOVD R10, a_cap+48(FP)
-	B end
+	B rows
 
 next:
 	MOVD b_cap+88(FP), R4
@@ -13855,6 +6283,77 @@ next:
 	BEQ tile2segment
 	B tile1segment
 
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R10
+	CBZ R10, sums
+	MOVD b_len+80(FP), R10
+	CMP $2, R10
+	BEQ add2
+	B add1
+
+add2:
+	FMOVQ (R4), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 48(R4), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 64(R4), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 80(R4), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	FMOVQ 96(R4), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 112(R4), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 128(R4), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 144(R4), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 160(R4), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 176(R4), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 48(R4), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 64(R4), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 80(R4), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	FMOVQ 96(R4), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 112(R4), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 128(R4), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 144(R4), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 160(R4), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 176(R4), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R10
+	CMP $2, R10
+	BEQ store2
+	B store1
+
 	// There are several segments, or C is the first summand.
 cut:
 	MOVD k+112(FP), R1
@@ -13864,28 +6363,35 @@ cut:
 	CSEL LT, R2, R0, R2
 	SUB R2, R1, R1
 	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
+	MOVD R1, a_base+32(FP)
 	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
 	MOVBU load+120(FP), R2
+
+begins:
 	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
 	B tiles
 
 // func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 TEXT ·WeightGemmBF16NEON(SB), NOSPLIT, $0-152
+	MOVD a_base+32(FP), R3
+	MOVD c_base+0(FP), R4
+	MOVD m+104(FP), R5
+	MOVD $0, R1
+	MOVD R1, c_len+8(FP)
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
 	BGT cut
 	MOVBU load+120(FP), R2
 	CBNZ R2, cut
-	MOVD R2, c_len+8(FP)
 
 tiles:
-	MOVD a_base+32(FP), R3
-	MOVD c_base+0(FP), R4
-	MOVD m+104(FP), R5
 	MOVD cs+64(FP), R6
 	LSL $2, R6, R6
 	MOVD ldb+96(FP), R7
@@ -14058,12 +6564,9 @@ tile2odd:
 tile2done:
 	MOVD c_len+8(FP), R10
 	CBZ R10, store2
-	MOVD $2, R10
-	MOVD R10, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R10
-	CBZ R10, store2
-	B add2
+	MOVD $2, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Tile of 1 × 12 vectors.
 tile1:
@@ -14168,12 +6671,9 @@ tile1odd:
 tile1done:
 	MOVD c_len+8(FP), R10
 	CBZ R10, store1
-	MOVD $1, R10
-	MOVD R10, b_len+80(FP)
-	MOVD R4, b_cap+88(FP)
-	MOVD a_cap+48(FP), R10
-	CBZ R10, store1
-	B add1
+	MOVD $1, R2
+	MOVD R2, b_len+80(FP)
+	B modes
 
 	// Store.
 store2:
@@ -14205,104 +6705,17 @@ store1:
 	FMOVQ F22, 160(R4)
 	FMOVQ F23, 176(R4)
 	ADD R8, R4, R4
-
-stored:
 	MOVD c_len+8(FP), R10
-	CBNZ R10, several
-
-end:
-	B rows
-
-	// The same with C added.
-add2:
-	FMOVQ (R4), F24
-	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
-	FMOVQ F0, (R4)
-	FMOVQ 16(R4), F25
-	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
-	FMOVQ F1, 16(R4)
-	FMOVQ 32(R4), F26
-	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
-	FMOVQ F2, 32(R4)
-	FMOVQ 48(R4), F27
-	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
-	FMOVQ F3, 48(R4)
-	FMOVQ 64(R4), F24
-	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
-	FMOVQ F4, 64(R4)
-	FMOVQ 80(R4), F25
-	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
-	FMOVQ F5, 80(R4)
-	FMOVQ 96(R4), F26
-	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
-	FMOVQ F6, 96(R4)
-	FMOVQ 112(R4), F27
-	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
-	FMOVQ F7, 112(R4)
-	FMOVQ 128(R4), F24
-	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
-	FMOVQ F8, 128(R4)
-	FMOVQ 144(R4), F25
-	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
-	FMOVQ F9, 144(R4)
-	FMOVQ 160(R4), F26
-	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
-	FMOVQ F10, 160(R4)
-	FMOVQ 176(R4), F27
-	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
-	FMOVQ F11, 176(R4)
-	ADD R8, R4, R4
-
-add1:
-	FMOVQ (R4), F24
-	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
-	FMOVQ F12, (R4)
-	FMOVQ 16(R4), F25
-	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
-	FMOVQ F13, 16(R4)
-	FMOVQ 32(R4), F26
-	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
-	FMOVQ F14, 32(R4)
-	FMOVQ 48(R4), F27
-	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
-	FMOVQ F15, 48(R4)
-	FMOVQ 64(R4), F24
-	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
-	FMOVQ F16, 64(R4)
-	FMOVQ 80(R4), F25
-	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
-	FMOVQ F17, 80(R4)
-	FMOVQ 96(R4), F26
-	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
-	FMOVQ F18, 96(R4)
-	FMOVQ 112(R4), F27
-	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
-	FMOVQ F19, 112(R4)
-	FMOVQ 128(R4), F24
-	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
-	FMOVQ F20, 128(R4)
-	FMOVQ 144(R4), F25
-	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
-	FMOVQ F21, 144(R4)
-	FMOVQ 160(R4), F26
-	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
-	FMOVQ F22, 160(R4)
-	FMOVQ 176(R4), F27
-	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
-	FMOVQ F23, 176(R4)
-	ADD R8, R4, R4
-	B stored
-
-several:
+	CBZ R10, rows
 	MOVD a_len+40(FP), R2
 	CBNZ R2, next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVD c_cap+16(FP), R10
+	MOVD a_base+32(FP), R10
 	MOVD R10, a_len+40(FP)
-	MOVBU load+120(FP), R10
+	MOVD m+104(FP), R10
 	MOVD R10, a_cap+48(FP)
-	B end
+	B rows
 
 next:
 	MOVD b_cap+88(FP), R4
@@ -14319,6 +6732,77 @@ next:
 	BEQ tile2segment
 	B tile1segment
 
+	// C is added.
+modes:
+	MOVD R4, b_cap+88(FP)
+	MOVD a_cap+48(FP), R10
+	CBZ R10, sums
+	MOVD b_len+80(FP), R10
+	CMP $2, R10
+	BEQ add2
+	B add1
+
+add2:
+	FMOVQ (R4), F24
+	WORD $0x4e20d700 // fadd v0.4s, v24.4s, v0.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e21d721 // fadd v1.4s, v25.4s, v1.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e22d742 // fadd v2.4s, v26.4s, v2.4s
+	FMOVQ 48(R4), F27
+	WORD $0x4e23d763 // fadd v3.4s, v27.4s, v3.4s
+	FMOVQ 64(R4), F24
+	WORD $0x4e24d704 // fadd v4.4s, v24.4s, v4.4s
+	FMOVQ 80(R4), F25
+	WORD $0x4e25d725 // fadd v5.4s, v25.4s, v5.4s
+	FMOVQ 96(R4), F26
+	WORD $0x4e26d746 // fadd v6.4s, v26.4s, v6.4s
+	FMOVQ 112(R4), F27
+	WORD $0x4e27d767 // fadd v7.4s, v27.4s, v7.4s
+	FMOVQ 128(R4), F24
+	WORD $0x4e28d708 // fadd v8.4s, v24.4s, v8.4s
+	FMOVQ 144(R4), F25
+	WORD $0x4e29d729 // fadd v9.4s, v25.4s, v9.4s
+	FMOVQ 160(R4), F26
+	WORD $0x4e2ad74a // fadd v10.4s, v26.4s, v10.4s
+	FMOVQ 176(R4), F27
+	WORD $0x4e2bd76b // fadd v11.4s, v27.4s, v11.4s
+	ADD R8, R4, R4
+
+add1:
+	FMOVQ (R4), F24
+	WORD $0x4e2cd70c // fadd v12.4s, v24.4s, v12.4s
+	FMOVQ 16(R4), F25
+	WORD $0x4e2dd72d // fadd v13.4s, v25.4s, v13.4s
+	FMOVQ 32(R4), F26
+	WORD $0x4e2ed74e // fadd v14.4s, v26.4s, v14.4s
+	FMOVQ 48(R4), F27
+	WORD $0x4e2fd76f // fadd v15.4s, v27.4s, v15.4s
+	FMOVQ 64(R4), F24
+	WORD $0x4e30d710 // fadd v16.4s, v24.4s, v16.4s
+	FMOVQ 80(R4), F25
+	WORD $0x4e31d731 // fadd v17.4s, v25.4s, v17.4s
+	FMOVQ 96(R4), F26
+	WORD $0x4e32d752 // fadd v18.4s, v26.4s, v18.4s
+	FMOVQ 112(R4), F27
+	WORD $0x4e33d773 // fadd v19.4s, v27.4s, v19.4s
+	FMOVQ 128(R4), F24
+	WORD $0x4e34d714 // fadd v20.4s, v24.4s, v20.4s
+	FMOVQ 144(R4), F25
+	WORD $0x4e35d735 // fadd v21.4s, v25.4s, v21.4s
+	FMOVQ 160(R4), F26
+	WORD $0x4e36d756 // fadd v22.4s, v26.4s, v22.4s
+	FMOVQ 176(R4), F27
+	WORD $0x4e37d777 // fadd v23.4s, v27.4s, v23.4s
+	ADD R8, R4, R4
+	MOVD b_cap+88(FP), R4
+
+sums:
+	MOVD b_len+80(FP), R10
+	CMP $2, R10
+	BEQ store2
+	B store1
+
 	// There are several segments, or C is the first summand.
 cut:
 	MOVD k+112(FP), R1
@@ -14328,12 +6812,18 @@ cut:
 	CSEL LT, R2, R0, R2
 	SUB R2, R1, R1
 	MOVD R2, k+112(FP)
-	MOVD R1, c_cap+16(FP)
+	MOVD R1, a_base+32(FP)
 	MOVD R1, a_len+40(FP)
+	MOVD c_len+8(FP), R0
+	MOVD $0, R2
+	CBNZ R0, begins
 	MOVBU load+120(FP), R2
+
+begins:
 	MOVD R2, a_cap+48(FP)
-	MOVD $1, R2
-	MOVD R2, c_len+8(FP)
+	MOVD R2, m+104(FP)
+	ADD $1, R0, R0
+	MOVD R0, c_len+8(FP)
 	B tiles
 
 // func AddBiasNEON(c []float32, ldc int, m int, bias []float32)

@@ -23,9 +23,8 @@ import (
 // A gemmer emits one product.
 type gemmer struct {
 	*neon
-	shape    spec.TileShape
-	element  spec.Element
-	epilogue spec.Epilogue
+	shape   spec.TileShape
+	element spec.Element
 
 	isWeights bool
 
@@ -35,15 +34,53 @@ type gemmer struct {
 	p, b, k      a64.GP
 	x            a64.GP // scratch
 
-	first, more, rest, left, adds, height, start a64.Param // as in amd64/gemm.go
+	first, mode, rest, left, begins, adds, height, start, maxima, alphas, betas a64.Param // as in amd64/gemm.go
 
 	all, acc [][]a64.Vec // all accumulators, and those of the current tile, which are the last ones
 }
 
+// The modes, as in amd64/gemm.go.
+const (
+	storeOne = iota
+	storeMore
+	merge
+	maxOne
+	maxMore
+)
+
+// memory gives these numbers the places of arguments as in amd64/gemm.go.
+func (t *gemmer) memory() {
+	t.first, t.mode, t.left = t.Param("k").Local(), t.Len("c").Local(), t.Len("a").Local()
+	t.adds, t.height, t.start = t.Cap("a").Local(), t.Len("b").Local(), t.Cap("b").Local()
+	t.rest, t.begins = t.Base("a").Local(), t.Param("m").Local()
+	t.maxima, t.alphas, t.betas = t.Cap("c").Local(), t.Cap("c").Local(), t.Cap("a").Local()
+}
+
 func (g *neon) Gemm(s spec.TileShape, e spec.Epilogue) {
-	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*emit.VecLanes, e, "NEON"))
-	t := &gemmer{neon: g, shape: s, epilogue: e}
-	t.emit(s.Rows)
+	name := fmt.Sprintf("tileProduct%d", s.Vectors)
+	fn := spec.Gemm(s.Vectors, s.Vectors*emit.VecLanes, e, "NEON")
+	if e == spec.Store {
+		g.Shared(name, fn.Signature, "is Gemm, GemmMax or GemmMerge, which jump to it.")
+		t := &gemmer{neon: g, shape: s}
+		t.emit(s.Rows)
+	}
+	g.Kernel(fn)
+	t := &gemmer{neon: g}
+	t.memory()
+	mode := g.GP()
+	switch e {
+	case spec.Store:
+		g.Op("MOVD", storeOne, mode)
+	case spec.StoreMax:
+		g.Op("MOVD", maxOne, mode)
+		g.Move(g.Base("max"), t.maxima)
+	case spec.StoreMerge:
+		g.Op("MOVD", merge, mode)
+		g.Move(g.Base("alpha"), t.alphas)
+		g.Move(g.Base("beta"), t.betas)
+	}
+	g.Op("MOVD", mode, t.mode)
+	g.TailJump(name)
 }
 
 func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
@@ -55,11 +92,10 @@ func (g *neon) WeightGemm(s spec.TileShape, b spec.Element) {
 // emit emits the loop over the rows, which are divided as in amd64/gemm.go.
 func (t *gemmer) emit(rows int) {
 	t.p, t.b, t.k = t.GP(), t.GP(), t.GP()
-	if t.epilogue != spec.StoreMerge {
-		t.single()
-		defer t.cut()
-	}
+	t.memory()
 	t.a, t.c, t.m = t.Slice("a"), t.Slice("c"), t.Num("m")
+	t.single()
+	defer t.cut()
 	t.cs, t.ldb, t.ldc = t.Stride("cs"), t.Num("ldb"), t.Stride("ldc")
 	t.Op("LSL", t.element.Shift(), t.ldb, t.ldb)
 	t.row = []a64.GP{{}, t.Stride("rs")}
@@ -93,15 +129,14 @@ func (t *gemmer) emit(rows int) {
 	for i := range t.all {
 		t.all[i] = t.Vecs(t.shape.Vectors)
 	}
-	e := t.newEnd()
 	for h := rows; h > 0; h-- {
-		t.Scope(func() { t.one(h, e) })
+		t.one(h)
 	}
-	t.store(e)
+	t.store()
 }
 
 // one emits a register tile of a number of rows, up to where its sums are stored.
-func (t *gemmer) one(rows int, e end) {
+func (t *gemmer) one(rows int) {
 	name := tileLabel(rows)
 	t.Commentf("Tile of %d × %d vectors.", rows, t.shape.Vectors)
 	t.Label(name)
@@ -113,21 +148,16 @@ func (t *gemmer) one(rows int, e end) {
 	if rows > 1 {
 		t.Op("ADD", t.row[rows-1], t.a, t.a)
 	}
-	if t.epilogue == spec.StoreMerge {
-		t.Load(t.Param("k"), t.k)
-	} else {
-		t.Load(t.first, t.k)
-		t.Label(name + "segment")
-	}
+	t.Load(t.first, t.k)
+	t.Label(name + "segment")
 	t.zeros()
 	t.Scope(func() {
-		t.Free(e.vecs()...)
 		for _, unused := range t.all[:len(t.all)-rows] {
 			t.Free(unused)
 		}
 		t.steps(name)
 	})
-	t.toStore(rows, e)
+	t.toStore(rows)
 }
 
 // zeros clears the accumulators.

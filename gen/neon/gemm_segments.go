@@ -5,21 +5,25 @@ import (
 	"github.com/attn-go/attn/gen/spec"
 )
 
-// single emits the test whether there is more to do than to store a single segment.
+// single emits the test whether a product has a single segment that is not added to C.
 func (t *gemmer) single() {
-	t.first, t.more, t.rest = t.Param("k").Local(), t.Len("c").Local(), t.Cap("c").Local()
-	t.left, t.adds, t.height, t.start = t.Len("a").Local(), t.Cap("a").Local(), t.Len("b").Local(), t.Cap("b").Local()
+	if t.isWeights {
+		t.Op("MOVD", storeOne, t.b)
+		t.Op("MOVD", t.b, t.mode)
+	} else {
+		t.Load(t.mode, t.b)
+		t.Op("CMP", merge, t.b) // it has one
+		t.Jump("BEQ", "tiles")
+	}
 	t.Load(t.Param("k"), t.k)
 	t.loadSegment(t.p)
 	t.Op("CMP", t.p, t.k)
 	t.Jump("BGT", "cut")
-	if t.epilogue == spec.Store {
-		t.Load(t.Param("load"), t.k)
-		t.Jump("CBNZ", "cut", t.k)
-	} else {
-		t.Op("MOVD", 0, t.k)
+	if !t.isWeights {
+		t.Jump("CBNZ", "tiles", t.b)
 	}
-	t.Op("MOVD", t.k, t.more) // 0
+	t.Load(t.Param("load"), t.k)
+	t.Jump("CBNZ", "cut", t.k)
 	t.Label("tiles")
 }
 
@@ -34,10 +38,15 @@ func (t *gemmer) cut() {
 	t.Op("MOVD", t.k, t.first)
 	t.Op("MOVD", t.b, t.rest)
 	t.Op("MOVD", t.b, t.left)
-	t.loadFlag(t.k)
+	t.Load(t.mode, t.p)
+	t.Op("MOVD", 0, t.k)
+	t.Jump("CBNZ", "begins", t.p)
+	t.Load(t.Param("load"), t.k)
+	t.Label("begins")
 	t.Op("MOVD", t.k, t.adds)
-	t.Op("MOVD", 1, t.k)
-	t.Op("MOVD", t.k, t.more)
+	t.Op("MOVD", t.k, t.begins)
+	t.Op("ADD", 1, t.p, t.p)
+	t.Op("MOVD", t.p, t.mode)
 	t.Jump("B", "tiles")
 }
 
@@ -55,13 +64,4 @@ func (t *gemmer) limit(k, segment a64.GP) {
 	t.loadSegment(segment)
 	t.Op("CMP", segment, k)
 	t.Op("CSEL", a64.LT, k, segment, k)
-}
-
-// loadFlag loads whether C is the first summand.
-func (t *gemmer) loadFlag(r a64.GP) {
-	if t.epilogue == spec.Store {
-		t.Load(t.Param("load"), r)
-	} else {
-		t.Op("MOVD", 0, r)
-	}
 }

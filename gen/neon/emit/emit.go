@@ -47,8 +47,23 @@ func (g *Gen) Output() (spec.Output, error) {
 // Kernel starts a function. Its name gets the ISA's suffix.
 func (g *Gen) Kernel(f spec.Function) {
 	g.functions = append(g.functions, f)
-	name := f.Name + "NEON"
-	g.Func = g.file.Func(name, f.Signature, name+" "+f.Doc)
+	g.Shared(f.Name, f.Signature, f.Doc)
+}
+
+// Shared starts a function that is no kernel: kernels jump to it. Its name gets the ISA's suffix.
+func (g *Gen) Shared(name, signature, doc string) {
+	name += "NEON"
+	g.Func = g.file.Func(name, signature, name+" "+doc)
+}
+
+// TailJump ends a function with a jump to another one of the ISA, which finds the same arguments.
+func (g *Gen) TailJump(name string) { g.Func.TailJump(name + "NEON") }
+
+// Move copies 64 bits from parameter to parameter.
+func (g *Gen) Move(from, to a64.Param) {
+	r := g.LoadParam(from)
+	g.Op("MOVD", r, to)
+	g.Free(r)
 }
 
 // Slice loads the base pointer of a slice parameter.
