@@ -1024,6 +1024,8 @@ next:
 	CMPQ    R15, seg+120(FP)
 	CMOVQGT seg+120(FP), R15
 	SUBQ    R15, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x0000000c
 	JE      tile12segment
 	CMPQ    b_len+80(FP), $0x0000000b
@@ -1044,9 +1046,7 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
@@ -1057,6 +1057,8 @@ modes:
 	JE   max
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x0000000c
 	JE   add12
 	CMPQ b_len+80(FP), $0x0000000b
@@ -1077,9 +1079,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add12:
 	VADDPS (CX), Y0, Y0
@@ -1133,6 +1133,8 @@ add1:
 sums:
 	CMPQ c_len+8(FP), $0x04
 	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x0000000c
 	JE   store12
 	CMPQ b_len+80(FP), $0x0000000b
@@ -1153,9 +1155,7 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -1163,6 +1163,8 @@ max:
 	VMOVUPS (R15), Y12
 	MOVQ    ldc+24(FP), R15
 	SHLQ    $0x02, R15
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
 	CMPQ    b_len+80(FP), $0x0000000c
 	JE      max12
 	CMPQ    b_len+80(FP), $0x0000000b
@@ -1183,9 +1185,7 @@ max:
 	JE      max4
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      max3
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      max2
-	JMP     max1
+	JMP     max2
 
 max12:
 	VMOVUPS Y0, (CX)
@@ -1262,6 +1262,8 @@ keep:
 merge:
 	MOVQ c_cap+16(FP), R13
 	MOVQ a_cap+48(FP), R14
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
 	CMPQ b_len+80(FP), $0x0000000c
 	JE   merge12
 	CMPQ b_len+80(FP), $0x0000000b
@@ -1282,9 +1284,7 @@ merge:
 	JE   merge4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   merge3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   merge2
-	JMP  merge1
+	JMP  merge2
 
 merge12:
 	VMOVUPS     (CX), Y12
@@ -2070,6 +2070,8 @@ next:
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000006
 	JE      tile6segment
 	CMPQ    b_len+80(FP), $0x00000005
@@ -2078,9 +2080,7 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
@@ -2091,6 +2091,8 @@ modes:
 	JE   max
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x00000006
 	JE   add6
 	CMPQ b_len+80(FP), $0x00000005
@@ -2099,9 +2101,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add6:
 	VADDPS (CX), Y0, Y0
@@ -2137,6 +2137,8 @@ add1:
 sums:
 	CMPQ c_len+8(FP), $0x04
 	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x00000006
 	JE   store6
 	CMPQ b_len+80(FP), $0x00000005
@@ -2145,9 +2147,7 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -2156,6 +2156,8 @@ max:
 	VMOVUPS 32(R13), Y13
 	MOVQ    ldc+24(FP), R13
 	SHLQ    $0x02, R13
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
 	CMPQ    b_len+80(FP), $0x00000006
 	JE      max6
 	CMPQ    b_len+80(FP), $0x00000005
@@ -2164,9 +2166,7 @@ max:
 	JE      max4
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      max3
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      max2
-	JMP     max1
+	JMP     max2
 
 max6:
 	VMOVUPS Y0, (CX)
@@ -2226,6 +2226,8 @@ keep:
 merge:
 	MOVQ c_cap+16(FP), R11
 	MOVQ a_cap+48(FP), R12
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
 	CMPQ b_len+80(FP), $0x00000006
 	JE   merge6
 	CMPQ b_len+80(FP), $0x00000005
@@ -2234,9 +2236,7 @@ merge:
 	JE   merge4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   merge3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   merge2
-	JMP  merge1
+	JMP  merge2
 
 merge6:
 	VMOVUPS     (CX), Y12
@@ -2767,13 +2767,13 @@ next:
 	CMPQ    R11, seg+120(FP)
 	CMOVQGT seg+120(FP), R11
 	SUBQ    R11, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000004
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
@@ -2784,13 +2784,13 @@ modes:
 	JE   max
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x00000004
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add4:
 	VADDPS (CX), Y0, Y0
@@ -2820,13 +2820,13 @@ add1:
 sums:
 	CMPQ c_len+8(FP), $0x04
 	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x00000004
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -2836,13 +2836,13 @@ max:
 	VMOVUPS 64(R11), Y14
 	MOVQ    ldc+24(FP), R11
 	SHLQ    $0x02, R11
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
 	CMPQ    b_len+80(FP), $0x00000004
 	JE      max4
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      max3
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      max2
-	JMP     max1
+	JMP     max2
 
 max4:
 	VMOVUPS Y0, (CX)
@@ -2897,13 +2897,13 @@ keep:
 merge:
 	MOVQ c_cap+16(FP), R9
 	MOVQ a_cap+48(FP), R10
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
 	CMPQ b_len+80(FP), $0x00000004
 	JE   merge4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   merge3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   merge2
-	JMP  merge1
+	JMP  merge2
 
 merge4:
 	VMOVUPS     (CX), Y12
@@ -3325,20 +3325,17 @@ next:
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
 	SUBQ    R11, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
-
-add2:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
 	VADDPS (CX), Y0, Y0
 	VADDPS 32(CX), Y1, Y1
 	VADDPS 64(CX), Y2, Y2
@@ -3358,9 +3355,9 @@ add1:
 	MOVQ   b_cap+88(FP), CX
 
 sums:
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -3758,20 +3755,17 @@ next:
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
 	SUBQ    R11, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
-
-add2:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
 	VADDPS (CX), Y0, Y0
 	VADDPS 32(CX), Y1, Y1
 	VADDPS 64(CX), Y2, Y2
@@ -3791,9 +3785,9 @@ add1:
 	MOVQ   b_cap+88(FP), CX
 
 sums:
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -4263,20 +4257,17 @@ next:
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
 	SUBQ    R11, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
-
-add2:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
 	VADDPS (CX), Y0, Y0
 	VADDPS 32(CX), Y1, Y1
 	VADDPS 64(CX), Y2, Y2
@@ -4296,9 +4287,9 @@ add1:
 	MOVQ   b_cap+88(FP), CX
 
 sums:
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:

@@ -84,6 +84,11 @@ func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// panelProductAVX512 is WeightGemm in all variants, which jump to it.
+//
+//go:noescape
+func panelProductAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+
 // WeightGemmP0AVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
 //
 //go:noescape
@@ -94,6 +99,11 @@ func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []f
 //go:noescape
 func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
+// panelProductF16AVX512 is WeightGemmF16 in all variants, which jump to it.
+//
+//go:noescape
+func panelProductF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+
 // WeightGemmF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
 //
 //go:noescape
@@ -103,6 +113,11 @@ func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b 
 //
 //go:noescape
 func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+
+// panelProductBF16AVX512 is WeightGemmBF16 in all variants, which jump to it.
+//
+//go:noescape
+func panelProductBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
 // WeightGemmBF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
 //

@@ -868,6 +868,8 @@ next:
 	CMPQ    R15, seg+120(FP)
 	CMOVQGT seg+120(FP), R15
 	SUBQ    R15, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x0000000c
 	JE      tile12segment
 	CMPQ    b_len+80(FP), $0x0000000b
@@ -888,9 +890,7 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
@@ -901,6 +901,8 @@ modes:
 	JE   max
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x0000000c
 	JE   add12
 	CMPQ b_len+80(FP), $0x0000000b
@@ -921,9 +923,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add12:
 	VADDPS (CX), Z0, Z0
@@ -977,6 +977,8 @@ add1:
 sums:
 	CMPQ c_len+8(FP), $0x04
 	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x0000000c
 	JE   store12
 	CMPQ b_len+80(FP), $0x0000000b
@@ -997,9 +999,7 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -1007,6 +1007,8 @@ max:
 	VMOVUPS (R15), Z12
 	MOVQ    ldc+24(FP), R15
 	SHLQ    $0x02, R15
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
 	CMPQ    b_len+80(FP), $0x0000000c
 	JE      max12
 	CMPQ    b_len+80(FP), $0x0000000b
@@ -1027,9 +1029,7 @@ max:
 	JE      max4
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      max3
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      max2
-	JMP     max1
+	JMP     max2
 
 max12:
 	VMOVUPS Z0, (CX)
@@ -1106,6 +1106,8 @@ keep:
 merge:
 	MOVQ c_cap+16(FP), R13
 	MOVQ a_cap+48(FP), R14
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
 	CMPQ b_len+80(FP), $0x0000000c
 	JE   merge12
 	CMPQ b_len+80(FP), $0x0000000b
@@ -1126,9 +1128,7 @@ merge:
 	JE   merge4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   merge3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   merge2
-	JMP  merge1
+	JMP  merge2
 
 merge12:
 	VMOVUPS     (CX), Z12
@@ -2027,6 +2027,8 @@ next:
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
 	JE      tile8segment
 	CMPQ    b_len+80(FP), $0x00000007
@@ -2039,9 +2041,7 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
@@ -2052,6 +2052,8 @@ modes:
 	JE   max
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   add8
 	CMPQ b_len+80(FP), $0x00000007
@@ -2064,9 +2066,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add8:
 	VADDPS (CX), Z0, Z0
@@ -2112,6 +2112,8 @@ add1:
 sums:
 	CMPQ c_len+8(FP), $0x04
 	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   store8
 	CMPQ b_len+80(FP), $0x00000007
@@ -2124,9 +2126,7 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -2135,6 +2135,8 @@ max:
 	VMOVUPS 64(R13), Z17
 	MOVQ    ldc+24(FP), R13
 	SHLQ    $0x02, R13
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
 	CMPQ    b_len+80(FP), $0x00000008
 	JE      max8
 	CMPQ    b_len+80(FP), $0x00000007
@@ -2147,9 +2149,7 @@ max:
 	JE      max4
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      max3
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      max2
-	JMP     max1
+	JMP     max2
 
 max8:
 	VMOVUPS Z0, (CX)
@@ -2223,6 +2223,8 @@ keep:
 merge:
 	MOVQ c_cap+16(FP), R11
 	MOVQ a_cap+48(FP), R12
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   merge8
 	CMPQ b_len+80(FP), $0x00000007
@@ -2235,9 +2237,7 @@ merge:
 	JE   merge4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   merge3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   merge2
-	JMP  merge1
+	JMP  merge2
 
 merge8:
 	VMOVUPS     (CX), Z16
@@ -3389,6 +3389,8 @@ next:
 	CMPQ    R13, seg+120(FP)
 	CMOVQGT seg+120(FP), R13
 	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
 	JE      tile8segment
 	CMPQ    b_len+80(FP), $0x00000007
@@ -3401,9 +3403,7 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
@@ -3414,6 +3414,8 @@ modes:
 	JE   max
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   add8
 	CMPQ b_len+80(FP), $0x00000007
@@ -3426,9 +3428,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add8:
 	VADDPS (CX), Z0, Z0
@@ -3482,6 +3482,8 @@ add1:
 sums:
 	CMPQ c_len+8(FP), $0x04
 	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   store8
 	CMPQ b_len+80(FP), $0x00000007
@@ -3494,9 +3496,7 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -3506,6 +3506,8 @@ max:
 	VMOVUPS 128(R13), Z26
 	MOVQ    ldc+24(FP), R13
 	SHLQ    $0x02, R13
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
 	CMPQ    b_len+80(FP), $0x00000008
 	JE      max8
 	CMPQ    b_len+80(FP), $0x00000007
@@ -3518,9 +3520,7 @@ max:
 	JE      max4
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      max3
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      max2
-	JMP     max1
+	JMP     max2
 
 max8:
 	VMOVUPS Z0, (CX)
@@ -3611,6 +3611,8 @@ keep:
 merge:
 	MOVQ c_cap+16(FP), R11
 	MOVQ a_cap+48(FP), R12
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   merge8
 	CMPQ b_len+80(FP), $0x00000007
@@ -3623,9 +3625,7 @@ merge:
 	JE   merge4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   merge3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   merge2
-	JMP  merge1
+	JMP  merge2
 
 merge8:
 	VMOVUPS     (CX), Z24
@@ -4592,6 +4592,8 @@ next:
 	CMPQ    R12, seg+120(FP)
 	CMOVQGT seg+120(FP), R12
 	SUBQ    R12, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000006
 	JE      tile6segment
 	CMPQ    b_len+80(FP), $0x00000005
@@ -4600,9 +4602,7 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
@@ -4613,6 +4613,8 @@ modes:
 	JE   max
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x00000006
 	JE   add6
 	CMPQ b_len+80(FP), $0x00000005
@@ -4621,9 +4623,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add6:
 	VADDPS (CX), Z0, Z0
@@ -4671,6 +4671,8 @@ add1:
 sums:
 	CMPQ c_len+8(FP), $0x04
 	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x00000006
 	JE   store6
 	CMPQ b_len+80(FP), $0x00000005
@@ -4679,9 +4681,7 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -4692,6 +4692,8 @@ max:
 	VMOVUPS 192(R12), Z27
 	MOVQ    ldc+24(FP), R12
 	SHLQ    $0x02, R12
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
 	CMPQ    b_len+80(FP), $0x00000006
 	JE      max6
 	CMPQ    b_len+80(FP), $0x00000005
@@ -4700,9 +4702,7 @@ max:
 	JE      max4
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      max3
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      max2
-	JMP     max1
+	JMP     max2
 
 max6:
 	VMOVUPS Z0, (CX)
@@ -4788,6 +4788,8 @@ keep:
 merge:
 	MOVQ c_cap+16(FP), R10
 	MOVQ a_cap+48(FP), R11
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
 	CMPQ b_len+80(FP), $0x00000006
 	JE   merge6
 	CMPQ b_len+80(FP), $0x00000005
@@ -4796,9 +4798,7 @@ merge:
 	JE   merge4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   merge3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   merge2
-	JMP  merge1
+	JMP  merge2
 
 merge6:
 	VMOVUPS     (CX), Z24
@@ -4960,1053 +4960,9 @@ TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
 	MOVQ    AX, a_cap+48(FP)
 	JMP     ·tileProduct4AVX512+0(SB)
 
-// func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+// func panelProductAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmP0AVX512(SB), NOSPLIT, $0-152
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000080
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x02, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x00000010
-	JGE  tile8
-	CMPQ DX, $0x00000008
-	JE   tile8
-	MOVQ DX, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DX
-	LEAQ (AX)(BX*8), AX
-	MOVQ k+112(FP), R13
-
-tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile8odd
-	JZ     tile8end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile8odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile8steps
-
-tile8end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile7segment:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile7odd
-	JZ     tile7end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile7odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile7steps
-
-tile7end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store7
-	MOVQ $0x00000007, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R13
-
-tile6segment:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile6odd
-	JZ     tile6end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile6odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	PREFETCHT0   4224(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store6
-	MOVQ $0x00000006, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile5segment:
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile5odd
-	JZ     tile5end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile5odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile5steps
-
-tile5end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store5
-	MOVQ $0x00000005, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DX
-	LEAQ (AX)(BX*4), AX
-	MOVQ k+112(FP), R13
-
-tile4segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile4odd
-	JZ     tile4end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile4odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile4steps
-
-tile4end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store4
-	MOVQ $0x00000004, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile3segment:
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile3odd
-	JZ     tile3end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile3odd:
-	VMOVUPS      (R12), Z24
-	VMOVUPS      64(R12), Z25
-	VMOVUPS      128(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile3steps
-
-tile3end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R13
-
-tile2segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R11), Z24
-	VBROADCASTSS (R11)(BX*1), Z25
-	VMOVUPS      (R12), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VMOVUPS      64(R12), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VMOVUPS      128(R12), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile2odd:
-	VBROADCASTSS (R11), Z24
-	VBROADCASTSS (R11)(BX*1), Z25
-	VMOVUPS      (R12), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VMOVUPS      64(R12), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VMOVUPS      128(R12), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile2steps
-
-tile2end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    SI, $0x04
-	JNE     tile1sparse
-	CMPQ    DI, $0x000000c0
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  (R12), Z24, Z21
-	VFMADD231PS  64(R12), Z24, Z22
-	VFMADD231PS  128(R12), Z24, Z23
-	VBROADCASTSS 4(R11), Z24
-	VFMADD231PS  192(R12), Z24, Z21
-	VFMADD231PS  256(R12), Z24, Z22
-	VFMADD231PS  320(R12), Z24, Z23
-	VBROADCASTSS 8(R11), Z24
-	VFMADD231PS  384(R12), Z24, Z21
-	VFMADD231PS  448(R12), Z24, Z22
-	VFMADD231PS  512(R12), Z24, Z23
-	VBROADCASTSS 12(R11), Z24
-	VFMADD231PS  576(R12), Z24, Z21
-	VFMADD231PS  640(R12), Z24, Z22
-	VFMADD231PS  704(R12), Z24, Z23
-	VBROADCASTSS 16(R11), Z24
-	VFMADD231PS  768(R12), Z24, Z21
-	VFMADD231PS  832(R12), Z24, Z22
-	VFMADD231PS  896(R12), Z24, Z23
-	VBROADCASTSS 20(R11), Z24
-	VFMADD231PS  960(R12), Z24, Z21
-	VFMADD231PS  1024(R12), Z24, Z22
-	VFMADD231PS  1088(R12), Z24, Z23
-	VBROADCASTSS 24(R11), Z24
-	VFMADD231PS  1152(R12), Z24, Z21
-	VFMADD231PS  1216(R12), Z24, Z22
-	VFMADD231PS  1280(R12), Z24, Z23
-	VBROADCASTSS 28(R11), Z24
-	VFMADD231PS  1344(R12), Z24, Z21
-	VFMADD231PS  1408(R12), Z24, Z22
-	VFMADD231PS  1472(R12), Z24, Z23
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000600, R12
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  (R12), Z24, Z21
-	VFMADD231PS  64(R12), Z24, Z22
-	VFMADD231PS  128(R12), Z24, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Z24
-	VFMADD231PS  (R12), Z24, Z21
-	VFMADD231PS  64(R12), Z24, Z22
-	VFMADD231PS  128(R12), Z24, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
-	JMP  modes
-
-	// Store.
-store8:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-store7:
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-store6:
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-store5:
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-store4:
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-store3:
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-store2:
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-store1:
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R11
-	MOVQ R11, a_len+40(FP)
-	MOVQ m+104(FP), R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
-
-add8:
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	ADDQ   R13, CX
-
-add7:
-	VADDPS (CX), Z3, Z3
-	VADDPS 64(CX), Z4, Z4
-	VADDPS 128(CX), Z5, Z5
-	ADDQ   R13, CX
-
-add6:
-	VADDPS (CX), Z6, Z6
-	VADDPS 64(CX), Z7, Z7
-	VADDPS 128(CX), Z8, Z8
-	ADDQ   R13, CX
-
-add5:
-	VADDPS (CX), Z9, Z9
-	VADDPS 64(CX), Z10, Z10
-	VADDPS 128(CX), Z11, Z11
-	ADDQ   R13, CX
-
-add4:
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	VADDPS 128(CX), Z14, Z14
-	ADDQ   R13, CX
-
-add3:
-	VADDPS (CX), Z15, Z15
-	VADDPS 64(CX), Z16, Z16
-	VADDPS 128(CX), Z17, Z17
-	ADDQ   R13, CX
-
-add2:
-	VADDPS (CX), Z18, Z18
-	VADDPS 64(CX), Z19, Z19
-	VADDPS 128(CX), Z20, Z20
-	ADDQ   R13, CX
-
-add1:
-	VADDPS (CX), Z21, Z21
-	VADDPS 64(CX), Z22, Z22
-	VADDPS 128(CX), Z23, Z23
-	ADDQ   R13, CX
-	MOVQ   b_cap+88(FP), CX
-
-sums:
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000080, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
-
-// func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmP1AVX512(SB), NOSPLIT, $0-152
+TEXT ·panelProductAVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -6029,6 +4985,8 @@ tiles:
 	LEAQ (R8)(BX*2), R9
 	LEAQ (R9)(BX*2), R10
 	MOVQ $0x7fffffffffffffff, R11
+	CMPQ c_cap+16(FP), $0x00
+	JE   rows
 	CMPQ DX, $0x00000008
 	JLE  rows
 
@@ -6529,9 +5487,6 @@ tile5steps:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
@@ -6559,11 +5514,16 @@ tile5odd:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile5few
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
+	PREFETCHT0   4288(R13)
+	PREFETCHT0   4352(R13)
+	PREFETCHT0   4416(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile5all
 	PREFETCHT1   (R11)
@@ -6572,6 +5532,7 @@ tile5odd:
 	ADDQ         $0x000000c0, R11
 
 tile5all:
+tile5few:
 	DECQ R14
 	JNZ  tile5steps
 
@@ -6632,9 +5593,6 @@ tile4steps:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
@@ -6658,11 +5616,16 @@ tile4odd:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile4few
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
+	PREFETCHT0   4288(R13)
+	PREFETCHT0   4352(R13)
+	PREFETCHT0   4416(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile4all
 	PREFETCHT1   (R11)
@@ -6671,6 +5634,7 @@ tile4odd:
 	ADDQ         $0x000000c0, R11
 
 tile4all:
+tile4few:
 	DECQ R14
 	JNZ  tile4steps
 
@@ -6725,9 +5689,6 @@ tile3steps:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
@@ -6747,11 +5708,16 @@ tile3odd:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile3few
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
+	PREFETCHT0   4288(R13)
+	PREFETCHT0   4352(R13)
+	PREFETCHT0   4416(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile3all
 	PREFETCHT1   (R11)
@@ -6760,6 +5726,7 @@ tile3odd:
 	ADDQ         $0x000000c0, R11
 
 tile3all:
+tile3few:
 	DECQ R14
 	JNZ  tile3steps
 
@@ -6806,9 +5773,6 @@ tile2steps:
 	VMOVUPS      128(R13), Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	PREFETCHT0   4224(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
@@ -6824,11 +5788,16 @@ tile2odd:
 	VMOVUPS      128(R13), Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile2few
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
 	PREFETCHT0   4224(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
+	PREFETCHT0   4288(R13)
+	PREFETCHT0   4352(R13)
+	PREFETCHT0   4416(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R11)
@@ -6837,6 +5806,7 @@ tile2odd:
 	ADDQ         $0x000000c0, R11
 
 tile2all:
+tile2few:
 	DECQ R14
 	JNZ  tile2steps
 
@@ -7012,6 +5982,8 @@ next:
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
 	JE      tile8segment
 	CMPQ    b_len+80(FP), $0x00000007
@@ -7024,15 +5996,15 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
 	MOVQ CX, b_cap+88(FP)
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   add8
 	CMPQ b_len+80(FP), $0x00000007
@@ -7045,9 +6017,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add8:
 	VADDPS (CX), Z0, Z0
@@ -7099,6 +6069,8 @@ add1:
 	MOVQ   b_cap+88(FP), CX
 
 sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   store8
 	CMPQ b_len+80(FP), $0x00000007
@@ -7111,9 +6083,1194 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
+	JMP  store2
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·WeightGemmP0AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·panelProductAVX512+0(SB)
+
+// func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·WeightGemmP1AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     ·panelProductAVX512+0(SB)
+
+// func panelProductF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·panelProductF16AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
+	JG      cut
+	CMPB    load+120(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x01, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
+	MOVQ $0x7fffffffffffffff, R11
+	CMPQ c_cap+16(FP), $0x00
+	JE   rows
+	CMPQ DX, $0x00000008
+	JLE  rows
+
+	// The next part of the panel.
+	MOVQ next_len+136(FP), R12
+	MOVQ next_base+128(FP), R11
+	ADDQ R11, R12
+	MOVQ R12, next_len+136(FP)
+
+	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
+rows:
+	CMPQ DX, $0x00000010
+	JGE  tile8
+	CMPQ DX, $0x00000008
+	JE   tile8
+	MOVQ DX, R12
+	JL   last
+	INCQ R12
+	SHRQ $0x01, R12
+
+last:
+	TESTQ R12, R12
+	JZ    done
+	CMPQ  R12, $0x00000001
+	JE    tile1
+	CMPQ  R12, $0x00000002
+	JE    tile2
+	CMPQ  R12, $0x00000003
+	JE    tile3
+	CMPQ  R12, $0x00000004
+	JE    tile4
+	CMPQ  R12, $0x00000005
+	JE    tile5
+	CMPQ  R12, $0x00000006
+	JE    tile6
+	CMPQ  R12, $0x00000007
+	JE    tile7
+	CMPQ  R12, $0x00000008
+	JE    tile8
+
+done:
+	VZEROUPPER
+	RET
+
+	// Tile of 8 × 3 vectors.
+tile8:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
+	MOVQ k+112(FP), R14
+
+tile8segment:
+	VXORPS Z0, Z0, Z0
+	VXORPS Z1, Z1, Z1
+	VXORPS Z2, Z2, Z2
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile8odd
+	JZ     tile8end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile8odd:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R10*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile8all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile8all:
+	DECQ R14
+	JNZ  tile8steps
+
+tile8end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 7 × 3 vectors.
+tile7:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R14
+
+tile7segment:
+	VXORPS Z3, Z3, Z3
+	VXORPS Z4, Z4, Z4
+	VXORPS Z5, Z5, Z5
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile7odd
+	JZ     tile7end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile7odd:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z3
+	VFMADD231PS  Z25, Z27, Z4
+	VFMADD231PS  Z26, Z27, Z5
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile7all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile7all:
+	DECQ R14
+	JNZ  tile7steps
+
+tile7end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 6 × 3 vectors.
+tile6:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R14
+
+tile6segment:
+	VXORPS Z6, Z6, Z6
+	VXORPS Z7, Z7, Z7
+	VXORPS Z8, Z8, Z8
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile6odd
+	JZ     tile6end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile6odd:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z6
+	VFMADD231PS  Z25, Z27, Z7
+	VFMADD231PS  Z26, Z27, Z8
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R9*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile6all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile6all:
+	DECQ R14
+	JNZ  tile6steps
+
+tile6end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 5 × 3 vectors.
+tile5:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R14
+
+tile5segment:
+	VXORPS Z9, Z9, Z9
+	VXORPS Z10, Z10, Z10
+	VXORPS Z11, Z11, Z11
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile5odd
+	JZ     tile5end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile5odd:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z9
+	VFMADD231PS  Z25, Z27, Z10
+	VFMADD231PS  Z26, Z27, Z11
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*4), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile5few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile5all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile5all:
+tile5few:
+	DECQ R14
+	JNZ  tile5steps
+
+tile5end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 4 × 3 vectors.
+tile4:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ k+112(FP), R14
+
+tile4segment:
+	VXORPS Z12, Z12, Z12
+	VXORPS Z13, Z13, Z13
+	VXORPS Z14, Z14, Z14
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile4odd
+	JZ     tile4end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile4odd:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z12
+	VFMADD231PS  Z25, Z27, Z13
+	VFMADD231PS  Z26, Z27, Z14
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(R8*1), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile4few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile4all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile4all:
+tile4few:
+	DECQ R14
+	JNZ  tile4steps
+
+tile4end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 3 × 3 vectors.
+tile3:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R14
+
+tile3segment:
+	VXORPS Z15, Z15, Z15
+	VXORPS Z16, Z16, Z16
+	VXORPS Z17, Z17, Z17
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile3odd
+	JZ     tile3end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile3odd:
+	VCVTPH2PS    (R13), Z24
+	VCVTPH2PS    32(R13), Z25
+	VCVTPH2PS    64(R13), Z26
+	VBROADCASTSS (R12), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (R12)(BX*1), Z27
+	VFMADD231PS  Z24, Z27, Z18
+	VFMADD231PS  Z25, Z27, Z19
+	VFMADD231PS  Z26, Z27, Z20
+	VBROADCASTSS (R12)(BX*2), Z27
+	VFMADD231PS  Z24, Z27, Z21
+	VFMADD231PS  Z25, Z27, Z22
+	VFMADD231PS  Z26, Z27, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile3few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile3all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile3all:
+tile3few:
+	DECQ R14
+	JNZ  tile3steps
+
+tile3end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 2 × 3 vectors.
+tile2:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R14
+
+tile2segment:
+	VXORPS Z18, Z18, Z18
+	VXORPS Z19, Z19, Z19
+	VXORPS Z20, Z20, Z20
+	VXORPS Z21, Z21, Z21
+	VXORPS Z22, Z22, Z22
+	VXORPS Z23, Z23, Z23
+	INCQ   R14
+	SHRQ   $0x01, R14
+	JCC    tile2odd
+	JZ     tile2end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VCVTPH2PS    (R13), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VCVTPH2PS    32(R13), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VCVTPH2PS    64(R13), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile2odd:
+	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R12)(BX*1), Z25
+	VCVTPH2PS    (R13), Z26
+	VFMADD231PS  Z26, Z24, Z18
+	VFMADD231PS  Z26, Z25, Z21
+	VCVTPH2PS    32(R13), Z26
+	VFMADD231PS  Z26, Z24, Z19
+	VFMADD231PS  Z26, Z25, Z22
+	VCVTPH2PS    64(R13), Z26
+	VFMADD231PS  Z26, Z24, Z20
+	VFMADD231PS  Z26, Z25, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile2few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
+	CMPQ         R11, next_len+136(FP)
+	JGE          tile2all
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	ADDQ         $0x00000080, R11
+
+tile2all:
+tile2few:
+	DECQ R14
+	JNZ  tile2steps
+
+tile2end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
 	JE   store2
-	JMP  store1
+	MOVQ $0x00000002, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 1 × 3 vectors.
+tile1:
+	MOVQ AX, R12
+	MOVQ b_base+72(FP), R13
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R14
+
+tile1segment:
+	VXORPS  Z21, Z21, Z21
+	VXORPS  Z22, Z22, Z22
+	VXORPS  Z23, Z23, Z23
+	CMPQ    SI, $0x04
+	JNE     tile1sparse
+	CMPQ    DI, $0x00000060
+	JNE     tile1sparse
+	SUBQ    $0x08, R14
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 4(R12), Z24
+	VCVTPH2PS    96(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    128(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    160(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 8(R12), Z24
+	VCVTPH2PS    192(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    224(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    256(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 12(R12), Z24
+	VCVTPH2PS    288(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    320(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    352(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 16(R12), Z24
+	VCVTPH2PS    384(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    416(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    448(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 20(R12), Z24
+	VCVTPH2PS    480(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    512(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    544(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 24(R12), Z24
+	VCVTPH2PS    576(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    608(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    640(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 28(R12), Z24
+	VCVTPH2PS    672(R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    704(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    736(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile1densefew
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
+	PREFETCHT0   4288(R13)
+	PREFETCHT0   4352(R13)
+	PREFETCHT0   4416(R13)
+	PREFETCHT0   4480(R13)
+	PREFETCHT0   4544(R13)
+	PREFETCHT0   4608(R13)
+	PREFETCHT0   4672(R13)
+	PREFETCHT0   4736(R13)
+	PREFETCHT0   4800(R13)
+
+tile1densefew:
+	ADDQ $0x00000020, R12
+	ADDQ $0x00000300, R13
+	SUBQ $0x08, R14
+	JGE  tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R14
+
+tile1sparse:
+	INCQ R14
+	SHRQ $0x01, R14
+	JCC  tile1odd
+	JZ   tile1end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+
+tile1odd:
+	VBROADCASTSS (R12), Z24
+	VCVTPH2PS    (R13), Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VCVTPH2PS    32(R13), Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VCVTPH2PS    64(R13), Z25
+	VFMADD231PS  Z25, Z24, Z23
+	ADDQ         DI, R13
+	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile1few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
+
+tile1few:
+	DECQ R14
+	JNZ  tile1steps
+
+tile1end:
+	MOVQ ldc+24(FP), R14
+	SHLQ $0x02, R14
+	CMPQ c_len+8(FP), $0x00
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	JMP  modes
+
+	// Store.
+store8:
+	VMOVUPS Z0, (CX)
+	VMOVUPS Z1, 64(CX)
+	VMOVUPS Z2, 128(CX)
+	ADDQ    R14, CX
+
+store7:
+	VMOVUPS Z3, (CX)
+	VMOVUPS Z4, 64(CX)
+	VMOVUPS Z5, 128(CX)
+	ADDQ    R14, CX
+
+store6:
+	VMOVUPS Z6, (CX)
+	VMOVUPS Z7, 64(CX)
+	VMOVUPS Z8, 128(CX)
+	ADDQ    R14, CX
+
+store5:
+	VMOVUPS Z9, (CX)
+	VMOVUPS Z10, 64(CX)
+	VMOVUPS Z11, 128(CX)
+	ADDQ    R14, CX
+
+store4:
+	VMOVUPS Z12, (CX)
+	VMOVUPS Z13, 64(CX)
+	VMOVUPS Z14, 128(CX)
+	ADDQ    R14, CX
+
+store3:
+	VMOVUPS Z15, (CX)
+	VMOVUPS Z16, 64(CX)
+	VMOVUPS Z17, 128(CX)
+	ADDQ    R14, CX
+
+store2:
+	VMOVUPS Z18, (CX)
+	VMOVUPS Z19, 64(CX)
+	VMOVUPS Z20, 128(CX)
+	ADDQ    R14, CX
+
+store1:
+	VMOVUPS Z21, (CX)
+	VMOVUPS Z22, 64(CX)
+	VMOVUPS Z23, 128(CX)
+	ADDQ    R14, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R12
+	MOVQ R12, a_len+40(FP)
+	MOVQ m+104(FP), R12
+	MOVQ R12, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R14
+	MOVQ    $0x00000080, R15
+	CMPQ    R14, R15
+	CMOVQGT R15, R14
+	SUBQ    R14, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add8:
+	VADDPS (CX), Z0, Z0
+	VADDPS 64(CX), Z1, Z1
+	VADDPS 128(CX), Z2, Z2
+	ADDQ   R14, CX
+
+add7:
+	VADDPS (CX), Z3, Z3
+	VADDPS 64(CX), Z4, Z4
+	VADDPS 128(CX), Z5, Z5
+	ADDQ   R14, CX
+
+add6:
+	VADDPS (CX), Z6, Z6
+	VADDPS 64(CX), Z7, Z7
+	VADDPS 128(CX), Z8, Z8
+	ADDQ   R14, CX
+
+add5:
+	VADDPS (CX), Z9, Z9
+	VADDPS 64(CX), Z10, Z10
+	VADDPS 128(CX), Z11, Z11
+	ADDQ   R14, CX
+
+add4:
+	VADDPS (CX), Z12, Z12
+	VADDPS 64(CX), Z13, Z13
+	VADDPS 128(CX), Z14, Z14
+	ADDQ   R14, CX
+
+add3:
+	VADDPS (CX), Z15, Z15
+	VADDPS 64(CX), Z16, Z16
+	VADDPS 128(CX), Z17, Z17
+	ADDQ   R14, CX
+
+add2:
+	VADDPS (CX), Z18, Z18
+	VADDPS 64(CX), Z19, Z19
+	VADDPS 128(CX), Z20, Z20
+	ADDQ   R14, CX
+
+add1:
+	VADDPS (CX), Z21, Z21
+	VADDPS 64(CX), Z22, Z22
+	VADDPS 128(CX), Z23, Z23
+	ADDQ   R14, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -7138,1076 +7295,20 @@ begins:
 	JMP  tiles
 
 // func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000080
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x01, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x00000010
-	JGE  tile8
-	CMPQ DX, $0x00000008
-	JE   tile8
-	MOVQ DX, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DX
-	LEAQ (AX)(BX*8), AX
-	MOVQ k+112(FP), R13
-
-tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile8odd
-	JZ     tile8end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile8odd:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile8steps
-
-tile8end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile7segment:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile7odd
-	JZ     tile7end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile7odd:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile7steps
-
-tile7end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store7
-	MOVQ $0x00000007, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R13
-
-tile6segment:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile6odd
-	JZ     tile6end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile6odd:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store6
-	MOVQ $0x00000006, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile5segment:
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile5odd
-	JZ     tile5end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile5odd:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile5steps
-
-tile5end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store5
-	MOVQ $0x00000005, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DX
-	LEAQ (AX)(BX*4), AX
-	MOVQ k+112(FP), R13
-
-tile4segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile4odd
-	JZ     tile4end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile4odd:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile4steps
-
-tile4end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store4
-	MOVQ $0x00000004, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile3segment:
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile3odd
-	JZ     tile3end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile3odd:
-	VCVTPH2PS    (R12), Z24
-	VCVTPH2PS    32(R12), Z25
-	VCVTPH2PS    64(R12), Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile3steps
-
-tile3end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R13
-
-tile2segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R11), Z24
-	VBROADCASTSS (R11)(BX*1), Z25
-	VCVTPH2PS    (R12), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VCVTPH2PS    32(R12), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VCVTPH2PS    64(R12), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile2odd:
-	VBROADCASTSS (R11), Z24
-	VBROADCASTSS (R11)(BX*1), Z25
-	VCVTPH2PS    (R12), Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VCVTPH2PS    32(R12), Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VCVTPH2PS    64(R12), Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile2steps
-
-tile2end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    SI, $0x04
-	JNE     tile1sparse
-	CMPQ    DI, $0x00000060
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z24
-	VCVTPH2PS    (R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    32(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    64(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 4(R11), Z24
-	VCVTPH2PS    96(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    128(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    160(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 8(R11), Z24
-	VCVTPH2PS    192(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    224(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    256(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 12(R11), Z24
-	VCVTPH2PS    288(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    320(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    352(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 16(R11), Z24
-	VCVTPH2PS    384(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    416(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    448(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 20(R11), Z24
-	VCVTPH2PS    480(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    512(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    544(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 24(R11), Z24
-	VCVTPH2PS    576(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    608(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    640(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 28(R11), Z24
-	VCVTPH2PS    672(R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    704(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    736(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000300, R12
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z24
-	VCVTPH2PS    (R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    32(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    64(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Z24
-	VCVTPH2PS    (R12), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    32(R12), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    64(R12), Z25
-	VFMADD231PS  Z25, Z24, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
-	JMP  modes
-
-	// Store.
-store8:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-store7:
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-store6:
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-store5:
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-store4:
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-store3:
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-store2:
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-store1:
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R11
-	MOVQ R11, a_len+40(FP)
-	MOVQ m+104(FP), R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
-
-add8:
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	ADDQ   R13, CX
-
-add7:
-	VADDPS (CX), Z3, Z3
-	VADDPS 64(CX), Z4, Z4
-	VADDPS 128(CX), Z5, Z5
-	ADDQ   R13, CX
-
-add6:
-	VADDPS (CX), Z6, Z6
-	VADDPS 64(CX), Z7, Z7
-	VADDPS 128(CX), Z8, Z8
-	ADDQ   R13, CX
-
-add5:
-	VADDPS (CX), Z9, Z9
-	VADDPS 64(CX), Z10, Z10
-	VADDPS 128(CX), Z11, Z11
-	ADDQ   R13, CX
-
-add4:
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	VADDPS 128(CX), Z14, Z14
-	ADDQ   R13, CX
-
-add3:
-	VADDPS (CX), Z15, Z15
-	VADDPS 64(CX), Z16, Z16
-	VADDPS 128(CX), Z17, Z17
-	ADDQ   R13, CX
-
-add2:
-	VADDPS (CX), Z18, Z18
-	VADDPS 64(CX), Z19, Z19
-	VADDPS 128(CX), Z20, Z20
-	ADDQ   R13, CX
-
-add1:
-	VADDPS (CX), Z21, Z21
-	VADDPS 64(CX), Z22, Z22
-	VADDPS 128(CX), Z23, Z23
-	ADDQ   R13, CX
-	MOVQ   b_cap+88(FP), CX
-
-sums:
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000080, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·panelProductF16AVX512+0(SB)
 
 // func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmF16P1AVX512(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     ·panelProductF16AVX512+0(SB)
+
+// func panelProductBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
+TEXT ·panelProductBF16AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -8230,6 +7331,8 @@ tiles:
 	LEAQ (R8)(BX*2), R9
 	LEAQ (R9)(BX*2), R10
 	MOVQ $0x7fffffffffffffff, R11
+	CMPQ c_cap+16(FP), $0x00
+	JE   rows
 	CMPQ DX, $0x00000008
 	JLE  rows
 
@@ -8316,9 +7419,12 @@ tile8segment:
 	PCALIGN $0x40
 
 tile8steps:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
@@ -8357,9 +7463,12 @@ tile8steps:
 	ADDQ         SI, R12
 
 tile8odd:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z0
 	VFMADD231PS  Z25, Z27, Z1
@@ -8455,9 +7564,12 @@ tile7segment:
 	PCALIGN $0x40
 
 tile7steps:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
@@ -8492,9 +7604,12 @@ tile7steps:
 	ADDQ         SI, R12
 
 tile7odd:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z3
 	VFMADD231PS  Z25, Z27, Z4
@@ -8582,9 +7697,12 @@ tile6segment:
 	PCALIGN $0x40
 
 tile6steps:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
@@ -8615,9 +7733,12 @@ tile6steps:
 	ADDQ         SI, R12
 
 tile6odd:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z6
 	VFMADD231PS  Z25, Z27, Z7
@@ -8698,9 +7819,12 @@ tile5segment:
 	PCALIGN $0x40
 
 tile5steps:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
@@ -8721,15 +7845,16 @@ tile5steps:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
 tile5odd:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z9
 	VFMADD231PS  Z25, Z27, Z10
@@ -8750,10 +7875,13 @@ tile5odd:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile5few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile5all
 	PREFETCHT1   (R11)
@@ -8761,6 +7889,7 @@ tile5odd:
 	ADDQ         $0x00000080, R11
 
 tile5all:
+tile5few:
 	DECQ R14
 	JNZ  tile5steps
 
@@ -8802,9 +7931,12 @@ tile4segment:
 	PCALIGN $0x40
 
 tile4steps:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
@@ -8821,15 +7953,16 @@ tile4steps:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
 tile4odd:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z12
 	VFMADD231PS  Z25, Z27, Z13
@@ -8846,10 +7979,13 @@ tile4odd:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile4few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile4all
 	PREFETCHT1   (R11)
@@ -8857,6 +7993,7 @@ tile4odd:
 	ADDQ         $0x00000080, R11
 
 tile4all:
+tile4few:
 	DECQ R14
 	JNZ  tile4steps
 
@@ -8896,9 +8033,12 @@ tile3segment:
 	PCALIGN $0x40
 
 tile3steps:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
@@ -8911,15 +8051,16 @@ tile3steps:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
 tile3odd:
-	VCVTPH2PS    (R13), Z24
-	VCVTPH2PS    32(R13), Z25
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    (R13), Z24
+	VPSLLD       $0x10, Z24, Z24
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VBROADCASTSS (R12), Z27
 	VFMADD231PS  Z24, Z27, Z15
 	VFMADD231PS  Z25, Z27, Z16
@@ -8932,10 +8073,13 @@ tile3odd:
 	VFMADD231PS  Z24, Z27, Z21
 	VFMADD231PS  Z25, Z27, Z22
 	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile3few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile3all
 	PREFETCHT1   (R11)
@@ -8943,6 +8087,7 @@ tile3odd:
 	ADDQ         $0x00000080, R11
 
 tile3all:
+tile3few:
 	DECQ R14
 	JNZ  tile3steps
 
@@ -8980,36 +8125,43 @@ tile2segment:
 tile2steps:
 	VBROADCASTSS (R12), Z24
 	VBROADCASTSS (R12)(BX*1), Z25
-	VCVTPH2PS    (R13), Z26
+	VPMOVZXWD    (R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VFMADD231PS  Z26, Z24, Z18
 	VFMADD231PS  Z26, Z25, Z21
-	VCVTPH2PS    32(R13), Z26
+	VPMOVZXWD    32(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VFMADD231PS  Z26, Z24, Z19
 	VFMADD231PS  Z26, Z25, Z22
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
 tile2odd:
 	VBROADCASTSS (R12), Z24
 	VBROADCASTSS (R12)(BX*1), Z25
-	VCVTPH2PS    (R13), Z26
+	VPMOVZXWD    (R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VFMADD231PS  Z26, Z24, Z18
 	VFMADD231PS  Z26, Z25, Z21
-	VCVTPH2PS    32(R13), Z26
+	VPMOVZXWD    32(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VFMADD231PS  Z26, Z24, Z19
 	VFMADD231PS  Z26, Z25, Z22
-	VCVTPH2PS    64(R13), Z26
+	VPMOVZXWD    64(R13), Z26
+	VPSLLD       $0x10, Z26, Z26
 	VFMADD231PS  Z26, Z24, Z20
 	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile2few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
 	CMPQ         R11, next_len+136(FP)
 	JGE          tile2all
 	PREFETCHT1   (R11)
@@ -9017,6 +8169,7 @@ tile2odd:
 	ADDQ         $0x00000080, R11
 
 tile2all:
+tile2few:
 	DECQ R14
 	JNZ  tile2steps
 
@@ -9050,77 +8203,105 @@ tile1segment:
 
 tile1dense:
 	VBROADCASTSS (R12), Z24
-	VCVTPH2PS    (R13), Z25
+	VPMOVZXWD    (R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    32(R13), Z25
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    64(R13), Z25
+	VPMOVZXWD    64(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 4(R12), Z24
+	VPMOVZXWD    96(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    128(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    160(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 8(R12), Z24
+	VPMOVZXWD    192(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    224(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    256(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 12(R12), Z24
+	VPMOVZXWD    288(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    320(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    352(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 16(R12), Z24
+	VPMOVZXWD    384(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    416(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    448(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 20(R12), Z24
+	VPMOVZXWD    480(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    512(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    544(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 24(R12), Z24
+	VPMOVZXWD    576(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    608(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    640(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	VBROADCASTSS 28(R12), Z24
+	VPMOVZXWD    672(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z21
+	VPMOVZXWD    704(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z22
+	VPMOVZXWD    736(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
+	VFMADD231PS  Z25, Z24, Z23
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile1densefew
 	PREFETCHT0   4096(R13)
 	PREFETCHT0   4160(R13)
-	VBROADCASTSS 4(R12), Z24
-	VCVTPH2PS    96(R13), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    128(R13), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    160(R13), Z25
-	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4224(R13)
-	VBROADCASTSS 8(R12), Z24
-	VCVTPH2PS    192(R13), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    224(R13), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    256(R13), Z25
-	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4288(R13)
 	PREFETCHT0   4352(R13)
-	VBROADCASTSS 12(R12), Z24
-	VCVTPH2PS    288(R13), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    320(R13), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    352(R13), Z25
-	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4416(R13)
-	VBROADCASTSS 16(R12), Z24
-	VCVTPH2PS    384(R13), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    416(R13), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    448(R13), Z25
-	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4480(R13)
 	PREFETCHT0   4544(R13)
-	VBROADCASTSS 20(R12), Z24
-	VCVTPH2PS    480(R13), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    512(R13), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    544(R13), Z25
-	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4608(R13)
-	VBROADCASTSS 24(R12), Z24
-	VCVTPH2PS    576(R13), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    608(R13), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    640(R13), Z25
-	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4672(R13)
 	PREFETCHT0   4736(R13)
-	VBROADCASTSS 28(R12), Z24
-	VCVTPH2PS    672(R13), Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    704(R13), Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    736(R13), Z25
-	VFMADD231PS  Z25, Z24, Z23
 	PREFETCHT0   4800(R13)
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000300, R13
-	SUBQ         $0x08, R14
-	JGE          tile1dense
+
+tile1densefew:
+	ADDQ $0x00000020, R12
+	ADDQ $0x00000300, R13
+	SUBQ $0x08, R14
+	JGE  tile1dense
 
 tile1fewdense:
 	ADDQ $0x08, R14
@@ -9136,31 +8317,40 @@ tile1sparse:
 
 tile1steps:
 	VBROADCASTSS (R12), Z24
-	VCVTPH2PS    (R13), Z25
+	VPMOVZXWD    (R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    32(R13), Z25
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    64(R13), Z25
+	VPMOVZXWD    64(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
 
 tile1odd:
 	VBROADCASTSS (R12), Z24
-	VCVTPH2PS    (R13), Z25
+	VPMOVZXWD    (R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z21
-	VCVTPH2PS    32(R13), Z25
+	VPMOVZXWD    32(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z22
-	VCVTPH2PS    64(R13), Z25
+	VPMOVZXWD    64(R13), Z25
+	VPSLLD       $0x10, Z25, Z25
 	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
 	ADDQ         DI, R13
 	ADDQ         SI, R12
-	DECQ         R14
-	JNZ          tile1steps
+	CMPQ         c_cap+16(FP), $0x00
+	JE           tile1few
+	PREFETCHT0   4096(R13)
+	PREFETCHT0   4160(R13)
+	PREFETCHT0   4224(R13)
+
+tile1few:
+	DECQ R14
+	JNZ  tile1steps
 
 tile1end:
 	MOVQ ldc+24(FP), R14
@@ -9238,6 +8428,8 @@ next:
 	CMPQ    R14, R15
 	CMOVQGT R15, R14
 	SUBQ    R14, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
 	CMPQ    b_len+80(FP), $0x00000008
 	JE      tile8segment
 	CMPQ    b_len+80(FP), $0x00000007
@@ -9250,15 +8442,15 @@ next:
 	JE      tile4segment
 	CMPQ    b_len+80(FP), $0x00000003
 	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
+	JMP     tile2segment
 
 	// C is added.
 modes:
 	MOVQ CX, b_cap+88(FP)
 	CMPQ a_cap+48(FP), $0x00
 	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   add8
 	CMPQ b_len+80(FP), $0x00000007
@@ -9271,9 +8463,7 @@ modes:
 	JE   add4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
+	JMP  add2
 
 add8:
 	VADDPS (CX), Z0, Z0
@@ -9325,6 +8515,8 @@ add1:
 	MOVQ   b_cap+88(FP), CX
 
 sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
 	CMPQ b_len+80(FP), $0x00000008
 	JE   store8
 	CMPQ b_len+80(FP), $0x00000007
@@ -9337,9 +8529,7 @@ sums:
 	JE   store4
 	CMPQ b_len+80(FP), $0x00000003
 	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -9364,2374 +8554,16 @@ begins:
 	JMP  tiles
 
 // func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmBF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000080
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x01, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x00000010
-	JGE  tile8
-	CMPQ DX, $0x00000008
-	JE   tile8
-	MOVQ DX, R11
-	JL   last
-	INCQ R11
-	SHRQ $0x01, R11
-
-last:
-	TESTQ R11, R11
-	JZ    done
-	CMPQ  R11, $0x00000001
-	JE    tile1
-	CMPQ  R11, $0x00000002
-	JE    tile2
-	CMPQ  R11, $0x00000003
-	JE    tile3
-	CMPQ  R11, $0x00000004
-	JE    tile4
-	CMPQ  R11, $0x00000005
-	JE    tile5
-	CMPQ  R11, $0x00000006
-	JE    tile6
-	CMPQ  R11, $0x00000007
-	JE    tile7
-	CMPQ  R11, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000008, DX
-	LEAQ (AX)(BX*8), AX
-	MOVQ k+112(FP), R13
-
-tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile8odd
-	JZ     tile8end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile8odd:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile8steps
-
-tile8end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000007, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile7segment:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile7odd
-	JZ     tile7end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile7odd:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile7steps
-
-tile7end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store7
-	MOVQ $0x00000007, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000006, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R13
-
-tile6segment:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile6odd
-	JZ     tile6end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile6odd:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R12)
-	PREFETCHT0   4160(R12)
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile6steps
-
-tile6end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store6
-	MOVQ $0x00000006, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000005, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile5segment:
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile5odd
-	JZ     tile5end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile5odd:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile5steps
-
-tile5end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store5
-	MOVQ $0x00000005, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000004, DX
-	LEAQ (AX)(BX*4), AX
-	MOVQ k+112(FP), R13
-
-tile4segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile4odd
-	JZ     tile4end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile4odd:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile4steps
-
-tile4end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store4
-	MOVQ $0x00000004, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile3segment:
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile3odd
-	JZ     tile3end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile3odd:
-	VPMOVZXWD    (R12), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R11), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R11)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R11)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile3steps
-
-tile3end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R13
-
-tile2segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R13
-	SHRQ   $0x01, R13
-	JCC    tile2odd
-	JZ     tile2end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R11), Z24
-	VBROADCASTSS (R11)(BX*1), Z25
-	VPMOVZXWD    (R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VPMOVZXWD    32(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile2odd:
-	VBROADCASTSS (R11), Z24
-	VBROADCASTSS (R11)(BX*1), Z25
-	VPMOVZXWD    (R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VPMOVZXWD    32(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VPMOVZXWD    64(R12), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile2steps
-
-tile2end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R11
-	MOVQ b_base+72(FP), R12
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R13
-
-tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    SI, $0x04
-	JNE     tile1sparse
-	CMPQ    DI, $0x00000060
-	JNE     tile1sparse
-	SUBQ    $0x08, R13
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R11), Z24
-	VPMOVZXWD    (R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    64(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 4(R11), Z24
-	VPMOVZXWD    96(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    128(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    160(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 8(R11), Z24
-	VPMOVZXWD    192(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    224(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    256(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 12(R11), Z24
-	VPMOVZXWD    288(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    320(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    352(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 16(R11), Z24
-	VPMOVZXWD    384(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    416(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    448(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 20(R11), Z24
-	VPMOVZXWD    480(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    512(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    544(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 24(R11), Z24
-	VPMOVZXWD    576(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    608(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    640(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	VBROADCASTSS 28(R11), Z24
-	VPMOVZXWD    672(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    704(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    736(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	ADDQ         $0x00000020, R11
-	ADDQ         $0x00000300, R12
-	SUBQ         $0x08, R13
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R13
-
-tile1sparse:
-	INCQ R13
-	SHRQ $0x01, R13
-	JCC  tile1odd
-	JZ   tile1end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R11), Z24
-	VPMOVZXWD    (R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    64(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-
-tile1odd:
-	VBROADCASTSS (R11), Z24
-	VPMOVZXWD    (R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    32(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    64(R12), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	ADDQ         DI, R12
-	ADDQ         SI, R11
-	DECQ         R13
-	JNZ          tile1steps
-
-tile1end:
-	MOVQ ldc+24(FP), R13
-	SHLQ $0x02, R13
-	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
-	JMP  modes
-
-	// Store.
-store8:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R13, CX
-
-store7:
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R13, CX
-
-store6:
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R13, CX
-
-store5:
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R13, CX
-
-store4:
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R13, CX
-
-store3:
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R13, CX
-
-store2:
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R13, CX
-
-store1:
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R13, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R11
-	MOVQ R11, a_len+40(FP)
-	MOVQ m+104(FP), R11
-	MOVQ R11, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	MOVQ    $0x00000080, R14
-	CMPQ    R13, R14
-	CMOVQGT R14, R13
-	SUBQ    R13, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
-
-add8:
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	ADDQ   R13, CX
-
-add7:
-	VADDPS (CX), Z3, Z3
-	VADDPS 64(CX), Z4, Z4
-	VADDPS 128(CX), Z5, Z5
-	ADDQ   R13, CX
-
-add6:
-	VADDPS (CX), Z6, Z6
-	VADDPS 64(CX), Z7, Z7
-	VADDPS 128(CX), Z8, Z8
-	ADDQ   R13, CX
-
-add5:
-	VADDPS (CX), Z9, Z9
-	VADDPS 64(CX), Z10, Z10
-	VADDPS 128(CX), Z11, Z11
-	ADDQ   R13, CX
-
-add4:
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	VADDPS 128(CX), Z14, Z14
-	ADDQ   R13, CX
-
-add3:
-	VADDPS (CX), Z15, Z15
-	VADDPS 64(CX), Z16, Z16
-	VADDPS 128(CX), Z17, Z17
-	ADDQ   R13, CX
-
-add2:
-	VADDPS (CX), Z18, Z18
-	VADDPS 64(CX), Z19, Z19
-	VADDPS 128(CX), Z20, Z20
-	ADDQ   R13, CX
-
-add1:
-	VADDPS (CX), Z21, Z21
-	VADDPS 64(CX), Z22, Z22
-	VADDPS 128(CX), Z23, Z23
-	ADDQ   R13, CX
-	MOVQ   b_cap+88(FP), CX
-
-sums:
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000080, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+	MOVQ    $0x00000000, c_cap+16(FP)
+	JMP     ·panelProductBF16AVX512+0(SB)
 
 // func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
-// Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
 TEXT ·WeightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    m+104(FP), DX
-	MOVQ    k+112(FP), BX
-	MOVQ    $0x00000000, c_len+8(FP)
-	CMPQ    BX, $0x00000080
-	JG      cut
-	CMPB    load+120(FP), $0x00
-	JNE     cut
-
-tiles:
-	MOVQ rs+56(FP), BX
-	SHLQ $0x02, BX
-	MOVQ cs+64(FP), SI
-	SHLQ $0x02, SI
-	MOVQ ldb+96(FP), DI
-	SHLQ $0x01, DI
-	LEAQ (BX)(BX*2), R8
-	LEAQ (R8)(BX*2), R9
-	LEAQ (R9)(BX*2), R10
-	MOVQ $0x7fffffffffffffff, R11
-	CMPQ DX, $0x00000008
-	JLE  rows
-
-	// The next part of the panel.
-	MOVQ next_len+136(FP), R12
-	MOVQ next_base+128(FP), R11
-	ADDQ R11, R12
-	MOVQ R12, next_len+136(FP)
-
-	// Tiles of 8 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DX, $0x00000010
-	JGE  tile8
-	CMPQ DX, $0x00000008
-	JE   tile8
-	MOVQ DX, R12
-	JL   last
-	INCQ R12
-	SHRQ $0x01, R12
-
-last:
-	TESTQ R12, R12
-	JZ    done
-	CMPQ  R12, $0x00000001
-	JE    tile1
-	CMPQ  R12, $0x00000002
-	JE    tile2
-	CMPQ  R12, $0x00000003
-	JE    tile3
-	CMPQ  R12, $0x00000004
-	JE    tile4
-	CMPQ  R12, $0x00000005
-	JE    tile5
-	CMPQ  R12, $0x00000006
-	JE    tile6
-	CMPQ  R12, $0x00000007
-	JE    tile7
-	CMPQ  R12, $0x00000008
-	JE    tile8
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 8 × 3 vectors.
-tile8:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000008, DX
-	LEAQ (AX)(BX*8), AX
-	MOVQ k+112(FP), R14
-
-tile8segment:
-	VXORPS Z0, Z0, Z0
-	VXORPS Z1, Z1, Z1
-	VXORPS Z2, Z2, Z2
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R14
-	SHRQ   $0x01, R14
-	JCC    tile8odd
-	JZ     tile8end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile8odd:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z0
-	VFMADD231PS  Z25, Z27, Z1
-	VFMADD231PS  Z26, Z27, Z2
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R10*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	CMPQ         R11, next_len+136(FP)
-	JGE          tile8all
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-
-tile8all:
-	DECQ R14
-	JNZ  tile8steps
-
-tile8end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store8
-	MOVQ $0x00000008, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 7 × 3 vectors.
-tile7:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000007, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R14
-
-tile7segment:
-	VXORPS Z3, Z3, Z3
-	VXORPS Z4, Z4, Z4
-	VXORPS Z5, Z5, Z5
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R14
-	SHRQ   $0x01, R14
-	JCC    tile7odd
-	JZ     tile7end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile7odd:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z3
-	VFMADD231PS  Z25, Z27, Z4
-	VFMADD231PS  Z26, Z27, Z5
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R8*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	CMPQ         R11, next_len+136(FP)
-	JGE          tile7all
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-
-tile7all:
-	DECQ R14
-	JNZ  tile7steps
-
-tile7end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store7
-	MOVQ $0x00000007, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 6 × 3 vectors.
-tile6:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000006, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R14
-
-tile6segment:
-	VXORPS Z6, Z6, Z6
-	VXORPS Z7, Z7, Z7
-	VXORPS Z8, Z8, Z8
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R14
-	SHRQ   $0x01, R14
-	JCC    tile6odd
-	JZ     tile6end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile6odd:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z6
-	VFMADD231PS  Z25, Z27, Z7
-	VFMADD231PS  Z26, Z27, Z8
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R9*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	CMPQ         R11, next_len+136(FP)
-	JGE          tile6all
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-
-tile6all:
-	DECQ R14
-	JNZ  tile6steps
-
-tile6end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store6
-	MOVQ $0x00000006, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 5 × 3 vectors.
-tile5:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000005, DX
-	LEAQ (AX)(BX*4), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R14
-
-tile5segment:
-	VXORPS Z9, Z9, Z9
-	VXORPS Z10, Z10, Z10
-	VXORPS Z11, Z11, Z11
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R14
-	SHRQ   $0x01, R14
-	JCC    tile5odd
-	JZ     tile5end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile5odd:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z9
-	VFMADD231PS  Z25, Z27, Z10
-	VFMADD231PS  Z26, Z27, Z11
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(BX*4), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	CMPQ         R11, next_len+136(FP)
-	JGE          tile5all
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-
-tile5all:
-	DECQ R14
-	JNZ  tile5steps
-
-tile5end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store5
-	MOVQ $0x00000005, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000004, DX
-	LEAQ (AX)(BX*4), AX
-	MOVQ k+112(FP), R14
-
-tile4segment:
-	VXORPS Z12, Z12, Z12
-	VXORPS Z13, Z13, Z13
-	VXORPS Z14, Z14, Z14
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R14
-	SHRQ   $0x01, R14
-	JCC    tile4odd
-	JZ     tile4end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile4odd:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z12
-	VFMADD231PS  Z25, Z27, Z13
-	VFMADD231PS  Z26, Z27, Z14
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(R8*1), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	CMPQ         R11, next_len+136(FP)
-	JGE          tile4all
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-
-tile4all:
-	DECQ R14
-	JNZ  tile4steps
-
-tile4end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store4
-	MOVQ $0x00000004, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000003, DX
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R14
-
-tile3segment:
-	VXORPS Z15, Z15, Z15
-	VXORPS Z16, Z16, Z16
-	VXORPS Z17, Z17, Z17
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R14
-	SHRQ   $0x01, R14
-	JCC    tile3odd
-	JZ     tile3end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile3odd:
-	VPMOVZXWD    (R13), Z24
-	VPSLLD       $0x10, Z24, Z24
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VBROADCASTSS (R12), Z27
-	VFMADD231PS  Z24, Z27, Z15
-	VFMADD231PS  Z25, Z27, Z16
-	VFMADD231PS  Z26, Z27, Z17
-	VBROADCASTSS (R12)(BX*1), Z27
-	VFMADD231PS  Z24, Z27, Z18
-	VFMADD231PS  Z25, Z27, Z19
-	VFMADD231PS  Z26, Z27, Z20
-	VBROADCASTSS (R12)(BX*2), Z27
-	VFMADD231PS  Z24, Z27, Z21
-	VFMADD231PS  Z25, Z27, Z22
-	VFMADD231PS  Z26, Z27, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	CMPQ         R11, next_len+136(FP)
-	JGE          tile3all
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-
-tile3all:
-	DECQ R14
-	JNZ  tile3steps
-
-tile3end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store3
-	MOVQ $0x00000003, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000002, DX
-	LEAQ (AX)(BX*2), AX
-	MOVQ k+112(FP), R14
-
-tile2segment:
-	VXORPS Z18, Z18, Z18
-	VXORPS Z19, Z19, Z19
-	VXORPS Z20, Z20, Z20
-	VXORPS Z21, Z21, Z21
-	VXORPS Z22, Z22, Z22
-	VXORPS Z23, Z23, Z23
-	INCQ   R14
-	SHRQ   $0x01, R14
-	JCC    tile2odd
-	JZ     tile2end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R12), Z24
-	VBROADCASTSS (R12)(BX*1), Z25
-	VPMOVZXWD    (R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VPMOVZXWD    32(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile2odd:
-	VBROADCASTSS (R12), Z24
-	VBROADCASTSS (R12)(BX*1), Z25
-	VPMOVZXWD    (R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z18
-	VFMADD231PS  Z26, Z25, Z21
-	VPMOVZXWD    32(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z19
-	VFMADD231PS  Z26, Z25, Z22
-	VPMOVZXWD    64(R13), Z26
-	VPSLLD       $0x10, Z26, Z26
-	VFMADD231PS  Z26, Z24, Z20
-	VFMADD231PS  Z26, Z25, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	CMPQ         R11, next_len+136(FP)
-	JGE          tile2all
-	PREFETCHT1   (R11)
-	PREFETCHT1   64(R11)
-	ADDQ         $0x00000080, R11
-
-tile2all:
-	DECQ R14
-	JNZ  tile2steps
-
-tile2end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store2
-	MOVQ $0x00000002, b_len+80(FP)
-	JMP  modes
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R12
-	MOVQ b_base+72(FP), R13
-	SUBQ $0x00000001, DX
-	LEAQ (AX)(BX*1), AX
-	MOVQ k+112(FP), R14
-
-tile1segment:
-	VXORPS  Z21, Z21, Z21
-	VXORPS  Z22, Z22, Z22
-	VXORPS  Z23, Z23, Z23
-	CMPQ    SI, $0x04
-	JNE     tile1sparse
-	CMPQ    DI, $0x00000060
-	JNE     tile1sparse
-	SUBQ    $0x08, R14
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R12), Z24
-	VPMOVZXWD    (R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    64(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	VBROADCASTSS 4(R12), Z24
-	VPMOVZXWD    96(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    128(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    160(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4224(R13)
-	VBROADCASTSS 8(R12), Z24
-	VPMOVZXWD    192(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    224(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    256(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4288(R13)
-	PREFETCHT0   4352(R13)
-	VBROADCASTSS 12(R12), Z24
-	VPMOVZXWD    288(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    320(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    352(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4416(R13)
-	VBROADCASTSS 16(R12), Z24
-	VPMOVZXWD    384(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    416(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    448(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4480(R13)
-	PREFETCHT0   4544(R13)
-	VBROADCASTSS 20(R12), Z24
-	VPMOVZXWD    480(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    512(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    544(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4608(R13)
-	VBROADCASTSS 24(R12), Z24
-	VPMOVZXWD    576(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    608(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    640(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4672(R13)
-	PREFETCHT0   4736(R13)
-	VBROADCASTSS 28(R12), Z24
-	VPMOVZXWD    672(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    704(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    736(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4800(R13)
-	ADDQ         $0x00000020, R12
-	ADDQ         $0x00000300, R13
-	SUBQ         $0x08, R14
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R14
-
-tile1sparse:
-	INCQ R14
-	SHRQ $0x01, R14
-	JCC  tile1odd
-	JZ   tile1end
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R12), Z24
-	VPMOVZXWD    (R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    64(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-
-tile1odd:
-	VBROADCASTSS (R12), Z24
-	VPMOVZXWD    (R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z21
-	VPMOVZXWD    32(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z22
-	VPMOVZXWD    64(R13), Z25
-	VPSLLD       $0x10, Z25, Z25
-	VFMADD231PS  Z25, Z24, Z23
-	PREFETCHT0   4096(R13)
-	PREFETCHT0   4160(R13)
-	ADDQ         DI, R13
-	ADDQ         SI, R12
-	DECQ         R14
-	JNZ          tile1steps
-
-tile1end:
-	MOVQ ldc+24(FP), R14
-	SHLQ $0x02, R14
-	CMPQ c_len+8(FP), $0x00
-	JE   store1
-	MOVQ $0x00000001, b_len+80(FP)
-	JMP  modes
-
-	// Store.
-store8:
-	VMOVUPS Z0, (CX)
-	VMOVUPS Z1, 64(CX)
-	VMOVUPS Z2, 128(CX)
-	ADDQ    R14, CX
-
-store7:
-	VMOVUPS Z3, (CX)
-	VMOVUPS Z4, 64(CX)
-	VMOVUPS Z5, 128(CX)
-	ADDQ    R14, CX
-
-store6:
-	VMOVUPS Z6, (CX)
-	VMOVUPS Z7, 64(CX)
-	VMOVUPS Z8, 128(CX)
-	ADDQ    R14, CX
-
-store5:
-	VMOVUPS Z9, (CX)
-	VMOVUPS Z10, 64(CX)
-	VMOVUPS Z11, 128(CX)
-	ADDQ    R14, CX
-
-store4:
-	VMOVUPS Z12, (CX)
-	VMOVUPS Z13, 64(CX)
-	VMOVUPS Z14, 128(CX)
-	ADDQ    R14, CX
-
-store3:
-	VMOVUPS Z15, (CX)
-	VMOVUPS Z16, 64(CX)
-	VMOVUPS Z17, 128(CX)
-	ADDQ    R14, CX
-
-store2:
-	VMOVUPS Z18, (CX)
-	VMOVUPS Z19, 64(CX)
-	VMOVUPS Z20, 128(CX)
-	ADDQ    R14, CX
-
-store1:
-	VMOVUPS Z21, (CX)
-	VMOVUPS Z22, 64(CX)
-	VMOVUPS Z23, 128(CX)
-	ADDQ    R14, CX
-	CMPQ    c_len+8(FP), $0x00
-	JE      rows
-	CMPQ    a_len+40(FP), $0x00
-	JNE     next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ a_base+32(FP), R12
-	MOVQ R12, a_len+40(FP)
-	MOVQ m+104(FP), R12
-	MOVQ R12, a_cap+48(FP)
-	JMP  rows
-
-next:
-	MOVQ    b_cap+88(FP), CX
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R14
-	MOVQ    $0x00000080, R15
-	CMPQ    R14, R15
-	CMOVQGT R15, R14
-	SUBQ    R14, a_len+40(FP)
-	CMPQ    b_len+80(FP), $0x00000008
-	JE      tile8segment
-	CMPQ    b_len+80(FP), $0x00000007
-	JE      tile7segment
-	CMPQ    b_len+80(FP), $0x00000006
-	JE      tile6segment
-	CMPQ    b_len+80(FP), $0x00000005
-	JE      tile5segment
-	CMPQ    b_len+80(FP), $0x00000004
-	JE      tile4segment
-	CMPQ    b_len+80(FP), $0x00000003
-	JE      tile3segment
-	CMPQ    b_len+80(FP), $0x00000002
-	JE      tile2segment
-	JMP     tile1segment
-
-	// C is added.
-modes:
-	MOVQ CX, b_cap+88(FP)
-	CMPQ a_cap+48(FP), $0x00
-	JE   sums
-	CMPQ b_len+80(FP), $0x00000008
-	JE   add8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   add7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   add6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   add5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   add4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   add3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   add2
-	JMP  add1
-
-add8:
-	VADDPS (CX), Z0, Z0
-	VADDPS 64(CX), Z1, Z1
-	VADDPS 128(CX), Z2, Z2
-	ADDQ   R14, CX
-
-add7:
-	VADDPS (CX), Z3, Z3
-	VADDPS 64(CX), Z4, Z4
-	VADDPS 128(CX), Z5, Z5
-	ADDQ   R14, CX
-
-add6:
-	VADDPS (CX), Z6, Z6
-	VADDPS 64(CX), Z7, Z7
-	VADDPS 128(CX), Z8, Z8
-	ADDQ   R14, CX
-
-add5:
-	VADDPS (CX), Z9, Z9
-	VADDPS 64(CX), Z10, Z10
-	VADDPS 128(CX), Z11, Z11
-	ADDQ   R14, CX
-
-add4:
-	VADDPS (CX), Z12, Z12
-	VADDPS 64(CX), Z13, Z13
-	VADDPS 128(CX), Z14, Z14
-	ADDQ   R14, CX
-
-add3:
-	VADDPS (CX), Z15, Z15
-	VADDPS 64(CX), Z16, Z16
-	VADDPS 128(CX), Z17, Z17
-	ADDQ   R14, CX
-
-add2:
-	VADDPS (CX), Z18, Z18
-	VADDPS 64(CX), Z19, Z19
-	VADDPS 128(CX), Z20, Z20
-	ADDQ   R14, CX
-
-add1:
-	VADDPS (CX), Z21, Z21
-	VADDPS 64(CX), Z22, Z22
-	VADDPS 128(CX), Z23, Z23
-	ADDQ   R14, CX
-	MOVQ   b_cap+88(FP), CX
-
-sums:
-	CMPQ b_len+80(FP), $0x00000008
-	JE   store8
-	CMPQ b_len+80(FP), $0x00000007
-	JE   store7
-	CMPQ b_len+80(FP), $0x00000006
-	JE   store6
-	CMPQ b_len+80(FP), $0x00000005
-	JE   store5
-	CMPQ b_len+80(FP), $0x00000004
-	JE   store4
-	CMPQ b_len+80(FP), $0x00000003
-	JE   store3
-	CMPQ b_len+80(FP), $0x00000002
-	JE   store2
-	JMP  store1
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), BX
-	MOVQ    BX, SI
-	MOVQ    $0x00000080, DI
-	CMPQ    SI, DI
-	CMOVQGT DI, SI
-	SUBQ    SI, BX
-	MOVQ    SI, k+112(FP)
-	MOVQ    BX, a_base+32(FP)
-	MOVQ    BX, a_len+40(FP)
-	XORQ    BX, BX
-	CMPQ    c_len+8(FP), $0x00
-	JNE     begins
-	MOVBQZX load+120(FP), BX
-
-begins:
-	MOVQ BX, a_cap+48(FP)
-	MOVQ BX, m+104(FP)
-	INCQ c_len+8(FP)
-	JMP  tiles
+	MOVQ    $0x00000001, c_cap+16(FP)
+	JMP     ·panelProductBF16AVX512+0(SB)
 
 // func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F

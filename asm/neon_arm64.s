@@ -1873,6 +1873,8 @@ next:
 	SUB R2, R25, R25
 	MOVD R25, a_len+40(FP)
 	MOVD b_len+80(FP), R25
+	CMP $1, R25
+	BEQ tile1segment
 	CMP $16, R25
 	BEQ tile16segment
 	CMP $15, R25
@@ -1901,9 +1903,7 @@ next:
 	BEQ tile4segment
 	CMP $3, R25
 	BEQ tile3segment
-	CMP $2, R25
-	BEQ tile2segment
-	B tile1segment
+	B tile2segment
 
 	// C is added.
 modes:
@@ -1915,6 +1915,8 @@ modes:
 	MOVD a_cap+48(FP), R25
 	CBZ R25, sums
 	MOVD b_len+80(FP), R25
+	CMP $1, R25
+	BEQ add1
 	CMP $16, R25
 	BEQ add16
 	CMP $15, R25
@@ -1943,9 +1945,7 @@ modes:
 	BEQ add4
 	CMP $3, R25
 	BEQ add3
-	CMP $2, R25
-	BEQ add2
-	B add1
+	B add2
 
 add16:
 	FMOVQ (R4), F16
@@ -2033,6 +2033,8 @@ sums:
 	CMP $4, R25
 	BEQ max
 	MOVD b_len+80(FP), R25
+	CMP $1, R25
+	BEQ store1
 	CMP $16, R25
 	BEQ store16
 	CMP $15, R25
@@ -2061,15 +2063,15 @@ sums:
 	BEQ store4
 	CMP $3, R25
 	BEQ store3
-	CMP $2, R25
-	BEQ store2
-	B store1
+	B store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
 	MOVD c_cap+16(FP), R25
 	FMOVQ (R25), F16
 	MOVD b_len+80(FP), R25
+	CMP $1, R25
+	BEQ max1
 	CMP $16, R25
 	BEQ max16
 	CMP $15, R25
@@ -2098,9 +2100,7 @@ max:
 	BEQ max4
 	CMP $3, R25
 	BEQ max3
-	CMP $2, R25
-	BEQ max2
-	B max1
+	B max2
 
 max16:
 	FMOVQ F0, (R4)
@@ -2217,6 +2217,8 @@ merge:
 	FMOVQ (R0), F16
 	FMOVQ (R1), F17
 	MOVD b_len+80(FP), R25
+	CMP $1, R25
+	BEQ merge1
 	CMP $16, R25
 	BEQ merge16
 	CMP $15, R25
@@ -2245,9 +2247,7 @@ merge:
 	BEQ merge4
 	CMP $3, R25
 	BEQ merge3
-	CMP $2, R25
-	BEQ merge2
-	B merge1
+	B merge2
 
 merge16:
 	FMOVQ (R4), F18
@@ -3650,6 +3650,8 @@ next:
 	SUB R2, R21, R21
 	MOVD R21, a_len+40(FP)
 	MOVD b_len+80(FP), R21
+	CMP $1, R21
+	BEQ tile1segment
 	CMP $12, R21
 	BEQ tile12segment
 	CMP $11, R21
@@ -3670,9 +3672,7 @@ next:
 	BEQ tile4segment
 	CMP $3, R21
 	BEQ tile3segment
-	CMP $2, R21
-	BEQ tile2segment
-	B tile1segment
+	B tile2segment
 
 	// C is added.
 modes:
@@ -3684,6 +3684,8 @@ modes:
 	MOVD a_cap+48(FP), R21
 	CBZ R21, sums
 	MOVD b_len+80(FP), R21
+	CMP $1, R21
+	BEQ add1
 	CMP $12, R21
 	BEQ add12
 	CMP $11, R21
@@ -3704,9 +3706,7 @@ modes:
 	BEQ add4
 	CMP $3, R21
 	BEQ add3
-	CMP $2, R21
-	BEQ add2
-	B add1
+	B add2
 
 add12:
 	FMOVQ (R4), F24
@@ -3798,6 +3798,8 @@ sums:
 	CMP $4, R21
 	BEQ max
 	MOVD b_len+80(FP), R21
+	CMP $1, R21
+	BEQ store1
 	CMP $12, R21
 	BEQ store12
 	CMP $11, R21
@@ -3818,9 +3820,7 @@ sums:
 	BEQ store4
 	CMP $3, R21
 	BEQ store3
-	CMP $2, R21
-	BEQ store2
-	B store1
+	B store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -3828,6 +3828,8 @@ max:
 	FMOVQ (R21), F24
 	FMOVQ 16(R21), F25
 	MOVD b_len+80(FP), R21
+	CMP $1, R21
+	BEQ max1
 	CMP $12, R21
 	BEQ max12
 	CMP $11, R21
@@ -3848,9 +3850,7 @@ max:
 	BEQ max4
 	CMP $3, R21
 	BEQ max3
-	CMP $2, R21
-	BEQ max2
-	B max1
+	B max2
 
 max12:
 	FMOVQ F0, (R4)
@@ -3982,6 +3982,8 @@ merge:
 	FMOVQ (R1), F26
 	FMOVQ 16(R1), F27
 	MOVD b_len+80(FP), R21
+	CMP $1, R21
+	BEQ merge1
 	CMP $12, R21
 	BEQ merge12
 	CMP $11, R21
@@ -4002,9 +4004,7 @@ merge:
 	BEQ merge4
 	CMP $3, R21
 	BEQ merge3
-	CMP $2, R21
-	BEQ merge2
-	B merge1
+	B merge2
 
 merge12:
 	FMOVQ (R4), F28
@@ -5039,6 +5039,8 @@ next:
 	SUB R2, R16, R16
 	MOVD R16, a_len+40(FP)
 	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ tile1segment
 	CMP $8, R16
 	BEQ tile8segment
 	CMP $7, R16
@@ -5051,9 +5053,7 @@ next:
 	BEQ tile4segment
 	CMP $3, R16
 	BEQ tile3segment
-	CMP $2, R16
-	BEQ tile2segment
-	B tile1segment
+	B tile2segment
 
 	// C is added.
 modes:
@@ -5065,6 +5065,8 @@ modes:
 	MOVD a_cap+48(FP), R16
 	CBZ R16, sums
 	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ add1
 	CMP $8, R16
 	BEQ add8
 	CMP $7, R16
@@ -5077,9 +5079,7 @@ modes:
 	BEQ add4
 	CMP $3, R16
 	BEQ add3
-	CMP $2, R16
-	BEQ add2
-	B add1
+	B add2
 
 add8:
 	FMOVQ (R4), F24
@@ -5159,6 +5159,8 @@ sums:
 	CMP $4, R16
 	BEQ max
 	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ store1
 	CMP $8, R16
 	BEQ store8
 	CMP $7, R16
@@ -5171,9 +5173,7 @@ sums:
 	BEQ store4
 	CMP $3, R16
 	BEQ store3
-	CMP $2, R16
-	BEQ store2
-	B store1
+	B store2
 
 	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
 max:
@@ -5182,6 +5182,8 @@ max:
 	FMOVQ 16(R16), F25
 	FMOVQ 32(R16), F26
 	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ max1
 	CMP $8, R16
 	BEQ max8
 	CMP $7, R16
@@ -5194,9 +5196,7 @@ max:
 	BEQ max4
 	CMP $3, R16
 	BEQ max3
-	CMP $2, R16
-	BEQ max2
-	B max1
+	B max2
 
 max8:
 	FMOVQ F0, (R4)
@@ -5319,6 +5319,8 @@ merge:
 	FMOVQ 16(R1), F28
 	FMOVQ 32(R1), F29
 	MOVD b_len+80(FP), R16
+	CMP $1, R16
+	BEQ merge1
 	CMP $8, R16
 	BEQ merge8
 	CMP $7, R16
@@ -5331,9 +5333,7 @@ merge:
 	BEQ merge4
 	CMP $3, R16
 	BEQ merge3
-	CMP $2, R16
-	BEQ merge2
-	B merge1
+	B merge2
 
 merge8:
 	FMOVQ (R4), F30
@@ -5830,9 +5830,9 @@ next:
 	SUB R2, R10, R10
 	MOVD R10, a_len+40(FP)
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ tile2segment
-	B tile1segment
+	CMP $1, R10
+	BEQ tile1segment
+	B tile2segment
 
 	// C is added.
 modes:
@@ -5840,9 +5840,9 @@ modes:
 	MOVD a_cap+48(FP), R10
 	CBZ R10, sums
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ add2
-	B add1
+	CMP $1, R10
+	BEQ add1
+	B add2
 
 add2:
 	FMOVQ (R4), F24
@@ -5901,9 +5901,9 @@ add1:
 
 sums:
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ store2
-	B store1
+	CMP $1, R10
+	BEQ store1
+	B store2
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -6279,9 +6279,9 @@ next:
 	SUB R2, R10, R10
 	MOVD R10, a_len+40(FP)
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ tile2segment
-	B tile1segment
+	CMP $1, R10
+	BEQ tile1segment
+	B tile2segment
 
 	// C is added.
 modes:
@@ -6289,9 +6289,9 @@ modes:
 	MOVD a_cap+48(FP), R10
 	CBZ R10, sums
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ add2
-	B add1
+	CMP $1, R10
+	BEQ add1
+	B add2
 
 add2:
 	FMOVQ (R4), F24
@@ -6350,9 +6350,9 @@ add1:
 
 sums:
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ store2
-	B store1
+	CMP $1, R10
+	BEQ store1
+	B store2
 
 	// There are several segments, or C is the first summand.
 cut:
@@ -6728,9 +6728,9 @@ next:
 	SUB R2, R10, R10
 	MOVD R10, a_len+40(FP)
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ tile2segment
-	B tile1segment
+	CMP $1, R10
+	BEQ tile1segment
+	B tile2segment
 
 	// C is added.
 modes:
@@ -6738,9 +6738,9 @@ modes:
 	MOVD a_cap+48(FP), R10
 	CBZ R10, sums
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ add2
-	B add1
+	CMP $1, R10
+	BEQ add1
+	B add2
 
 add2:
 	FMOVQ (R4), F24
@@ -6799,9 +6799,9 @@ add1:
 
 sums:
 	MOVD b_len+80(FP), R10
-	CMP $2, R10
-	BEQ store2
-	B store1
+	CMP $1, R10
+	BEQ store1
+	B store2
 
 	// There are several segments, or C is the first summand.
 cut:

@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -76,20 +77,22 @@ func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
 }
 
 func (g *gen) WeightGemm(s spec.TileShape, b spec.Element) {
-	variants := g.WeightVariants()
-	for _, v := range variants {
-		g.weightGemm(v.Function(b), s, b, v)
+	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, variants: g.WeightVariants()}
+	fn := spec.WeightGemm(b)
+	if t.variants == nil {
+		g.Kernel(fn)
+		t.emit(s.Rows)
+		return
 	}
-	if variants == nil {
-		g.weightGemm(spec.WeightGemm(b), s, b, spec.WeightVariant{})
-	}
-}
-
-// weightGemm emits a variant of WeightGemm.
-func (g *gen) weightGemm(fn spec.Function, s spec.TileShape, b spec.Element, v spec.WeightVariant) {
-	g.Kernel(fn)
-	t := &gemmer{g: g, vectors: s.Vectors, weights: true, element: b, variant: v}
+	name := "panelProduct" + strings.TrimPrefix(fn.Name, "WeightGemm")
+	g.Shared(name, fn.Signature, "is "+fn.Name+" in all variants, which jump to it.")
 	t.emit(s.Rows)
+	for _, v := range t.variants {
+		g.Kernel(v.Function(b))
+		t.memory()
+		g.MOVQ(operand.U32(v.Prefetch), t.panels)
+		g.TailJump(name)
+	}
 }
 
 // A gemmer emits one product.
@@ -98,7 +101,8 @@ type gemmer struct {
 	vectors int
 	weights bool
 	element spec.Element // of B
-	variant spec.WeightVariant
+
+	variants []spec.WeightVariant // of a product with a packed panel
 
 	a, c, m     reg.GPVirtual // row of A after the tile's, row of C, rows left after the tile's
 	rs, cs, ldb reg.GPVirtual // in bytes
@@ -127,6 +131,8 @@ type gemmer struct {
 	start  operand.Mem // its first row of C
 
 	maxima, alphas, betas operand.Mem // pointers
+
+	panels operand.Mem // WeightVariant.Prefetch
 }
 
 // memory gives these the places of arguments that are not needed, or not any more.
@@ -136,6 +142,7 @@ func (t *gemmer) memory() {
 	t.adds, t.height, t.start = t.g.Memory(a.Cap()), t.g.Memory(b.Len()), t.g.Memory(b.Cap())
 	t.rest, t.begins = t.g.Memory(a.Base()), t.g.Argument("m") // which are in registers
 	t.maxima, t.alphas, t.betas = t.g.Memory(c.Cap()), t.g.Memory(c.Cap()), t.g.Memory(a.Cap())
+	t.panels = t.g.Memory(c.Cap())
 }
 
 // The modes. Those of several segments follow those of one.
@@ -158,7 +165,7 @@ func (t *gemmer) emit(rows int) {
 	t.rs, t.cs, t.ldb = t.g.Stride("rs"), t.g.Stride("cs"), t.g.Num("ldb")
 	t.g.SHLQ(operand.U8(t.element.Shift()), t.ldb)
 	t.oddMultiples(rows)
-	if t.fetchesNext(rows) {
+	if t.weights {
 		t.prepareNext(rows)
 	}
 

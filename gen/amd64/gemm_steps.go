@@ -42,8 +42,8 @@ func (t *gemmer) loop(acc [][]reg.VecVirtual, name string) {
 	t.g.Label(name + "odd")
 	t.step(acc)
 	t.prefetchColumns(t.p)
-	if len(acc) > 1 {
-		t.prefetchNext(name)
+	if t.weights {
+		t.prefetchLow(len(acc), unroll, name)
 	}
 	t.g.DECQ(t.k)
 	t.g.JNZ(operand.LabelRef(name + "steps"))
@@ -70,7 +70,9 @@ func (t *gemmer) denseSteps(acc []reg.VecVirtual, name string) {
 		for v := range acc {
 			t.g.VFMADD231PS(t.operandOfB(emit.At(t.b, i*row+v*t.bytesOfB())), a, acc[v])
 		}
-		t.prefetchPanel(1, t.b, i*row)
+	}
+	if t.weights {
+		t.prefetchLow(1, steps, name+"dense")
 	}
 	t.g.ADDQ(operand.U32(4*steps), t.p)
 	t.g.ADDQ(operand.U32(steps*row), t.b)
@@ -119,7 +121,7 @@ func (t *gemmer) step(acc [][]reg.VecVirtual) {
 			}
 		}
 	}
-	t.prefetchPanel(len(acc), t.b, 0)
+	t.prefetchPanel(len(acc))
 	t.g.ADDQ(t.ldb, t.b)
 	t.g.ADDQ(t.cs, t.p)
 }

@@ -23,11 +23,13 @@ func rowLabel(kind string, rows int) string { return fmt.Sprintf("%s%d", kind, r
 // toRow emits the jumps to the label of the tile's height.
 func (t *gemmer) toRow(label func(rows int) string) {
 	t.Load(t.height, t.x)
-	for h := len(t.all); h > 1; h-- {
+	t.Op("CMP", 1, t.x)
+	t.Jump("BEQ", label(1))
+	for h := len(t.all); h > 2; h-- {
 		t.Op("CMP", h, t.x)
 		t.Jump("BEQ", label(h))
 	}
-	t.Jump("B", label(1))
+	t.Jump("B", label(2))
 }
 
 func (t *gemmer) toRowOf(kind string) {
