@@ -315,9 +315,7 @@ func (f *qkEmitter) linesAtOnce() int { return 1 << f.words.element.Shift() }
 // prefetchStep emits the prefetches of a step that takes as many words of times·16 keys.
 func (f *qkEmitter) prefetchStep(words, times int, name string) {
 	for x := 0; x < words*times; x += f.linesAtOnce() {
-		for i := range f.linesAtOnce() {
-			f.prefetch.Line(i)
-		}
+		f.prefetch.Lines(fmt.Sprintf("%snear%d", name, x), upTo(f.linesAtOnce())...)
 		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
 	}
 }
