@@ -11018,9 +11018,9 @@ group:
 
 group1segment:
 	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -11048,86 +11048,86 @@ group1step:
 	MOVD R14, R10
 
 group1ahead0:
-	FMOVQ (R15), F4
-	FMOVQ (R16), F5
-	FMOVQ (R19), F6
-	FMOVQ (R21), F7
+	FMOVQ (R15), F1
+	FMOVQ (R16), F2
+	FMOVQ (R19), F3
+	FMOVQ (R21), F5
 
 	// Transpose 4×4 matrices.
-	VTRN1 V5.S4, V4.S4, V8.S4
-	VTRN2 V5.S4, V4.S4, V9.S4
-	VTRN1 V7.S4, V6.S4, V10.S4
-	VTRN2 V7.S4, V6.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V6.D2
-	VTRN1 V11.D2, V9.D2, V5.D2
-	VTRN2 V11.D2, V9.D2, V7.D2
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	VTRN1 V2.S4, V1.S4, V6.S4
+	VTRN2 V2.S4, V1.S4, V7.S4
+	VTRN1 V5.S4, V3.S4, V9.S4
+	VTRN2 V5.S4, V3.S4, V10.S4
+	VTRN1 V9.D2, V6.D2, V1.D2
+	VTRN2 V9.D2, V6.D2, V3.D2
+	VTRN1 V10.D2, V7.D2, V2.D2
+	VTRN2 V10.D2, V7.D2, V5.D2
+	WORD $0x3cf169eb // ldr q11, [x15, x17]
 	WORD $0x3cf16a0d // ldr q13, [x16, x17]
 	WORD $0x3cf16a6e // ldr q14, [x19, x17]
 	WORD $0x3cf16aaf // ldr q15, [x21, x17]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V13.S4, V11.S4, V16.S4
+	VTRN2 V13.S4, V11.S4, V17.S4
 	VTRN1 V15.S4, V14.S4, V18.S4
 	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN1 V18.D2, V16.D2, V11.D2
 	VTRN2 V18.D2, V16.D2, V14.D2
 	VTRN1 V19.D2, V17.D2, V13.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
 	FMOVQ (R4), F20
 	ADD R3, R4, R4
-	WORD $0x4f941080 // fmla v0.4s, v4.4s, v20.s[0]
-	WORD $0x4f941181 // fmla v1.4s, v12.4s, v20.s[0]
+	WORD $0x4f941020 // fmla v0.4s, v1.4s, v20.s[0]
+	WORD $0x4f941164 // fmla v4.4s, v11.4s, v20.s[0]
 	FMOVQ (R4), F21
 	ADD R3, R4, R4
-	WORD $0x4f9510a0 // fmla v0.4s, v5.4s, v21.s[0]
-	WORD $0x4f9511a1 // fmla v1.4s, v13.4s, v21.s[0]
+	WORD $0x4f951040 // fmla v0.4s, v2.4s, v21.s[0]
+	WORD $0x4f9511a4 // fmla v4.4s, v13.4s, v21.s[0]
 	FMOVQ (R4), F22
 	ADD R3, R4, R4
-	WORD $0x4f9610c0 // fmla v0.4s, v6.4s, v22.s[0]
-	WORD $0x4f9611c1 // fmla v1.4s, v14.4s, v22.s[0]
+	WORD $0x4f961060 // fmla v0.4s, v3.4s, v22.s[0]
+	WORD $0x4f9611c4 // fmla v4.4s, v14.4s, v22.s[0]
 	FMOVQ (R4), F23
 	ADD R3, R4, R4
-	WORD $0x4f9710e0 // fmla v0.4s, v7.4s, v23.s[0]
-	WORD $0x4f9711e1 // fmla v1.4s, v15.4s, v23.s[0]
-	WORD $0x3cf469e4 // ldr q4, [x15, x20]
-	WORD $0x3cf46a05 // ldr q5, [x16, x20]
-	WORD $0x3cf46a66 // ldr q6, [x19, x20]
-	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
+	WORD $0x4f9710a0 // fmla v0.4s, v5.4s, v23.s[0]
+	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
+	WORD $0x3cf469e1 // ldr q1, [x15, x20]
+	WORD $0x3cf46a02 // ldr q2, [x16, x20]
+	WORD $0x3cf46a63 // ldr q3, [x19, x20]
+	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V5.S4, V4.S4, V8.S4
-	VTRN2 V5.S4, V4.S4, V9.S4
-	VTRN1 V7.S4, V6.S4, V10.S4
-	VTRN2 V7.S4, V6.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V6.D2
-	VTRN1 V11.D2, V9.D2, V5.D2
-	VTRN2 V11.D2, V9.D2, V7.D2
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	VTRN1 V2.S4, V1.S4, V6.S4
+	VTRN2 V2.S4, V1.S4, V7.S4
+	VTRN1 V5.S4, V3.S4, V9.S4
+	VTRN2 V5.S4, V3.S4, V10.S4
+	VTRN1 V9.D2, V6.D2, V1.D2
+	VTRN2 V9.D2, V6.D2, V3.D2
+	VTRN1 V10.D2, V7.D2, V2.D2
+	VTRN2 V10.D2, V7.D2, V5.D2
+	WORD $0x3cf669eb // ldr q11, [x15, x22]
 	WORD $0x3cf66a0d // ldr q13, [x16, x22]
 	WORD $0x3cf66a6e // ldr q14, [x19, x22]
 	WORD $0x3cf66aaf // ldr q15, [x21, x22]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
+	VTRN1 V13.S4, V11.S4, V16.S4
+	VTRN2 V13.S4, V11.S4, V17.S4
 	VTRN1 V15.S4, V14.S4, V18.S4
 	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
+	VTRN1 V18.D2, V16.D2, V11.D2
 	VTRN2 V18.D2, V16.D2, V14.D2
 	VTRN1 V19.D2, V17.D2, V13.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941082 // fmla v2.4s, v4.4s, v20.s[0]
-	WORD $0x4f941183 // fmla v3.4s, v12.4s, v20.s[0]
-	WORD $0x4f9510a2 // fmla v2.4s, v5.4s, v21.s[0]
-	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
-	WORD $0x4f9610c2 // fmla v2.4s, v6.4s, v22.s[0]
-	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
-	WORD $0x4f9710e2 // fmla v2.4s, v7.4s, v23.s[0]
-	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
+	WORD $0x4f941028 // fmla v8.4s, v1.4s, v20.s[0]
+	WORD $0x4f94116c // fmla v12.4s, v11.4s, v20.s[0]
+	WORD $0x4f951048 // fmla v8.4s, v2.4s, v21.s[0]
+	WORD $0x4f9511ac // fmla v12.4s, v13.4s, v21.s[0]
+	WORD $0x4f961068 // fmla v8.4s, v3.4s, v22.s[0]
+	WORD $0x4f9611cc // fmla v12.4s, v14.4s, v22.s[0]
+	WORD $0x4f9710a8 // fmla v8.4s, v5.4s, v23.s[0]
+	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -11141,296 +11141,47 @@ group1rest:
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
 	BEQ group1sum
-	SUB $4, R6, R6
-	ADD R6<<2, R15, R15
-	ADD R6<<2, R16, R16
-	ADD R6<<2, R19, R19
-	ADD R6<<2, R21, R21
-	MUL R3, R6, R7
-	ADD R7, R4, R4
-	FMOVQ (R15), F4
-	FMOVQ (R16), F5
-	FMOVQ (R19), F6
-	FMOVQ (R21), F7
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.S4, V4.S4, V8.S4
-	VTRN2 V5.S4, V4.S4, V9.S4
-	VTRN1 V7.S4, V6.S4, V10.S4
-	VTRN2 V7.S4, V6.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V6.D2
-	VTRN1 V11.D2, V9.D2, V5.D2
-	VTRN2 V11.D2, V9.D2, V7.D2
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	CMP $-1, R6
-	BLT group1skip1
-	WORD $0x4f9510a0 // fmla v0.4s, v5.4s, v21.s[0]
-
-group1skip1:
-	CMP $-1, R6
-	BLT group1skip5
-	WORD $0x4f9511a1 // fmla v1.4s, v13.4s, v21.s[0]
-
-group1skip5:
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	CMP $-2, R6
-	BLT group1skip2
-	WORD $0x4f9610c0 // fmla v0.4s, v6.4s, v22.s[0]
-
-group1skip2:
-	CMP $-2, R6
-	BLT group1skip6
-	WORD $0x4f9611c1 // fmla v1.4s, v14.4s, v22.s[0]
-
-group1skip6:
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	CMP $-3, R6
-	BLT group1skip3
-	WORD $0x4f9710e0 // fmla v0.4s, v7.4s, v23.s[0]
-
-group1skip3:
-	CMP $-3, R6
-	BLT group1skip7
-	WORD $0x4f9711e1 // fmla v1.4s, v15.4s, v23.s[0]
-
-group1skip7:
-	WORD $0x3cf469e4 // ldr q4, [x15, x20]
-	WORD $0x3cf46a05 // ldr q5, [x16, x20]
-	WORD $0x3cf46a66 // ldr q6, [x19, x20]
-	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.S4, V4.S4, V8.S4
-	VTRN2 V5.S4, V4.S4, V9.S4
-	VTRN1 V7.S4, V6.S4, V10.S4
-	VTRN2 V7.S4, V6.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V6.D2
-	VTRN1 V11.D2, V9.D2, V5.D2
-	VTRN2 V11.D2, V9.D2, V7.D2
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R6
-	BLT group1skip9
-	WORD $0x4f9510a2 // fmla v2.4s, v5.4s, v21.s[0]
-
-group1skip9:
-	CMP $-1, R6
-	BLT group1skip13
-	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
-
-group1skip13:
-	CMP $-2, R6
-	BLT group1skip10
-	WORD $0x4f9610c2 // fmla v2.4s, v6.4s, v22.s[0]
-
-group1skip10:
-	CMP $-2, R6
-	BLT group1skip14
-	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
-
-group1skip14:
-	CMP $-3, R6
-	BLT group1skip11
-	WORD $0x4f9710e2 // fmla v2.4s, v7.4s, v23.s[0]
-
-group1skip11:
-	CMP $-3, R6
-	BLT group1skip15
-	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
-
-group1skip15:
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
+	MOVD $1, R7
+	MOVD R7, q_len+64(FP)
+	B rest
 
 group1sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group1first
-	FMOVQ local-256(SP), F4
-	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
-	FMOVQ local-240(SP), F5
-	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	FMOVQ local-256(SP), F1
+	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ local-240(SP), F2
+	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
+	FMOVQ local-208(SP), F5
+	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
 
 group1first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group1store
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-224(SP)
+	FMOVQ F12, local-208(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group1segment
 
 group1store:
-	VORR V0.B16, V0.B16, V8.B16
-	VORR V0.B16, V0.B16, V9.B16
-	VORR V0.B16, V0.B16, V10.B16
-	VORR V1.B16, V1.B16, V11.B16
-	VORR V1.B16, V1.B16, V12.B16
-	VORR V1.B16, V1.B16, V13.B16
-	VORR V2.B16, V2.B16, V14.B16
-	VORR V2.B16, V2.B16, V15.B16
-	VORR V2.B16, V2.B16, V16.B16
-	VORR V3.B16, V3.B16, V17.B16
-	VORR V3.B16, V3.B16, V18.B16
-	VORR V3.B16, V3.B16, V19.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.S4, V0.S4, V4.S4
-	VTRN2 V8.S4, V0.S4, V5.S4
-	VTRN1 V10.S4, V9.S4, V6.S4
-	VTRN2 V10.S4, V9.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V0.D2
-	VTRN2 V6.D2, V4.D2, V9.D2
-	VTRN1 V7.D2, V5.D2, V8.D2
-	VTRN2 V7.D2, V5.D2, V10.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V11.S4, V1.S4, V4.S4
-	VTRN2 V11.S4, V1.S4, V5.S4
-	VTRN1 V13.S4, V12.S4, V6.S4
-	VTRN2 V13.S4, V12.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V1.D2
-	VTRN2 V6.D2, V4.D2, V12.D2
-	VTRN1 V7.D2, V5.D2, V11.D2
-	VTRN2 V7.D2, V5.D2, V13.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V14.S4, V2.S4, V4.S4
-	VTRN2 V14.S4, V2.S4, V5.S4
-	VTRN1 V16.S4, V15.S4, V6.S4
-	VTRN2 V16.S4, V15.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V2.D2
-	VTRN2 V6.D2, V4.D2, V15.D2
-	VTRN1 V7.D2, V5.D2, V14.D2
-	VTRN2 V7.D2, V5.D2, V16.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V3.S4, V4.S4
-	VTRN2 V17.S4, V3.S4, V5.S4
-	VTRN1 V19.S4, V18.S4, V6.S4
-	VTRN2 V19.S4, V18.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V3.D2
-	VTRN2 V6.D2, V4.D2, V18.D2
-	VTRN1 V7.D2, V5.D2, V17.D2
-	VTRN2 V7.D2, V5.D2, V19.D2
-
-group1lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F4
-	FMOVQ F0, (R4)
-	WORD $0x6ea4e405 // fcmgt v5.4s, v0.4s, v4.4s
-	VBIT V5.B16, V0.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6ea4e505 // fcmgt v5.4s, v8.4s, v4.4s
-	VBIT V5.B16, V8.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6ea4e525 // fcmgt v5.4s, v9.4s, v4.4s
-	VBIT V5.B16, V9.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6ea4e545 // fcmgt v5.4s, v10.4s, v4.4s
-	VBIT V5.B16, V10.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F1, (R4)
-	WORD $0x6ea4e425 // fcmgt v5.4s, v1.4s, v4.4s
-	VBIT V5.B16, V1.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6ea4e565 // fcmgt v5.4s, v11.4s, v4.4s
-	VBIT V5.B16, V11.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6ea4e585 // fcmgt v5.4s, v12.4s, v4.4s
-	VBIT V5.B16, V12.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6ea4e5a5 // fcmgt v5.4s, v13.4s, v4.4s
-	VBIT V5.B16, V13.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
-	VBIT V5.B16, V2.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6ea4e5c5 // fcmgt v5.4s, v14.4s, v4.4s
-	VBIT V5.B16, V14.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6ea4e5e5 // fcmgt v5.4s, v15.4s, v4.4s
-	VBIT V5.B16, V15.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6ea4e605 // fcmgt v5.4s, v16.4s, v4.4s
-	VBIT V5.B16, V16.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6ea4e465 // fcmgt v5.4s, v3.4s, v4.4s
-	VBIT V5.B16, V3.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6ea4e625 // fcmgt v5.4s, v17.4s, v4.4s
-	VBIT V5.B16, V17.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6ea4e645 // fcmgt v5.4s, v18.4s, v4.4s
-	VBIT V5.B16, V18.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6ea4e665 // fcmgt v5.4s, v19.4s, v4.4s
-	VBIT V5.B16, V19.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group1lanes
-	B next
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V0.B16, V0.B16, V2.B16
+	VORR V0.B16, V0.B16, V3.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V4.B16, V4.B16, V6.B16
+	VORR V4.B16, V4.B16, V7.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V8.B16, V8.B16, V10.B16
+	VORR V8.B16, V8.B16, V11.B16
+	VORR V12.B16, V12.B16, V13.B16
+	VORR V12.B16, V12.B16, V14.B16
+	VORR V12.B16, V12.B16, V15.B16
+	B store
 
 	// 16 keys by 2 queries.
 group2:
@@ -11446,12 +11197,12 @@ group2:
 group2segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -11479,20 +11230,20 @@ group2step:
 	MOVD R14, R10
 
 group2ahead0:
-	FMOVQ (R15), F8
-	FMOVQ (R16), F9
-	FMOVQ (R19), F10
-	FMOVQ (R21), F11
+	FMOVQ (R15), F2
+	FMOVQ (R16), F3
+	FMOVQ (R19), F6
+	FMOVQ (R21), F7
 
 	// Transpose 4×4 matrices.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
+	VTRN1 V3.S4, V2.S4, V10.S4
+	VTRN2 V3.S4, V2.S4, V11.S4
+	VTRN1 V7.S4, V6.S4, V14.S4
+	VTRN2 V7.S4, V6.S4, V15.S4
+	VTRN1 V14.D2, V10.D2, V2.D2
+	VTRN2 V14.D2, V10.D2, V6.D2
+	VTRN1 V15.D2, V11.D2, V3.D2
+	VTRN2 V15.D2, V11.D2, V7.D2
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -11509,42 +11260,42 @@ group2ahead0:
 	VTRN2 V23.D2, V21.D2, V19.D2
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x4f981100 // fmla v0.4s, v8.4s, v24.s[0]
-	WORD $0x4fb81101 // fmla v1.4s, v8.4s, v24.s[1]
-	WORD $0x4f981202 // fmla v2.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81203 // fmla v3.4s, v16.4s, v24.s[1]
+	WORD $0x4f981040 // fmla v0.4s, v2.4s, v24.s[0]
+	WORD $0x4fb81041 // fmla v1.4s, v2.4s, v24.s[1]
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x4f991120 // fmla v0.4s, v9.4s, v25.s[0]
-	WORD $0x4fb91121 // fmla v1.4s, v9.4s, v25.s[1]
-	WORD $0x4f991222 // fmla v2.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91223 // fmla v3.4s, v17.4s, v25.s[1]
+	WORD $0x4f991060 // fmla v0.4s, v3.4s, v25.s[0]
+	WORD $0x4fb91061 // fmla v1.4s, v3.4s, v25.s[1]
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x4f9a1140 // fmla v0.4s, v10.4s, v26.s[0]
-	WORD $0x4fba1141 // fmla v1.4s, v10.4s, v26.s[1]
-	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1243 // fmla v3.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a10c0 // fmla v0.4s, v6.4s, v26.s[0]
+	WORD $0x4fba10c1 // fmla v1.4s, v6.4s, v26.s[1]
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	WORD $0x4f9b1160 // fmla v0.4s, v11.4s, v27.s[0]
-	WORD $0x4fbb1161 // fmla v1.4s, v11.4s, v27.s[1]
-	WORD $0x4f9b1262 // fmla v2.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1263 // fmla v3.4s, v19.4s, v27.s[1]
-	WORD $0x3cf469e8 // ldr q8, [x15, x20]
-	WORD $0x3cf46a09 // ldr q9, [x16, x20]
-	WORD $0x3cf46a6a // ldr q10, [x19, x20]
-	WORD $0x3cf46aab // ldr q11, [x21, x20]
+	WORD $0x4f9b10e0 // fmla v0.4s, v7.4s, v27.s[0]
+	WORD $0x4fbb10e1 // fmla v1.4s, v7.4s, v27.s[1]
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x3cf469e2 // ldr q2, [x15, x20]
+	WORD $0x3cf46a03 // ldr q3, [x16, x20]
+	WORD $0x3cf46a66 // ldr q6, [x19, x20]
+	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
+	VTRN1 V3.S4, V2.S4, V10.S4
+	VTRN2 V3.S4, V2.S4, V11.S4
+	VTRN1 V7.S4, V6.S4, V14.S4
+	VTRN2 V7.S4, V6.S4, V15.S4
+	VTRN1 V14.D2, V10.D2, V2.D2
+	VTRN2 V14.D2, V10.D2, V6.D2
+	VTRN1 V15.D2, V11.D2, V3.D2
+	VTRN2 V15.D2, V11.D2, V7.D2
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -11559,22 +11310,22 @@ group2ahead0:
 	VTRN2 V22.D2, V20.D2, V18.D2
 	VTRN1 V23.D2, V21.D2, V17.D2
 	VTRN2 V23.D2, V21.D2, V19.D2
-	WORD $0x4f981104 // fmla v4.4s, v8.4s, v24.s[0]
-	WORD $0x4fb81105 // fmla v5.4s, v8.4s, v24.s[1]
-	WORD $0x4f981206 // fmla v6.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81207 // fmla v7.4s, v16.4s, v24.s[1]
-	WORD $0x4f991124 // fmla v4.4s, v9.4s, v25.s[0]
-	WORD $0x4fb91125 // fmla v5.4s, v9.4s, v25.s[1]
-	WORD $0x4f991226 // fmla v6.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
-	WORD $0x4f9a1144 // fmla v4.4s, v10.4s, v26.s[0]
-	WORD $0x4fba1145 // fmla v5.4s, v10.4s, v26.s[1]
-	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1247 // fmla v7.4s, v18.4s, v26.s[1]
-	WORD $0x4f9b1164 // fmla v4.4s, v11.4s, v27.s[0]
-	WORD $0x4fbb1165 // fmla v5.4s, v11.4s, v27.s[1]
-	WORD $0x4f9b1266 // fmla v6.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
+	WORD $0x4f981048 // fmla v8.4s, v2.4s, v24.s[0]
+	WORD $0x4fb81049 // fmla v9.4s, v2.4s, v24.s[1]
+	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4f991068 // fmla v8.4s, v3.4s, v25.s[0]
+	WORD $0x4fb91069 // fmla v9.4s, v3.4s, v25.s[1]
+	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4f9a10c8 // fmla v8.4s, v6.4s, v26.s[0]
+	WORD $0x4fba10c9 // fmla v9.4s, v6.4s, v26.s[1]
+	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+	WORD $0x4f9b10e8 // fmla v8.4s, v7.4s, v27.s[0]
+	WORD $0x4fbb10e9 // fmla v9.4s, v7.4s, v27.s[1]
+	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -11588,316 +11339,55 @@ group2rest:
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
 	BEQ group2sum
-	SUB $4, R6, R6
-	ADD R6<<2, R15, R15
-	ADD R6<<2, R16, R16
-	ADD R6<<2, R19, R19
-	ADD R6<<2, R21, R21
-	MUL R3, R6, R7
-	ADD R7, R4, R4
-	FMOVQ (R15), F8
-	FMOVQ (R16), F9
-	FMOVQ (R19), F10
-	FMOVQ (R21), F11
-
-	// Transpose 4×4 matrices.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	WORD $0x3cf169f0 // ldr q16, [x15, x17]
-	WORD $0x3cf16a11 // ldr q17, [x16, x17]
-	WORD $0x3cf16a72 // ldr q18, [x19, x17]
-	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	CMP $-1, R6
-	BLT group2skip1
-	WORD $0x4f991120 // fmla v0.4s, v9.4s, v25.s[0]
-	WORD $0x4fb91121 // fmla v1.4s, v9.4s, v25.s[1]
-
-group2skip1:
-	CMP $-1, R6
-	BLT group2skip5
-	WORD $0x4f991222 // fmla v2.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91223 // fmla v3.4s, v17.4s, v25.s[1]
-
-group2skip5:
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	CMP $-2, R6
-	BLT group2skip2
-	WORD $0x4f9a1140 // fmla v0.4s, v10.4s, v26.s[0]
-	WORD $0x4fba1141 // fmla v1.4s, v10.4s, v26.s[1]
-
-group2skip2:
-	CMP $-2, R6
-	BLT group2skip6
-	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1243 // fmla v3.4s, v18.4s, v26.s[1]
-
-group2skip6:
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	CMP $-3, R6
-	BLT group2skip3
-	WORD $0x4f9b1160 // fmla v0.4s, v11.4s, v27.s[0]
-	WORD $0x4fbb1161 // fmla v1.4s, v11.4s, v27.s[1]
-
-group2skip3:
-	CMP $-3, R6
-	BLT group2skip7
-	WORD $0x4f9b1262 // fmla v2.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1263 // fmla v3.4s, v19.4s, v27.s[1]
-
-group2skip7:
-	WORD $0x3cf469e8 // ldr q8, [x15, x20]
-	WORD $0x3cf46a09 // ldr q9, [x16, x20]
-	WORD $0x3cf46a6a // ldr q10, [x19, x20]
-	WORD $0x3cf46aab // ldr q11, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V9.S4, V8.S4, V12.S4
-	VTRN2 V9.S4, V8.S4, V13.S4
-	VTRN1 V11.S4, V10.S4, V14.S4
-	VTRN2 V11.S4, V10.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V10.D2
-	VTRN1 V15.D2, V13.D2, V9.D2
-	VTRN2 V15.D2, V13.D2, V11.D2
-	WORD $0x3cf669f0 // ldr q16, [x15, x22]
-	WORD $0x3cf66a11 // ldr q17, [x16, x22]
-	WORD $0x3cf66a72 // ldr q18, [x19, x22]
-	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R6
-	BLT group2skip9
-	WORD $0x4f991124 // fmla v4.4s, v9.4s, v25.s[0]
-	WORD $0x4fb91125 // fmla v5.4s, v9.4s, v25.s[1]
-
-group2skip9:
-	CMP $-1, R6
-	BLT group2skip13
-	WORD $0x4f991226 // fmla v6.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
-
-group2skip13:
-	CMP $-2, R6
-	BLT group2skip10
-	WORD $0x4f9a1144 // fmla v4.4s, v10.4s, v26.s[0]
-	WORD $0x4fba1145 // fmla v5.4s, v10.4s, v26.s[1]
-
-group2skip10:
-	CMP $-2, R6
-	BLT group2skip14
-	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1247 // fmla v7.4s, v18.4s, v26.s[1]
-
-group2skip14:
-	CMP $-3, R6
-	BLT group2skip11
-	WORD $0x4f9b1164 // fmla v4.4s, v11.4s, v27.s[0]
-	WORD $0x4fbb1165 // fmla v5.4s, v11.4s, v27.s[1]
-
-group2skip11:
-	CMP $-3, R6
-	BLT group2skip15
-	WORD $0x4f9b1266 // fmla v6.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
-
-group2skip15:
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
+	MOVD $2, R7
+	MOVD R7, q_len+64(FP)
+	B rest
 
 group2sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
-	FMOVQ local-256(SP), F8
-	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
-	FMOVQ local-240(SP), F9
-	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
-	FMOVQ local-224(SP), F10
-	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
-	FMOVQ local-208(SP), F11
-	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
-	FMOVQ local-192(SP), F8
-	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
-	FMOVQ local-176(SP), F9
-	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
-	FMOVQ local-160(SP), F10
-	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
-	FMOVQ local-144(SP), F11
-	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	FMOVQ local-256(SP), F2
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ local-240(SP), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ local-208(SP), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	FMOVQ local-192(SP), F2
+	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
+	FMOVQ local-176(SP), F3
+	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
+	FMOVQ local-160(SP), F6
+	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-144(SP), F7
+	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
 	FMOVQ F0, local-256(SP)
 	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
-	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
+	FMOVQ F4, local-224(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F8, local-192(SP)
+	FMOVQ F9, local-176(SP)
+	FMOVQ F12, local-160(SP)
+	FMOVQ F13, local-144(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V12.B16
-	VORR V1.B16, V1.B16, V13.B16
-	VORR V3.B16, V3.B16, V14.B16
-	VORR V3.B16, V3.B16, V15.B16
-	VORR V5.B16, V5.B16, V16.B16
-	VORR V5.B16, V5.B16, V17.B16
-	VORR V7.B16, V7.B16, V18.B16
-	VORR V7.B16, V7.B16, V19.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V1.S4, V0.S4, V8.S4
-	VTRN2 V1.S4, V0.S4, V9.S4
-	VTRN1 V13.S4, V12.S4, V10.S4
-	VTRN2 V13.S4, V12.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V0.D2
-	VTRN2 V10.D2, V8.D2, V12.D2
-	VTRN1 V11.D2, V9.D2, V1.D2
-	VTRN2 V11.D2, V9.D2, V13.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V3.S4, V2.S4, V8.S4
-	VTRN2 V3.S4, V2.S4, V9.S4
-	VTRN1 V15.S4, V14.S4, V10.S4
-	VTRN2 V15.S4, V14.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V2.D2
-	VTRN2 V10.D2, V8.D2, V14.D2
-	VTRN1 V11.D2, V9.D2, V3.D2
-	VTRN2 V11.D2, V9.D2, V15.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.S4, V4.S4, V8.S4
-	VTRN2 V5.S4, V4.S4, V9.S4
-	VTRN1 V17.S4, V16.S4, V10.S4
-	VTRN2 V17.S4, V16.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V16.D2
-	VTRN1 V11.D2, V9.D2, V5.D2
-	VTRN2 V11.D2, V9.D2, V17.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V6.S4, V8.S4
-	VTRN2 V7.S4, V6.S4, V9.S4
-	VTRN1 V19.S4, V18.S4, V10.S4
-	VTRN2 V19.S4, V18.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V6.D2
-	VTRN2 V10.D2, V8.D2, V18.D2
-	VTRN1 V11.D2, V9.D2, V7.D2
-	VTRN2 V11.D2, V9.D2, V19.D2
-
-group2lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F8
-	FMOVQ F0, (R4)
-	WORD $0x6ea8e409 // fcmgt v9.4s, v0.4s, v8.4s
-	VBIT V9.B16, V0.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F1, (R4)
-	WORD $0x6ea8e429 // fcmgt v9.4s, v1.4s, v8.4s
-	VBIT V9.B16, V1.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6ea8e589 // fcmgt v9.4s, v12.4s, v8.4s
-	VBIT V9.B16, V12.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6ea8e5a9 // fcmgt v9.4s, v13.4s, v8.4s
-	VBIT V9.B16, V13.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6ea8e449 // fcmgt v9.4s, v2.4s, v8.4s
-	VBIT V9.B16, V2.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6ea8e469 // fcmgt v9.4s, v3.4s, v8.4s
-	VBIT V9.B16, V3.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6ea8e5c9 // fcmgt v9.4s, v14.4s, v8.4s
-	VBIT V9.B16, V14.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6ea8e5e9 // fcmgt v9.4s, v15.4s, v8.4s
-	VBIT V9.B16, V15.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6ea8e489 // fcmgt v9.4s, v4.4s, v8.4s
-	VBIT V9.B16, V4.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6ea8e4a9 // fcmgt v9.4s, v5.4s, v8.4s
-	VBIT V9.B16, V5.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6ea8e609 // fcmgt v9.4s, v16.4s, v8.4s
-	VBIT V9.B16, V16.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6ea8e629 // fcmgt v9.4s, v17.4s, v8.4s
-	VBIT V9.B16, V17.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6ea8e4c9 // fcmgt v9.4s, v6.4s, v8.4s
-	VBIT V9.B16, V6.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6ea8e4e9 // fcmgt v9.4s, v7.4s, v8.4s
-	VBIT V9.B16, V7.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6ea8e649 // fcmgt v9.4s, v18.4s, v8.4s
-	VBIT V9.B16, V18.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6ea8e669 // fcmgt v9.4s, v19.4s, v8.4s
-	VBIT V9.B16, V19.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group2lanes
-	B next
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V1.B16, V1.B16, V3.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V5.B16, V5.B16, V7.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V9.B16, V9.B16, V11.B16
+	VORR V13.B16, V13.B16, V14.B16
+	VORR V13.B16, V13.B16, V15.B16
+	B store
 
 	// 16 keys by 3 queries.
 group3:
@@ -11914,15 +11404,15 @@ group3segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -11950,118 +11440,118 @@ group3step:
 	MOVD R14, R10
 
 group3ahead0:
-	FMOVQ (R15), F12
-	FMOVQ (R16), F13
-	FMOVQ (R19), F14
+	FMOVQ (R15), F3
+	FMOVQ (R16), F7
+	FMOVQ (R19), F11
 	FMOVQ (R21), F15
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN1 V7.S4, V3.S4, V16.S4
+	VTRN2 V7.S4, V3.S4, V17.S4
+	VTRN1 V15.S4, V11.S4, V18.S4
+	VTRN2 V15.S4, V11.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V3.D2
+	VTRN2 V18.D2, V16.D2, V11.D2
+	VTRN1 V19.D2, V17.D2, V7.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
 	FMOVQ (R4), F20
 	ADD R3, R4, R4
-	WORD $0x4f941180 // fmla v0.4s, v12.4s, v20.s[0]
-	WORD $0x4fb41181 // fmla v1.4s, v12.4s, v20.s[1]
-	WORD $0x4f941982 // fmla v2.4s, v12.4s, v20.s[2]
+	WORD $0x4f941060 // fmla v0.4s, v3.4s, v20.s[0]
+	WORD $0x4fb41061 // fmla v1.4s, v3.4s, v20.s[1]
+	WORD $0x4f941862 // fmla v2.4s, v3.4s, v20.s[2]
 	FMOVQ (R4), F21
 	ADD R3, R4, R4
-	WORD $0x4f9511a0 // fmla v0.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511a1 // fmla v1.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519a2 // fmla v2.4s, v13.4s, v21.s[2]
+	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
+	WORD $0x4fb510e1 // fmla v1.4s, v7.4s, v21.s[1]
+	WORD $0x4f9518e2 // fmla v2.4s, v7.4s, v21.s[2]
 	FMOVQ (R4), F22
 	ADD R3, R4, R4
-	WORD $0x4f9611c0 // fmla v0.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611c1 // fmla v1.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619c2 // fmla v2.4s, v14.4s, v22.s[2]
+	WORD $0x4f961160 // fmla v0.4s, v11.4s, v22.s[0]
+	WORD $0x4fb61161 // fmla v1.4s, v11.4s, v22.s[1]
+	WORD $0x4f961962 // fmla v2.4s, v11.4s, v22.s[2]
 	FMOVQ (R4), F23
 	ADD R3, R4, R4
 	WORD $0x4f9711e0 // fmla v0.4s, v15.4s, v23.s[0]
 	WORD $0x4fb711e1 // fmla v1.4s, v15.4s, v23.s[1]
 	WORD $0x4f9719e2 // fmla v2.4s, v15.4s, v23.s[2]
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf169e3 // ldr q3, [x15, x17]
+	WORD $0x3cf16a07 // ldr q7, [x16, x17]
+	WORD $0x3cf16a6b // ldr q11, [x19, x17]
 	WORD $0x3cf16aaf // ldr q15, [x21, x17]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN1 V7.S4, V3.S4, V16.S4
+	VTRN2 V7.S4, V3.S4, V17.S4
+	VTRN1 V15.S4, V11.S4, V18.S4
+	VTRN2 V15.S4, V11.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V3.D2
+	VTRN2 V18.D2, V16.D2, V11.D2
+	VTRN1 V19.D2, V17.D2, V7.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941183 // fmla v3.4s, v12.4s, v20.s[0]
-	WORD $0x4fb41184 // fmla v4.4s, v12.4s, v20.s[1]
-	WORD $0x4f941985 // fmla v5.4s, v12.4s, v20.s[2]
-	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511a4 // fmla v4.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519a5 // fmla v5.4s, v13.4s, v21.s[2]
-	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611c4 // fmla v4.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619c5 // fmla v5.4s, v14.4s, v22.s[2]
-	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e4 // fmla v4.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e5 // fmla v5.4s, v15.4s, v23.s[2]
-	WORD $0x3cf469ec // ldr q12, [x15, x20]
-	WORD $0x3cf46a0d // ldr q13, [x16, x20]
-	WORD $0x3cf46a6e // ldr q14, [x19, x20]
+	WORD $0x4f941064 // fmla v4.4s, v3.4s, v20.s[0]
+	WORD $0x4fb41065 // fmla v5.4s, v3.4s, v20.s[1]
+	WORD $0x4f941866 // fmla v6.4s, v3.4s, v20.s[2]
+	WORD $0x4f9510e4 // fmla v4.4s, v7.4s, v21.s[0]
+	WORD $0x4fb510e5 // fmla v5.4s, v7.4s, v21.s[1]
+	WORD $0x4f9518e6 // fmla v6.4s, v7.4s, v21.s[2]
+	WORD $0x4f961164 // fmla v4.4s, v11.4s, v22.s[0]
+	WORD $0x4fb61165 // fmla v5.4s, v11.4s, v22.s[1]
+	WORD $0x4f961966 // fmla v6.4s, v11.4s, v22.s[2]
+	WORD $0x4f9711e4 // fmla v4.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e5 // fmla v5.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719e6 // fmla v6.4s, v15.4s, v23.s[2]
+	WORD $0x3cf469e3 // ldr q3, [x15, x20]
+	WORD $0x3cf46a07 // ldr q7, [x16, x20]
+	WORD $0x3cf46a6b // ldr q11, [x19, x20]
 	WORD $0x3cf46aaf // ldr q15, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN1 V7.S4, V3.S4, V16.S4
+	VTRN2 V7.S4, V3.S4, V17.S4
+	VTRN1 V15.S4, V11.S4, V18.S4
+	VTRN2 V15.S4, V11.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V3.D2
+	VTRN2 V18.D2, V16.D2, V11.D2
+	VTRN1 V19.D2, V17.D2, V7.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941186 // fmla v6.4s, v12.4s, v20.s[0]
-	WORD $0x4fb41187 // fmla v7.4s, v12.4s, v20.s[1]
-	WORD $0x4f941988 // fmla v8.4s, v12.4s, v20.s[2]
-	WORD $0x4f9511a6 // fmla v6.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511a7 // fmla v7.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519a8 // fmla v8.4s, v13.4s, v21.s[2]
-	WORD $0x4f9611c6 // fmla v6.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611c7 // fmla v7.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619c8 // fmla v8.4s, v14.4s, v22.s[2]
-	WORD $0x4f9711e6 // fmla v6.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e7 // fmla v7.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e8 // fmla v8.4s, v15.4s, v23.s[2]
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x4f941068 // fmla v8.4s, v3.4s, v20.s[0]
+	WORD $0x4fb41069 // fmla v9.4s, v3.4s, v20.s[1]
+	WORD $0x4f94186a // fmla v10.4s, v3.4s, v20.s[2]
+	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
+	WORD $0x4fb510e9 // fmla v9.4s, v7.4s, v21.s[1]
+	WORD $0x4f9518ea // fmla v10.4s, v7.4s, v21.s[2]
+	WORD $0x4f961168 // fmla v8.4s, v11.4s, v22.s[0]
+	WORD $0x4fb61169 // fmla v9.4s, v11.4s, v22.s[1]
+	WORD $0x4f96196a // fmla v10.4s, v11.4s, v22.s[2]
+	WORD $0x4f9711e8 // fmla v8.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711e9 // fmla v9.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719ea // fmla v10.4s, v15.4s, v23.s[2]
+	WORD $0x3cf669e3 // ldr q3, [x15, x22]
+	WORD $0x3cf66a07 // ldr q7, [x16, x22]
+	WORD $0x3cf66a6b // ldr q11, [x19, x22]
 	WORD $0x3cf66aaf // ldr q15, [x21, x22]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
+	VTRN1 V7.S4, V3.S4, V16.S4
+	VTRN2 V7.S4, V3.S4, V17.S4
+	VTRN1 V15.S4, V11.S4, V18.S4
+	VTRN2 V15.S4, V11.S4, V19.S4
+	VTRN1 V18.D2, V16.D2, V3.D2
+	VTRN2 V18.D2, V16.D2, V11.D2
+	VTRN1 V19.D2, V17.D2, V7.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
-	WORD $0x4f941189 // fmla v9.4s, v12.4s, v20.s[0]
-	WORD $0x4fb4118a // fmla v10.4s, v12.4s, v20.s[1]
-	WORD $0x4f94198b // fmla v11.4s, v12.4s, v20.s[2]
-	WORD $0x4f9511a9 // fmla v9.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511aa // fmla v10.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519ab // fmla v11.4s, v13.4s, v21.s[2]
-	WORD $0x4f9611c9 // fmla v9.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611ca // fmla v10.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619cb // fmla v11.4s, v14.4s, v22.s[2]
-	WORD $0x4f9711e9 // fmla v9.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711ea // fmla v10.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719eb // fmla v11.4s, v15.4s, v23.s[2]
+	WORD $0x4f94106c // fmla v12.4s, v3.4s, v20.s[0]
+	WORD $0x4fb4106d // fmla v13.4s, v3.4s, v20.s[1]
+	WORD $0x4f94186e // fmla v14.4s, v3.4s, v20.s[2]
+	WORD $0x4f9510ec // fmla v12.4s, v7.4s, v21.s[0]
+	WORD $0x4fb510ed // fmla v13.4s, v7.4s, v21.s[1]
+	WORD $0x4f9518ee // fmla v14.4s, v7.4s, v21.s[2]
+	WORD $0x4f96116c // fmla v12.4s, v11.4s, v22.s[0]
+	WORD $0x4fb6116d // fmla v13.4s, v11.4s, v22.s[1]
+	WORD $0x4f96196e // fmla v14.4s, v11.4s, v22.s[2]
+	WORD $0x4f9711ec // fmla v12.4s, v15.4s, v23.s[0]
+	WORD $0x4fb711ed // fmla v13.4s, v15.4s, v23.s[1]
+	WORD $0x4f9719ee // fmla v14.4s, v15.4s, v23.s[2]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -12075,193 +11565,37 @@ group3rest:
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
 	BEQ group3sum
-	SUB $4, R6, R6
-	ADD R6<<2, R15, R15
-	ADD R6<<2, R16, R16
-	ADD R6<<2, R19, R19
-	ADD R6<<2, R21, R21
-	MUL R3, R6, R7
-	ADD R7, R4, R4
-	FMOVQ (R15), F12
-	FMOVQ (R16), F13
-	FMOVQ (R19), F14
-	FMOVQ (R21), F15
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	FMOVQ (R4), F20
-	ADD R3, R4, R4
-	FMOVQ (R4), F21
-	ADD R3, R4, R4
-	CMP $-1, R6
-	BLT group3skip1
-	WORD $0x4f9511a0 // fmla v0.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511a1 // fmla v1.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519a2 // fmla v2.4s, v13.4s, v21.s[2]
-
-group3skip1:
-	FMOVQ (R4), F22
-	ADD R3, R4, R4
-	CMP $-2, R6
-	BLT group3skip2
-	WORD $0x4f9611c0 // fmla v0.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611c1 // fmla v1.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619c2 // fmla v2.4s, v14.4s, v22.s[2]
-
-group3skip2:
-	FMOVQ (R4), F23
-	ADD R3, R4, R4
-	CMP $-3, R6
-	BLT group3skip3
-	WORD $0x4f9711e0 // fmla v0.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e1 // fmla v1.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e2 // fmla v2.4s, v15.4s, v23.s[2]
-
-group3skip3:
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
-	WORD $0x3cf16aaf // ldr q15, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R6
-	BLT group3skip5
-	WORD $0x4f9511a3 // fmla v3.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511a4 // fmla v4.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519a5 // fmla v5.4s, v13.4s, v21.s[2]
-
-group3skip5:
-	CMP $-2, R6
-	BLT group3skip6
-	WORD $0x4f9611c3 // fmla v3.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611c4 // fmla v4.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619c5 // fmla v5.4s, v14.4s, v22.s[2]
-
-group3skip6:
-	CMP $-3, R6
-	BLT group3skip7
-	WORD $0x4f9711e3 // fmla v3.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e4 // fmla v4.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e5 // fmla v5.4s, v15.4s, v23.s[2]
-
-group3skip7:
-	WORD $0x3cf469ec // ldr q12, [x15, x20]
-	WORD $0x3cf46a0d // ldr q13, [x16, x20]
-	WORD $0x3cf46a6e // ldr q14, [x19, x20]
-	WORD $0x3cf46aaf // ldr q15, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R6
-	BLT group3skip9
-	WORD $0x4f9511a6 // fmla v6.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511a7 // fmla v7.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519a8 // fmla v8.4s, v13.4s, v21.s[2]
-
-group3skip9:
-	CMP $-2, R6
-	BLT group3skip10
-	WORD $0x4f9611c6 // fmla v6.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611c7 // fmla v7.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619c8 // fmla v8.4s, v14.4s, v22.s[2]
-
-group3skip10:
-	CMP $-3, R6
-	BLT group3skip11
-	WORD $0x4f9711e6 // fmla v6.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711e7 // fmla v7.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719e8 // fmla v8.4s, v15.4s, v23.s[2]
-
-group3skip11:
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
-	WORD $0x3cf66aaf // ldr q15, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V16.S4
-	VTRN2 V13.S4, V12.S4, V17.S4
-	VTRN1 V15.S4, V14.S4, V18.S4
-	VTRN2 V15.S4, V14.S4, V19.S4
-	VTRN1 V18.D2, V16.D2, V12.D2
-	VTRN2 V18.D2, V16.D2, V14.D2
-	VTRN1 V19.D2, V17.D2, V13.D2
-	VTRN2 V19.D2, V17.D2, V15.D2
-	CMP $-1, R6
-	BLT group3skip13
-	WORD $0x4f9511a9 // fmla v9.4s, v13.4s, v21.s[0]
-	WORD $0x4fb511aa // fmla v10.4s, v13.4s, v21.s[1]
-	WORD $0x4f9519ab // fmla v11.4s, v13.4s, v21.s[2]
-
-group3skip13:
-	CMP $-2, R6
-	BLT group3skip14
-	WORD $0x4f9611c9 // fmla v9.4s, v14.4s, v22.s[0]
-	WORD $0x4fb611ca // fmla v10.4s, v14.4s, v22.s[1]
-	WORD $0x4f9619cb // fmla v11.4s, v14.4s, v22.s[2]
-
-group3skip14:
-	CMP $-3, R6
-	BLT group3skip15
-	WORD $0x4f9711e9 // fmla v9.4s, v15.4s, v23.s[0]
-	WORD $0x4fb711ea // fmla v10.4s, v15.4s, v23.s[1]
-	WORD $0x4f9719eb // fmla v11.4s, v15.4s, v23.s[2]
-
-group3skip15:
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
+	MOVD $3, R7
+	MOVD R7, q_len+64(FP)
+	B rest
 
 group3sum:
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group3first
-	FMOVQ local-256(SP), F12
-	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
-	FMOVQ local-240(SP), F13
-	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
-	FMOVQ local-224(SP), F14
-	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ local-256(SP), F3
+	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ local-240(SP), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	FMOVQ local-224(SP), F11
+	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
 	FMOVQ local-208(SP), F15
-	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
-	FMOVQ local-192(SP), F12
-	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
-	FMOVQ local-176(SP), F13
-	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
-	FMOVQ local-160(SP), F14
-	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
+	FMOVQ local-192(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F7
+	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
+	FMOVQ local-160(SP), F11
+	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
 	FMOVQ local-144(SP), F15
-	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
-	FMOVQ local-128(SP), F12
-	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
-	FMOVQ local-112(SP), F13
-	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
-	FMOVQ local-96(SP), F14
-	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	FMOVQ local-128(SP), F3
+	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
+	FMOVQ local-112(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	FMOVQ local-96(SP), F11
+	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
 	FMOVQ local-80(SP), F15
-	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
 
 group3first:
 	MOVD k_cap+40(FP), R7
@@ -12269,142 +11603,25 @@ group3first:
 	FMOVQ F0, local-256(SP)
 	FMOVQ F1, local-240(SP)
 	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
-	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
-	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
+	FMOVQ F4, local-208(SP)
+	FMOVQ F5, local-192(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F8, local-160(SP)
+	FMOVQ F9, local-144(SP)
+	FMOVQ F10, local-128(SP)
+	FMOVQ F12, local-112(SP)
+	FMOVQ F13, local-96(SP)
+	FMOVQ F14, local-80(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group3segment
 
 group3store:
-	VORR V2.B16, V2.B16, V16.B16
-	VORR V5.B16, V5.B16, V17.B16
-	VORR V8.B16, V8.B16, V18.B16
-	VORR V11.B16, V11.B16, V19.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V1.S4, V0.S4, V12.S4
-	VTRN2 V1.S4, V0.S4, V13.S4
-	VTRN1 V16.S4, V2.S4, V14.S4
-	VTRN2 V16.S4, V2.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V0.D2
-	VTRN2 V14.D2, V12.D2, V2.D2
-	VTRN1 V15.D2, V13.D2, V1.D2
-	VTRN2 V15.D2, V13.D2, V16.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V4.S4, V3.S4, V12.S4
-	VTRN2 V4.S4, V3.S4, V13.S4
-	VTRN1 V17.S4, V5.S4, V14.S4
-	VTRN2 V17.S4, V5.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V3.D2
-	VTRN2 V14.D2, V12.D2, V5.D2
-	VTRN1 V15.D2, V13.D2, V4.D2
-	VTRN2 V15.D2, V13.D2, V17.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V6.S4, V12.S4
-	VTRN2 V7.S4, V6.S4, V13.S4
-	VTRN1 V18.S4, V8.S4, V14.S4
-	VTRN2 V18.S4, V8.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V6.D2
-	VTRN2 V14.D2, V12.D2, V8.D2
-	VTRN1 V15.D2, V13.D2, V7.D2
-	VTRN2 V15.D2, V13.D2, V18.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.S4, V9.S4, V12.S4
-	VTRN2 V10.S4, V9.S4, V13.S4
-	VTRN1 V19.S4, V11.S4, V14.S4
-	VTRN2 V19.S4, V11.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V9.D2
-	VTRN2 V14.D2, V12.D2, V11.D2
-	VTRN1 V15.D2, V13.D2, V10.D2
-	VTRN2 V15.D2, V13.D2, V19.D2
-
-group3lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F12
-	FMOVQ F0, (R4)
-	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
-	VBIT V13.B16, V0.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F1, (R4)
-	WORD $0x6eace42d // fcmgt v13.4s, v1.4s, v12.4s
-	VBIT V13.B16, V1.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6eace44d // fcmgt v13.4s, v2.4s, v12.4s
-	VBIT V13.B16, V2.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6eace60d // fcmgt v13.4s, v16.4s, v12.4s
-	VBIT V13.B16, V16.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6eace46d // fcmgt v13.4s, v3.4s, v12.4s
-	VBIT V13.B16, V3.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6eace48d // fcmgt v13.4s, v4.4s, v12.4s
-	VBIT V13.B16, V4.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
-	VBIT V13.B16, V5.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6eace62d // fcmgt v13.4s, v17.4s, v12.4s
-	VBIT V13.B16, V17.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6eace4cd // fcmgt v13.4s, v6.4s, v12.4s
-	VBIT V13.B16, V6.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6eace4ed // fcmgt v13.4s, v7.4s, v12.4s
-	VBIT V13.B16, V7.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6eace50d // fcmgt v13.4s, v8.4s, v12.4s
-	VBIT V13.B16, V8.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6eace64d // fcmgt v13.4s, v18.4s, v12.4s
-	VBIT V13.B16, V18.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6eace52d // fcmgt v13.4s, v9.4s, v12.4s
-	VBIT V13.B16, V9.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6eace54d // fcmgt v13.4s, v10.4s, v12.4s
-	VBIT V13.B16, V10.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6eace56d // fcmgt v13.4s, v11.4s, v12.4s
-	VBIT V13.B16, V11.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6eace66d // fcmgt v13.4s, v19.4s, v12.4s
-	VBIT V13.B16, V19.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group3lanes
-	B next
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+	B store
 
 	// 16 keys by 4 queries.
 group4:
@@ -12602,177 +11819,9 @@ group4rest:
 	MOVD d+96(FP), R6
 	ANDS $3, R6, R6
 	BEQ group4sum
-	SUB $4, R6, R6
-	ADD R6<<2, R15, R15
-	ADD R6<<2, R16, R16
-	ADD R6<<2, R19, R19
-	ADD R6<<2, R21, R21
-	MUL R3, R6, R7
-	ADD R7, R4, R4
-	FMOVQ (R15), F16
-	FMOVQ (R16), F17
-	FMOVQ (R19), F18
-	FMOVQ (R21), F19
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	FMOVQ (R4), F24
-	ADD R3, R4, R4
-	FMOVQ (R4), F25
-	ADD R3, R4, R4
-	CMP $-1, R6
-	BLT group4skip1
-	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
-
-group4skip1:
-	FMOVQ (R4), F26
-	ADD R3, R4, R4
-	CMP $-2, R6
-	BLT group4skip2
-	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
-
-group4skip2:
-	FMOVQ (R4), F27
-	ADD R3, R4, R4
-	CMP $-3, R6
-	BLT group4skip3
-	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
-	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
-
-group4skip3:
-	WORD $0x3cf169f0 // ldr q16, [x15, x17]
-	WORD $0x3cf16a11 // ldr q17, [x16, x17]
-	WORD $0x3cf16a72 // ldr q18, [x19, x17]
-	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R6
-	BLT group4skip5
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
-
-group4skip5:
-	CMP $-2, R6
-	BLT group4skip6
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
-
-group4skip6:
-	CMP $-3, R6
-	BLT group4skip7
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
-	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
-
-group4skip7:
-	WORD $0x3cf469f0 // ldr q16, [x15, x20]
-	WORD $0x3cf46a11 // ldr q17, [x16, x20]
-	WORD $0x3cf46a72 // ldr q18, [x19, x20]
-	WORD $0x3cf46ab3 // ldr q19, [x21, x20]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R6
-	BLT group4skip9
-	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
-
-group4skip9:
-	CMP $-2, R6
-	BLT group4skip10
-	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
-
-group4skip10:
-	CMP $-3, R6
-	BLT group4skip11
-	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
-	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
-
-group4skip11:
-	WORD $0x3cf669f0 // ldr q16, [x15, x22]
-	WORD $0x3cf66a11 // ldr q17, [x16, x22]
-	WORD $0x3cf66a72 // ldr q18, [x19, x22]
-	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V16.S4, V20.S4
-	VTRN2 V17.S4, V16.S4, V21.S4
-	VTRN1 V19.S4, V18.S4, V22.S4
-	VTRN2 V19.S4, V18.S4, V23.S4
-	VTRN1 V22.D2, V20.D2, V16.D2
-	VTRN2 V22.D2, V20.D2, V18.D2
-	VTRN1 V23.D2, V21.D2, V17.D2
-	VTRN2 V23.D2, V21.D2, V19.D2
-	CMP $-1, R6
-	BLT group4skip13
-	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
-	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
-
-group4skip13:
-	CMP $-2, R6
-	BLT group4skip14
-	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
-	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
-
-group4skip14:
-	CMP $-3, R6
-	BLT group4skip15
-	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
-	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
-
-group4skip15:
-	ADD $16, R15, R15
-	ADD $16, R16, R16
-	ADD $16, R19, R19
-	ADD $16, R21, R21
+	MOVD $4, R7
+	MOVD R7, q_len+64(FP)
+	B rest
 
 group4sum:
 	MOVD s_cap+16(FP), R7
@@ -12834,6 +11883,191 @@ group4first:
 	B group4segment
 
 group4store:
+	B store
+
+	// The remaining columns.
+rest:
+	SUB $4, R6, R6
+	ADD R6<<2, R15, R15
+	ADD R6<<2, R16, R16
+	ADD R6<<2, R19, R19
+	ADD R6<<2, R21, R21
+	MUL R3, R6, R7
+	ADD R7, R4, R4
+	FMOVQ (R15), F16
+	FMOVQ (R16), F17
+	FMOVQ (R19), F18
+	FMOVQ (R21), F19
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	FMOVQ (R4), F24
+	ADD R3, R4, R4
+	FMOVQ (R4), F25
+	ADD R3, R4, R4
+	CMP $-1, R6
+	BLT skip1
+	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a23 // fmla v3.4s, v17.4s, v25.s[3]
+
+skip1:
+	FMOVQ (R4), F26
+	ADD R3, R4, R4
+	CMP $-2, R6
+	BLT skip2
+	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a43 // fmla v3.4s, v18.4s, v26.s[3]
+
+skip2:
+	FMOVQ (R4), F27
+	ADD R3, R4, R4
+	CMP $-3, R6
+	BLT skip3
+	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a63 // fmla v3.4s, v19.4s, v27.s[3]
+
+skip3:
+	WORD $0x3cf169f0 // ldr q16, [x15, x17]
+	WORD $0x3cf16a11 // ldr q17, [x16, x17]
+	WORD $0x3cf16a72 // ldr q18, [x19, x17]
+	WORD $0x3cf16ab3 // ldr q19, [x21, x17]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R6
+	BLT skip5
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a27 // fmla v7.4s, v17.4s, v25.s[3]
+
+skip5:
+	CMP $-2, R6
+	BLT skip6
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a47 // fmla v7.4s, v18.4s, v26.s[3]
+
+skip6:
+	CMP $-3, R6
+	BLT skip7
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a67 // fmla v7.4s, v19.4s, v27.s[3]
+
+skip7:
+	WORD $0x3cf469f0 // ldr q16, [x15, x20]
+	WORD $0x3cf46a11 // ldr q17, [x16, x20]
+	WORD $0x3cf46a72 // ldr q18, [x19, x20]
+	WORD $0x3cf46ab3 // ldr q19, [x21, x20]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R6
+	BLT skip9
+	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a2b // fmla v11.4s, v17.4s, v25.s[3]
+
+skip9:
+	CMP $-2, R6
+	BLT skip10
+	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a4b // fmla v11.4s, v18.4s, v26.s[3]
+
+skip10:
+	CMP $-3, R6
+	BLT skip11
+	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a6b // fmla v11.4s, v19.4s, v27.s[3]
+
+skip11:
+	WORD $0x3cf669f0 // ldr q16, [x15, x22]
+	WORD $0x3cf66a11 // ldr q17, [x16, x22]
+	WORD $0x3cf66a72 // ldr q18, [x19, x22]
+	WORD $0x3cf66ab3 // ldr q19, [x21, x22]
+
+	// Transpose 4×4 matrices.
+	VTRN1 V17.S4, V16.S4, V20.S4
+	VTRN2 V17.S4, V16.S4, V21.S4
+	VTRN1 V19.S4, V18.S4, V22.S4
+	VTRN2 V19.S4, V18.S4, V23.S4
+	VTRN1 V22.D2, V20.D2, V16.D2
+	VTRN2 V22.D2, V20.D2, V18.D2
+	VTRN1 V23.D2, V21.D2, V17.D2
+	VTRN2 V23.D2, V21.D2, V19.D2
+	CMP $-1, R6
+	BLT skip13
+	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	WORD $0x4fb91a2f // fmla v15.4s, v17.4s, v25.s[3]
+
+skip13:
+	CMP $-2, R6
+	BLT skip14
+	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
+	WORD $0x4fba1a4f // fmla v15.4s, v18.4s, v26.s[3]
+
+skip14:
+	CMP $-3, R6
+	BLT skip15
+	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
+	WORD $0x4fbb1a6f // fmla v15.4s, v19.4s, v27.s[3]
+
+skip15:
+	ADD $16, R15, R15
+	ADD $16, R16, R16
+	ADD $16, R19, R19
+	ADD $16, R21, R21
+	MOVD q_len+64(FP), R7
+	CMP $1, R7
+	BEQ group1sum
+	CMP $2, R7
+	BEQ group2sum
+	CMP $3, R7
+	BEQ group3sum
+	B group4sum
+
+store:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -12875,7 +12109,7 @@ group4store:
 	VTRN1 V19.D2, V17.D2, V13.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
 
-group4lanes:
+lanes:
 	ADD R5<<2, R2, R4
 	MOVD max_base+104(FP), R7
 	ADD R5<<2, R7, R7
@@ -12950,8 +12184,7 @@ group4lanes:
 	CMP R7, R5
 	BLT next
 	CMP R5<<2, R3
-	BGT group4lanes
-	B next
+	BGT lanes
 
 next:
 	MOVD d+96(FP), R7
@@ -13026,7 +12259,7 @@ line:
 	BLT lineend
 	MOVD $0, R12
 
-	// A group of up to 4 queries.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVD n+96(FP), R8
 	SUB R12, R8, R8
@@ -13077,7 +12310,7 @@ linegroup1ahead:
 	FMOVQ 16(R6), F5
 	FMOVQ 32(R6), F6
 	FMOVQ 48(R6), F7
-	FMOVQ (R7), F14
+	FMOVS (R7), F14
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x4f8e1080 // fmla v0.4s, v4.4s, v14.s[0]
@@ -13419,16 +12652,12 @@ four:
 	BLT fourend
 	MOVD $0, R12
 
-	// A group of up to 4 queries.
+	// The largest group of queries that there is code for.
 fourgroup:
 	MOVD n+96(FP), R8
 	SUB R12, R8, R8
 	CMP $4, R8
 	BGE fourgroup4
-	CMP $3, R8
-	BGE fourgroup3
-	CMP $2, R8
-	BGE fourgroup2
 
 	// 1 queries.
 	VMOVI $0, V0.B16
@@ -13450,7 +12679,7 @@ fourgroup1zero:
 
 fourgroup1turn:
 	FMOVQ (R6), F1
-	FMOVQ (R7), F5
+	FMOVS (R7), F5
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
@@ -13466,102 +12695,6 @@ fourgroup1turnend:
 	ADD R6<<2, R8, R6
 	FMOVQ F0, (R6)
 	ADD $1, R12, R12
-	B fournext
-
-	// 2 queries.
-fourgroup2:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	CBZ R5, fourgroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F1
-
-fourgroup2zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
-	BLT fourgroup2turnend
-	PCALIGN $32
-
-fourgroup2turn:
-	FMOVQ (R6), F2
-	FMOVQ (R7), F6
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
-	WORD $0x4fa61041 // fmla v1.4s, v2.4s, v6.s[1]
-	SUBS $1, R8, R8
-	BGE fourgroup2turn
-
-fourgroup2turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F1, (R6)
-	ADD $2, R12, R12
-	B fournext
-
-	// 3 queries.
-fourgroup3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	CBZ R5, fourgroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-
-fourgroup3zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
-	BLT fourgroup3turnend
-	PCALIGN $32
-
-fourgroup3turn:
-	FMOVQ (R6), F3
-	FMOVQ (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
-	WORD $0x4fa71061 // fmla v1.4s, v3.4s, v7.s[1]
-	WORD $0x4f871862 // fmla v2.4s, v3.4s, v7.s[2]
-	SUBS $1, R8, R8
-	BGE fourgroup3turn
-
-fourgroup3turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	ADD $3, R12, R12
 	B fournext
 
 	// 4 queries.
@@ -13636,16 +12769,12 @@ single:
 	BLT singleend
 	MOVD $0, R12
 
-	// A group of up to 4 queries.
+	// The largest group of queries that there is code for.
 singlegroup:
 	MOVD n+96(FP), R8
 	SUB R12, R8, R8
 	CMP $4, R8
 	BGE singlegroup4
-	CMP $3, R8
-	BGE singlegroup3
-	CMP $2, R8
-	BGE singlegroup2
 
 	// 1 queries.
 	VMOVI $0, V0.B16
@@ -13667,7 +12796,7 @@ singlegroup1zero:
 
 singlegroup1turn:
 	FMOVS (R6), F1
-	FMOVQ (R7), F5
+	FMOVS (R7), F5
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x4f851020 // fmla v0.4s, v1.4s, v5.s[0]
@@ -13683,102 +12812,6 @@ singlegroup1turnend:
 	ADD R6<<2, R8, R6
 	FMOVS F0, (R6)
 	ADD $1, R12, R12
-	B singlenext
-
-	// 2 queries.
-singlegroup2:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	CBZ R5, singlegroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F1
-
-singlegroup2zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
-	BLT singlegroup2turnend
-	PCALIGN $32
-
-singlegroup2turn:
-	FMOVS (R6), F2
-	FMOVQ (R7), F6
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x4f861040 // fmla v0.4s, v2.4s, v6.s[0]
-	WORD $0x4fa61041 // fmla v1.4s, v2.4s, v6.s[1]
-	SUBS $1, R8, R8
-	BGE singlegroup2turn
-
-singlegroup2turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F1, (R6)
-	ADD $2, R12, R12
-	B singlenext
-
-	// 3 queries.
-singlegroup3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	CBZ R5, singlegroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS (R6), F0
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F1
-	ADD R7<<2, R6, R6
-	FMOVS (R6), F2
-
-singlegroup3zero:
-	ADD R10<<2, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $1, R8, R8
-	BLT singlegroup3turnend
-	PCALIGN $32
-
-singlegroup3turn:
-	FMOVS (R6), F3
-	FMOVQ (R7), F7
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
-	WORD $0x4fa71061 // fmla v1.4s, v3.4s, v7.s[1]
-	WORD $0x4f871862 // fmla v2.4s, v3.4s, v7.s[2]
-	SUBS $1, R8, R8
-	BGE singlegroup3turn
-
-singlegroup3turnend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVS F0, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F1, (R6)
-	ADD R7<<2, R6, R6
-	FMOVS F2, (R6)
-	ADD $3, R12, R12
 	B singlenext
 
 	// 4 queries.
@@ -13936,9 +12969,9 @@ group:
 
 group1segment:
 	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V12.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -13974,142 +13007,142 @@ group1ahead0:
 	MOVD R14, R10
 
 group1ahead1:
-	FMOVQ (R15), F4
-	FMOVQ (R16), F5
-	FMOVQ (R19), F6
-	FMOVQ (R21), F7
+	FMOVQ (R15), F1
+	FMOVQ (R16), F2
+	FMOVQ (R19), F3
+	FMOVQ (R21), F5
 
 	// Transpose 4×4 matrices.
-	VTRN1 V5.H8, V4.H8, V8.H8
-	VTRN2 V5.H8, V4.H8, V9.H8
-	VTRN1 V7.H8, V6.H8, V10.H8
-	VTRN2 V7.H8, V6.H8, V11.H8
-	VTRN1 V10.S4, V8.S4, V4.S4
-	VTRN2 V10.S4, V8.S4, V6.S4
-	VTRN1 V11.S4, V9.S4, V5.S4
-	VTRN2 V11.S4, V9.S4, V7.S4
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
+	VTRN1 V2.H8, V1.H8, V6.H8
+	VTRN2 V2.H8, V1.H8, V7.H8
+	VTRN1 V5.H8, V3.H8, V9.H8
+	VTRN2 V5.H8, V3.H8, V10.H8
+	VTRN1 V9.S4, V6.S4, V1.S4
+	VTRN2 V9.S4, V6.S4, V3.S4
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V5.S4
+	WORD $0x3cf169eb // ldr q11, [x15, x17]
 	WORD $0x3cf16a0d // ldr q13, [x16, x17]
 	WORD $0x3cf16a6e // ldr q14, [x19, x17]
 	WORD $0x3cf16aaf // ldr q15, [x21, x17]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V12.H8, V16.H8
-	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V13.H8, V11.H8, V16.H8
+	VTRN2 V13.H8, V11.H8, V17.H8
 	VTRN1 V15.H8, V14.H8, V18.H8
 	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN1 V18.S4, V16.S4, V11.S4
 	VTRN2 V18.S4, V16.S4, V14.S4
 	VTRN1 V19.S4, V17.S4, V13.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
 	FMOVQ (R4), F20
 	ADD R3, R4, R4
-	WORD $0x0e217888 // fcvtl v8.4s, v4.4h
-	WORD $0x4f941100 // fmla v0.4s, v8.4s, v20.s[0]
-	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
-	WORD $0x4f941201 // fmla v1.4s, v16.4s, v20.s[0]
+	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
+	WORD $0x4f9410c0 // fmla v0.4s, v6.4s, v20.s[0]
+	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
+	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
 	FMOVQ (R4), F21
 	ADD R3, R4, R4
-	WORD $0x0e2178a9 // fcvtl v9.4s, v5.4h
-	WORD $0x4f951120 // fmla v0.4s, v9.4s, v21.s[0]
+	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
+	WORD $0x4f9510e0 // fmla v0.4s, v7.4s, v21.s[0]
 	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
 	FMOVQ (R4), F22
 	ADD R3, R4, R4
-	WORD $0x0e2178ca // fcvtl v10.4s, v6.4h
-	WORD $0x4f961140 // fmla v0.4s, v10.4s, v22.s[0]
+	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
+	WORD $0x4f961120 // fmla v0.4s, v9.4s, v22.s[0]
 	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
+	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
 	FMOVQ (R4), F23
 	ADD R3, R4, R4
-	WORD $0x0e2178eb // fcvtl v11.4s, v7.4h
-	WORD $0x4f971160 // fmla v0.4s, v11.4s, v23.s[0]
+	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
+	WORD $0x4f971140 // fmla v0.4s, v10.4s, v23.s[0]
 	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
+	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x4e217888 // fcvtl2 v8.4s, v4.8h
-	WORD $0x4f981100 // fmla v0.4s, v8.4s, v24.s[0]
-	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
-	WORD $0x4f981201 // fmla v1.4s, v16.4s, v24.s[0]
+	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
+	WORD $0x4f9810c0 // fmla v0.4s, v6.4s, v24.s[0]
+	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
-	WORD $0x4f991120 // fmla v0.4s, v9.4s, v25.s[0]
+	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
+	WORD $0x4f9910e0 // fmla v0.4s, v7.4s, v25.s[0]
 	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
-	WORD $0x4f9a1140 // fmla v0.4s, v10.4s, v26.s[0]
+	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
+	WORD $0x4f9a1120 // fmla v0.4s, v9.4s, v26.s[0]
 	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
-	WORD $0x4f9b1160 // fmla v0.4s, v11.4s, v27.s[0]
+	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
+	WORD $0x4f9b1140 // fmla v0.4s, v10.4s, v27.s[0]
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
-	WORD $0x3cf469e4 // ldr q4, [x15, x20]
-	WORD $0x3cf46a05 // ldr q5, [x16, x20]
-	WORD $0x3cf46a66 // ldr q6, [x19, x20]
-	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x3cf469e1 // ldr q1, [x15, x20]
+	WORD $0x3cf46a02 // ldr q2, [x16, x20]
+	WORD $0x3cf46a63 // ldr q3, [x19, x20]
+	WORD $0x3cf46aa5 // ldr q5, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V5.H8, V4.H8, V8.H8
-	VTRN2 V5.H8, V4.H8, V9.H8
-	VTRN1 V7.H8, V6.H8, V10.H8
-	VTRN2 V7.H8, V6.H8, V11.H8
-	VTRN1 V10.S4, V8.S4, V4.S4
-	VTRN2 V10.S4, V8.S4, V6.S4
-	VTRN1 V11.S4, V9.S4, V5.S4
-	VTRN2 V11.S4, V9.S4, V7.S4
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
+	VTRN1 V2.H8, V1.H8, V6.H8
+	VTRN2 V2.H8, V1.H8, V7.H8
+	VTRN1 V5.H8, V3.H8, V9.H8
+	VTRN2 V5.H8, V3.H8, V10.H8
+	VTRN1 V9.S4, V6.S4, V1.S4
+	VTRN2 V9.S4, V6.S4, V3.S4
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V5.S4
+	WORD $0x3cf669eb // ldr q11, [x15, x22]
 	WORD $0x3cf66a0d // ldr q13, [x16, x22]
 	WORD $0x3cf66a6e // ldr q14, [x19, x22]
 	WORD $0x3cf66aaf // ldr q15, [x21, x22]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V12.H8, V16.H8
-	VTRN2 V13.H8, V12.H8, V17.H8
+	VTRN1 V13.H8, V11.H8, V16.H8
+	VTRN2 V13.H8, V11.H8, V17.H8
 	VTRN1 V15.H8, V14.H8, V18.H8
 	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V12.S4
+	VTRN1 V18.S4, V16.S4, V11.S4
 	VTRN2 V18.S4, V16.S4, V14.S4
 	VTRN1 V19.S4, V17.S4, V13.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217888 // fcvtl v8.4s, v4.4h
-	WORD $0x4f941102 // fmla v2.4s, v8.4s, v20.s[0]
-	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x0e2178a9 // fcvtl v9.4s, v5.4h
-	WORD $0x4f951122 // fmla v2.4s, v9.4s, v21.s[0]
+	WORD $0x0e217826 // fcvtl v6.4s, v1.4h
+	WORD $0x4f9410c8 // fmla v8.4s, v6.4s, v20.s[0]
+	WORD $0x0e217970 // fcvtl v16.4s, v11.4h
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x0e217847 // fcvtl v7.4s, v2.4h
+	WORD $0x4f9510e8 // fmla v8.4s, v7.4s, v21.s[0]
 	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
-	WORD $0x0e2178ca // fcvtl v10.4s, v6.4h
-	WORD $0x4f961142 // fmla v2.4s, v10.4s, v22.s[0]
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x0e217869 // fcvtl v9.4s, v3.4h
+	WORD $0x4f961128 // fmla v8.4s, v9.4s, v22.s[0]
 	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x0e2178eb // fcvtl v11.4s, v7.4h
-	WORD $0x4f971162 // fmla v2.4s, v11.4s, v23.s[0]
+	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
+	WORD $0x0e2178aa // fcvtl v10.4s, v5.4h
+	WORD $0x4f971148 // fmla v8.4s, v10.4s, v23.s[0]
 	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971263 // fmla v3.4s, v19.4s, v23.s[0]
-	WORD $0x4e217888 // fcvtl2 v8.4s, v4.8h
-	WORD $0x4f981102 // fmla v2.4s, v8.4s, v24.s[0]
-	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
-	WORD $0x4f981203 // fmla v3.4s, v16.4s, v24.s[0]
-	WORD $0x4e2178a9 // fcvtl2 v9.4s, v5.8h
-	WORD $0x4f991122 // fmla v2.4s, v9.4s, v25.s[0]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4e217826 // fcvtl2 v6.4s, v1.8h
+	WORD $0x4f9810c8 // fmla v8.4s, v6.4s, v24.s[0]
+	WORD $0x4e217970 // fcvtl2 v16.4s, v11.8h
+	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
+	WORD $0x4e217847 // fcvtl2 v7.4s, v2.8h
+	WORD $0x4f9910e8 // fmla v8.4s, v7.4s, v25.s[0]
 	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991223 // fmla v3.4s, v17.4s, v25.s[0]
-	WORD $0x4e2178ca // fcvtl2 v10.4s, v6.8h
-	WORD $0x4f9a1142 // fmla v2.4s, v10.4s, v26.s[0]
+	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	WORD $0x4e217869 // fcvtl2 v9.4s, v3.8h
+	WORD $0x4f9a1128 // fmla v8.4s, v9.4s, v26.s[0]
 	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1243 // fmla v3.4s, v18.4s, v26.s[0]
-	WORD $0x4e2178eb // fcvtl2 v11.4s, v7.8h
-	WORD $0x4f9b1162 // fmla v2.4s, v11.4s, v27.s[0]
+	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	WORD $0x4e2178aa // fcvtl2 v10.4s, v5.8h
+	WORD $0x4f9b1148 // fmla v8.4s, v10.4s, v27.s[0]
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1263 // fmla v3.4s, v19.4s, v27.s[0]
+	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -14118,157 +13151,40 @@ group1ahead1:
 	BNE group1step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group1first
-	FMOVQ local-256(SP), F4
-	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
-	FMOVQ local-240(SP), F5
-	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
-	FMOVQ local-224(SP), F6
-	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
-	FMOVQ local-208(SP), F7
-	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	FMOVQ local-256(SP), F1
+	WORD $0x4e20d420 // fadd v0.4s, v1.4s, v0.4s
+	FMOVQ local-240(SP), F2
+	WORD $0x4e24d444 // fadd v4.4s, v2.4s, v4.4s
+	FMOVQ local-224(SP), F3
+	WORD $0x4e28d468 // fadd v8.4s, v3.4s, v8.4s
+	FMOVQ local-208(SP), F5
+	WORD $0x4e2cd4ac // fadd v12.4s, v5.4s, v12.4s
 
 group1first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group1store
 	FMOVQ F0, local-256(SP)
-	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
+	FMOVQ F4, local-240(SP)
+	FMOVQ F8, local-224(SP)
+	FMOVQ F12, local-208(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group1segment
 
 group1store:
-	VORR V0.B16, V0.B16, V8.B16
-	VORR V0.B16, V0.B16, V9.B16
-	VORR V0.B16, V0.B16, V10.B16
-	VORR V1.B16, V1.B16, V11.B16
-	VORR V1.B16, V1.B16, V12.B16
-	VORR V1.B16, V1.B16, V13.B16
-	VORR V2.B16, V2.B16, V14.B16
-	VORR V2.B16, V2.B16, V15.B16
-	VORR V2.B16, V2.B16, V16.B16
-	VORR V3.B16, V3.B16, V17.B16
-	VORR V3.B16, V3.B16, V18.B16
-	VORR V3.B16, V3.B16, V19.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.S4, V0.S4, V4.S4
-	VTRN2 V8.S4, V0.S4, V5.S4
-	VTRN1 V10.S4, V9.S4, V6.S4
-	VTRN2 V10.S4, V9.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V0.D2
-	VTRN2 V6.D2, V4.D2, V9.D2
-	VTRN1 V7.D2, V5.D2, V8.D2
-	VTRN2 V7.D2, V5.D2, V10.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V11.S4, V1.S4, V4.S4
-	VTRN2 V11.S4, V1.S4, V5.S4
-	VTRN1 V13.S4, V12.S4, V6.S4
-	VTRN2 V13.S4, V12.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V1.D2
-	VTRN2 V6.D2, V4.D2, V12.D2
-	VTRN1 V7.D2, V5.D2, V11.D2
-	VTRN2 V7.D2, V5.D2, V13.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V14.S4, V2.S4, V4.S4
-	VTRN2 V14.S4, V2.S4, V5.S4
-	VTRN1 V16.S4, V15.S4, V6.S4
-	VTRN2 V16.S4, V15.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V2.D2
-	VTRN2 V6.D2, V4.D2, V15.D2
-	VTRN1 V7.D2, V5.D2, V14.D2
-	VTRN2 V7.D2, V5.D2, V16.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V3.S4, V4.S4
-	VTRN2 V17.S4, V3.S4, V5.S4
-	VTRN1 V19.S4, V18.S4, V6.S4
-	VTRN2 V19.S4, V18.S4, V7.S4
-	VTRN1 V6.D2, V4.D2, V3.D2
-	VTRN2 V6.D2, V4.D2, V18.D2
-	VTRN1 V7.D2, V5.D2, V17.D2
-	VTRN2 V7.D2, V5.D2, V19.D2
-
-group1lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F4
-	FMOVQ F0, (R4)
-	WORD $0x6ea4e405 // fcmgt v5.4s, v0.4s, v4.4s
-	VBIT V5.B16, V0.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6ea4e505 // fcmgt v5.4s, v8.4s, v4.4s
-	VBIT V5.B16, V8.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6ea4e525 // fcmgt v5.4s, v9.4s, v4.4s
-	VBIT V5.B16, V9.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6ea4e545 // fcmgt v5.4s, v10.4s, v4.4s
-	VBIT V5.B16, V10.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F1, (R4)
-	WORD $0x6ea4e425 // fcmgt v5.4s, v1.4s, v4.4s
-	VBIT V5.B16, V1.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6ea4e565 // fcmgt v5.4s, v11.4s, v4.4s
-	VBIT V5.B16, V11.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6ea4e585 // fcmgt v5.4s, v12.4s, v4.4s
-	VBIT V5.B16, V12.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6ea4e5a5 // fcmgt v5.4s, v13.4s, v4.4s
-	VBIT V5.B16, V13.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6ea4e445 // fcmgt v5.4s, v2.4s, v4.4s
-	VBIT V5.B16, V2.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6ea4e5c5 // fcmgt v5.4s, v14.4s, v4.4s
-	VBIT V5.B16, V14.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6ea4e5e5 // fcmgt v5.4s, v15.4s, v4.4s
-	VBIT V5.B16, V15.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6ea4e605 // fcmgt v5.4s, v16.4s, v4.4s
-	VBIT V5.B16, V16.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6ea4e465 // fcmgt v5.4s, v3.4s, v4.4s
-	VBIT V5.B16, V3.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6ea4e625 // fcmgt v5.4s, v17.4s, v4.4s
-	VBIT V5.B16, V17.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6ea4e645 // fcmgt v5.4s, v18.4s, v4.4s
-	VBIT V5.B16, V18.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6ea4e665 // fcmgt v5.4s, v19.4s, v4.4s
-	VBIT V5.B16, V19.B16, V4.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group1lanes
-	B next
+	VORR V0.B16, V0.B16, V1.B16
+	VORR V0.B16, V0.B16, V2.B16
+	VORR V0.B16, V0.B16, V3.B16
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V4.B16, V4.B16, V6.B16
+	VORR V4.B16, V4.B16, V7.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V8.B16, V8.B16, V10.B16
+	VORR V8.B16, V8.B16, V11.B16
+	VORR V12.B16, V12.B16, V13.B16
+	VORR V12.B16, V12.B16, V14.B16
+	VORR V12.B16, V12.B16, V15.B16
+	B store
 
 	// 16 keys by 2 queries.
 group2:
@@ -14284,12 +13200,12 @@ group2:
 group2segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -14325,20 +13241,20 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
-	FMOVQ (R15), F8
-	FMOVQ (R16), F9
-	FMOVQ (R19), F10
-	FMOVQ (R21), F11
+	FMOVQ (R15), F2
+	FMOVQ (R16), F3
+	FMOVQ (R19), F6
+	FMOVQ (R21), F7
 
 	// Transpose 4×4 matrices.
-	VTRN1 V9.H8, V8.H8, V12.H8
-	VTRN2 V9.H8, V8.H8, V13.H8
-	VTRN1 V11.H8, V10.H8, V14.H8
-	VTRN2 V11.H8, V10.H8, V15.H8
-	VTRN1 V14.S4, V12.S4, V8.S4
-	VTRN2 V14.S4, V12.S4, V10.S4
-	VTRN1 V15.S4, V13.S4, V9.S4
-	VTRN2 V15.S4, V13.S4, V11.S4
+	VTRN1 V3.H8, V2.H8, V10.H8
+	VTRN2 V3.H8, V2.H8, V11.H8
+	VTRN1 V7.H8, V6.H8, V14.H8
+	VTRN2 V7.H8, V6.H8, V15.H8
+	VTRN1 V14.S4, V10.S4, V2.S4
+	VTRN2 V14.S4, V10.S4, V6.S4
+	VTRN1 V15.S4, V11.S4, V3.S4
+	VTRN2 V15.S4, V11.S4, V7.S4
 	WORD $0x3cf169f0 // ldr q16, [x15, x17]
 	WORD $0x3cf16a11 // ldr q17, [x16, x17]
 	WORD $0x3cf16a72 // ldr q18, [x19, x17]
@@ -14355,82 +13271,82 @@ group2ahead1:
 	VTRN2 V23.S4, V21.S4, V19.S4
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x0e21790c // fcvtl v12.4s, v8.4h
-	WORD $0x4f981180 // fmla v0.4s, v12.4s, v24.s[0]
-	WORD $0x4fb81181 // fmla v1.4s, v12.4s, v24.s[1]
+	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
+	WORD $0x4f981140 // fmla v0.4s, v10.4s, v24.s[0]
+	WORD $0x4fb81141 // fmla v1.4s, v10.4s, v24.s[1]
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81283 // fmla v3.4s, v20.4s, v24.s[1]
+	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x0e21792d // fcvtl v13.4s, v9.4h
-	WORD $0x4f9911a0 // fmla v0.4s, v13.4s, v25.s[0]
-	WORD $0x4fb911a1 // fmla v1.4s, v13.4s, v25.s[1]
+	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
+	WORD $0x4f991160 // fmla v0.4s, v11.4s, v25.s[0]
+	WORD $0x4fb91161 // fmla v1.4s, v11.4s, v25.s[1]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a2 // fmla v2.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a3 // fmla v3.4s, v21.4s, v25.s[1]
+	WORD $0x4f9912a4 // fmla v4.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a5 // fmla v5.4s, v21.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x0e21794e // fcvtl v14.4s, v10.4h
+	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
 	WORD $0x4f9a11c0 // fmla v0.4s, v14.4s, v26.s[0]
 	WORD $0x4fba11c1 // fmla v1.4s, v14.4s, v26.s[1]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c2 // fmla v2.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c3 // fmla v3.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a12c4 // fmla v4.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c5 // fmla v5.4s, v22.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	WORD $0x0e21796f // fcvtl v15.4s, v11.4h
+	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
 	WORD $0x4f9b11e0 // fmla v0.4s, v15.4s, v27.s[0]
 	WORD $0x4fbb11e1 // fmla v1.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
-	WORD $0x4f9b12e2 // fmla v2.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e3 // fmla v3.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b12e4 // fmla v4.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e5 // fmla v5.4s, v23.4s, v27.s[1]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	WORD $0x4e21790c // fcvtl2 v12.4s, v8.8h
-	WORD $0x4f9c1180 // fmla v0.4s, v12.4s, v28.s[0]
-	WORD $0x4fbc1181 // fmla v1.4s, v12.4s, v28.s[1]
+	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
+	WORD $0x4f9c1140 // fmla v0.4s, v10.4s, v28.s[0]
+	WORD $0x4fbc1141 // fmla v1.4s, v10.4s, v28.s[1]
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1282 // fmla v2.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1283 // fmla v3.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f9d11a0 // fmla v0.4s, v13.4s, v29.s[0]
-	WORD $0x4fbd11a1 // fmla v1.4s, v13.4s, v29.s[1]
+	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
+	WORD $0x4f9d1160 // fmla v0.4s, v11.4s, v29.s[0]
+	WORD $0x4fbd1161 // fmla v1.4s, v11.4s, v29.s[1]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a2 // fmla v2.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a3 // fmla v3.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d12a4 // fmla v4.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a5 // fmla v5.4s, v21.4s, v29.s[1]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
+	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
 	WORD $0x4f9e11c0 // fmla v0.4s, v14.4s, v30.s[0]
 	WORD $0x4fbe11c1 // fmla v1.4s, v14.4s, v30.s[1]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c2 // fmla v2.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c3 // fmla v3.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e12c4 // fmla v4.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c5 // fmla v5.4s, v22.4s, v30.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
+	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
 	WORD $0x4f9f11e0 // fmla v0.4s, v15.4s, v31.s[0]
 	WORD $0x4fbf11e1 // fmla v1.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
-	WORD $0x4f9f12e2 // fmla v2.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e3 // fmla v3.4s, v23.4s, v31.s[1]
-	WORD $0x3cf469e8 // ldr q8, [x15, x20]
-	WORD $0x3cf46a09 // ldr q9, [x16, x20]
-	WORD $0x3cf46a6a // ldr q10, [x19, x20]
-	WORD $0x3cf46aab // ldr q11, [x21, x20]
+	WORD $0x4f9f12e4 // fmla v4.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e5 // fmla v5.4s, v23.4s, v31.s[1]
+	WORD $0x3cf469e2 // ldr q2, [x15, x20]
+	WORD $0x3cf46a03 // ldr q3, [x16, x20]
+	WORD $0x3cf46a66 // ldr q6, [x19, x20]
+	WORD $0x3cf46aa7 // ldr q7, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V9.H8, V8.H8, V12.H8
-	VTRN2 V9.H8, V8.H8, V13.H8
-	VTRN1 V11.H8, V10.H8, V14.H8
-	VTRN2 V11.H8, V10.H8, V15.H8
-	VTRN1 V14.S4, V12.S4, V8.S4
-	VTRN2 V14.S4, V12.S4, V10.S4
-	VTRN1 V15.S4, V13.S4, V9.S4
-	VTRN2 V15.S4, V13.S4, V11.S4
+	VTRN1 V3.H8, V2.H8, V10.H8
+	VTRN2 V3.H8, V2.H8, V11.H8
+	VTRN1 V7.H8, V6.H8, V14.H8
+	VTRN2 V7.H8, V6.H8, V15.H8
+	VTRN1 V14.S4, V10.S4, V2.S4
+	VTRN2 V14.S4, V10.S4, V6.S4
+	VTRN1 V15.S4, V11.S4, V3.S4
+	VTRN2 V15.S4, V11.S4, V7.S4
 	WORD $0x3cf669f0 // ldr q16, [x15, x22]
 	WORD $0x3cf66a11 // ldr q17, [x16, x22]
 	WORD $0x3cf66a72 // ldr q18, [x19, x22]
@@ -14445,54 +13361,54 @@ group2ahead1:
 	VTRN2 V22.S4, V20.S4, V18.S4
 	VTRN1 V23.S4, V21.S4, V17.S4
 	VTRN2 V23.S4, V21.S4, V19.S4
-	WORD $0x0e21790c // fcvtl v12.4s, v8.4h
-	WORD $0x4f981184 // fmla v4.4s, v12.4s, v24.s[0]
-	WORD $0x4fb81185 // fmla v5.4s, v12.4s, v24.s[1]
+	WORD $0x0e21784a // fcvtl v10.4s, v2.4h
+	WORD $0x4f981148 // fmla v8.4s, v10.4s, v24.s[0]
+	WORD $0x4fb81149 // fmla v9.4s, v10.4s, v24.s[1]
 	WORD $0x0e217a14 // fcvtl v20.4s, v16.4h
-	WORD $0x4f981286 // fmla v6.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81287 // fmla v7.4s, v20.4s, v24.s[1]
-	WORD $0x0e21792d // fcvtl v13.4s, v9.4h
-	WORD $0x4f9911a4 // fmla v4.4s, v13.4s, v25.s[0]
-	WORD $0x4fb911a5 // fmla v5.4s, v13.4s, v25.s[1]
+	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128d // fmla v13.4s, v20.4s, v24.s[1]
+	WORD $0x0e21786b // fcvtl v11.4s, v3.4h
+	WORD $0x4f991168 // fmla v8.4s, v11.4s, v25.s[0]
+	WORD $0x4fb91169 // fmla v9.4s, v11.4s, v25.s[1]
 	WORD $0x0e217a35 // fcvtl v21.4s, v17.4h
-	WORD $0x4f9912a6 // fmla v6.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a7 // fmla v7.4s, v21.4s, v25.s[1]
-	WORD $0x0e21794e // fcvtl v14.4s, v10.4h
-	WORD $0x4f9a11c4 // fmla v4.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c5 // fmla v5.4s, v14.4s, v26.s[1]
+	WORD $0x4f9912ac // fmla v12.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912ad // fmla v13.4s, v21.4s, v25.s[1]
+	WORD $0x0e2178ce // fcvtl v14.4s, v6.4h
+	WORD $0x4f9a11c8 // fmla v8.4s, v14.4s, v26.s[0]
+	WORD $0x4fba11c9 // fmla v9.4s, v14.4s, v26.s[1]
 	WORD $0x0e217a56 // fcvtl v22.4s, v18.4h
-	WORD $0x4f9a12c6 // fmla v6.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c7 // fmla v7.4s, v22.4s, v26.s[1]
-	WORD $0x0e21796f // fcvtl v15.4s, v11.4h
-	WORD $0x4f9b11e4 // fmla v4.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e5 // fmla v5.4s, v15.4s, v27.s[1]
+	WORD $0x4f9a12cc // fmla v12.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12cd // fmla v13.4s, v22.4s, v26.s[1]
+	WORD $0x0e2178ef // fcvtl v15.4s, v7.4h
+	WORD $0x4f9b11e8 // fmla v8.4s, v15.4s, v27.s[0]
+	WORD $0x4fbb11e9 // fmla v9.4s, v15.4s, v27.s[1]
 	WORD $0x0e217a77 // fcvtl v23.4s, v19.4h
-	WORD $0x4f9b12e6 // fmla v6.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
-	WORD $0x4e21790c // fcvtl2 v12.4s, v8.8h
-	WORD $0x4f9c1184 // fmla v4.4s, v12.4s, v28.s[0]
-	WORD $0x4fbc1185 // fmla v5.4s, v12.4s, v28.s[1]
+	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
+	WORD $0x4e21784a // fcvtl2 v10.4s, v2.8h
+	WORD $0x4f9c1148 // fmla v8.4s, v10.4s, v28.s[0]
+	WORD $0x4fbc1149 // fmla v9.4s, v10.4s, v28.s[1]
 	WORD $0x4e217a14 // fcvtl2 v20.4s, v16.8h
-	WORD $0x4f9c1286 // fmla v6.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1287 // fmla v7.4s, v20.4s, v28.s[1]
-	WORD $0x4e21792d // fcvtl2 v13.4s, v9.8h
-	WORD $0x4f9d11a4 // fmla v4.4s, v13.4s, v29.s[0]
-	WORD $0x4fbd11a5 // fmla v5.4s, v13.4s, v29.s[1]
+	WORD $0x4f9c128c // fmla v12.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128d // fmla v13.4s, v20.4s, v28.s[1]
+	WORD $0x4e21786b // fcvtl2 v11.4s, v3.8h
+	WORD $0x4f9d1168 // fmla v8.4s, v11.4s, v29.s[0]
+	WORD $0x4fbd1169 // fmla v9.4s, v11.4s, v29.s[1]
 	WORD $0x4e217a35 // fcvtl2 v21.4s, v17.8h
-	WORD $0x4f9d12a6 // fmla v6.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a7 // fmla v7.4s, v21.4s, v29.s[1]
-	WORD $0x4e21794e // fcvtl2 v14.4s, v10.8h
-	WORD $0x4f9e11c4 // fmla v4.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c5 // fmla v5.4s, v14.4s, v30.s[1]
+	WORD $0x4f9d12ac // fmla v12.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12ad // fmla v13.4s, v21.4s, v29.s[1]
+	WORD $0x4e2178ce // fcvtl2 v14.4s, v6.8h
+	WORD $0x4f9e11c8 // fmla v8.4s, v14.4s, v30.s[0]
+	WORD $0x4fbe11c9 // fmla v9.4s, v14.4s, v30.s[1]
 	WORD $0x4e217a56 // fcvtl2 v22.4s, v18.8h
-	WORD $0x4f9e12c6 // fmla v6.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c7 // fmla v7.4s, v22.4s, v30.s[1]
-	WORD $0x4e21796f // fcvtl2 v15.4s, v11.8h
-	WORD $0x4f9f11e4 // fmla v4.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e5 // fmla v5.4s, v15.4s, v31.s[1]
+	WORD $0x4f9e12cc // fmla v12.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12cd // fmla v13.4s, v22.4s, v30.s[1]
+	WORD $0x4e2178ef // fcvtl2 v15.4s, v7.8h
+	WORD $0x4f9f11e8 // fmla v8.4s, v15.4s, v31.s[0]
+	WORD $0x4fbf11e9 // fmla v9.4s, v15.4s, v31.s[1]
 	WORD $0x4e217a77 // fcvtl2 v23.4s, v19.8h
-	WORD $0x4f9f12e6 // fmla v6.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -14501,165 +13417,48 @@ group2ahead1:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
-	FMOVQ local-256(SP), F8
-	WORD $0x4e20d500 // fadd v0.4s, v8.4s, v0.4s
-	FMOVQ local-240(SP), F9
-	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
-	FMOVQ local-224(SP), F10
-	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
-	FMOVQ local-208(SP), F11
-	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
-	FMOVQ local-192(SP), F8
-	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
-	FMOVQ local-176(SP), F9
-	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
-	FMOVQ local-160(SP), F10
-	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
-	FMOVQ local-144(SP), F11
-	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
+	FMOVQ local-256(SP), F2
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	FMOVQ local-240(SP), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ local-208(SP), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	FMOVQ local-192(SP), F2
+	WORD $0x4e28d448 // fadd v8.4s, v2.4s, v8.4s
+	FMOVQ local-176(SP), F3
+	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
+	FMOVQ local-160(SP), F6
+	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-144(SP), F7
+	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
 	FMOVQ F0, local-256(SP)
 	FMOVQ F1, local-240(SP)
-	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
-	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
+	FMOVQ F4, local-224(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F8, local-192(SP)
+	FMOVQ F9, local-176(SP)
+	FMOVQ F12, local-160(SP)
+	FMOVQ F13, local-144(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V1.B16, V1.B16, V12.B16
-	VORR V1.B16, V1.B16, V13.B16
-	VORR V3.B16, V3.B16, V14.B16
-	VORR V3.B16, V3.B16, V15.B16
-	VORR V5.B16, V5.B16, V16.B16
-	VORR V5.B16, V5.B16, V17.B16
-	VORR V7.B16, V7.B16, V18.B16
-	VORR V7.B16, V7.B16, V19.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V1.S4, V0.S4, V8.S4
-	VTRN2 V1.S4, V0.S4, V9.S4
-	VTRN1 V13.S4, V12.S4, V10.S4
-	VTRN2 V13.S4, V12.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V0.D2
-	VTRN2 V10.D2, V8.D2, V12.D2
-	VTRN1 V11.D2, V9.D2, V1.D2
-	VTRN2 V11.D2, V9.D2, V13.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V3.S4, V2.S4, V8.S4
-	VTRN2 V3.S4, V2.S4, V9.S4
-	VTRN1 V15.S4, V14.S4, V10.S4
-	VTRN2 V15.S4, V14.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V2.D2
-	VTRN2 V10.D2, V8.D2, V14.D2
-	VTRN1 V11.D2, V9.D2, V3.D2
-	VTRN2 V11.D2, V9.D2, V15.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.S4, V4.S4, V8.S4
-	VTRN2 V5.S4, V4.S4, V9.S4
-	VTRN1 V17.S4, V16.S4, V10.S4
-	VTRN2 V17.S4, V16.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V4.D2
-	VTRN2 V10.D2, V8.D2, V16.D2
-	VTRN1 V11.D2, V9.D2, V5.D2
-	VTRN2 V11.D2, V9.D2, V17.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V6.S4, V8.S4
-	VTRN2 V7.S4, V6.S4, V9.S4
-	VTRN1 V19.S4, V18.S4, V10.S4
-	VTRN2 V19.S4, V18.S4, V11.S4
-	VTRN1 V10.D2, V8.D2, V6.D2
-	VTRN2 V10.D2, V8.D2, V18.D2
-	VTRN1 V11.D2, V9.D2, V7.D2
-	VTRN2 V11.D2, V9.D2, V19.D2
-
-group2lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F8
-	FMOVQ F0, (R4)
-	WORD $0x6ea8e409 // fcmgt v9.4s, v0.4s, v8.4s
-	VBIT V9.B16, V0.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F1, (R4)
-	WORD $0x6ea8e429 // fcmgt v9.4s, v1.4s, v8.4s
-	VBIT V9.B16, V1.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6ea8e589 // fcmgt v9.4s, v12.4s, v8.4s
-	VBIT V9.B16, V12.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6ea8e5a9 // fcmgt v9.4s, v13.4s, v8.4s
-	VBIT V9.B16, V13.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6ea8e449 // fcmgt v9.4s, v2.4s, v8.4s
-	VBIT V9.B16, V2.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6ea8e469 // fcmgt v9.4s, v3.4s, v8.4s
-	VBIT V9.B16, V3.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6ea8e5c9 // fcmgt v9.4s, v14.4s, v8.4s
-	VBIT V9.B16, V14.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6ea8e5e9 // fcmgt v9.4s, v15.4s, v8.4s
-	VBIT V9.B16, V15.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6ea8e489 // fcmgt v9.4s, v4.4s, v8.4s
-	VBIT V9.B16, V4.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6ea8e4a9 // fcmgt v9.4s, v5.4s, v8.4s
-	VBIT V9.B16, V5.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6ea8e609 // fcmgt v9.4s, v16.4s, v8.4s
-	VBIT V9.B16, V16.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6ea8e629 // fcmgt v9.4s, v17.4s, v8.4s
-	VBIT V9.B16, V17.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6ea8e4c9 // fcmgt v9.4s, v6.4s, v8.4s
-	VBIT V9.B16, V6.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6ea8e4e9 // fcmgt v9.4s, v7.4s, v8.4s
-	VBIT V9.B16, V7.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6ea8e649 // fcmgt v9.4s, v18.4s, v8.4s
-	VBIT V9.B16, V18.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6ea8e669 // fcmgt v9.4s, v19.4s, v8.4s
-	VBIT V9.B16, V19.B16, V8.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group2lanes
-	B next
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V1.B16, V1.B16, V3.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V5.B16, V5.B16, V7.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V9.B16, V9.B16, V11.B16
+	VORR V13.B16, V13.B16, V14.B16
+	VORR V13.B16, V13.B16, V15.B16
+	B store
 
 	// 16 keys by 3 queries.
 group3:
@@ -14676,15 +13475,15 @@ group3segment:
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -14720,35 +13519,35 @@ group3ahead0:
 	MOVD R14, R10
 
 group3ahead1:
-	FMOVQ (R15), F12
-	FMOVQ (R16), F13
-	FMOVQ (R19), F14
+	FMOVQ (R15), F3
+	FMOVQ (R16), F7
+	FMOVQ (R19), F11
 	FMOVQ (R21), F15
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V12.H8, V16.H8
-	VTRN2 V13.H8, V12.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V12.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN1 V7.H8, V3.H8, V16.H8
+	VTRN2 V7.H8, V3.H8, V17.H8
+	VTRN1 V15.H8, V11.H8, V18.H8
+	VTRN2 V15.H8, V11.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V3.S4
+	VTRN2 V18.S4, V16.S4, V11.S4
+	VTRN1 V19.S4, V17.S4, V7.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
 	FMOVQ (R4), F20
 	ADD R3, R4, R4
-	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
+	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
 	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
 	WORD $0x4fb41201 // fmla v1.4s, v16.4s, v20.s[1]
 	WORD $0x4f941a02 // fmla v2.4s, v16.4s, v20.s[2]
 	FMOVQ (R4), F21
 	ADD R3, R4, R4
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
+	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
 	WORD $0x4f951220 // fmla v0.4s, v17.4s, v21.s[0]
 	WORD $0x4fb51221 // fmla v1.4s, v17.4s, v21.s[1]
 	WORD $0x4f951a22 // fmla v2.4s, v17.4s, v21.s[2]
 	FMOVQ (R4), F22
 	ADD R3, R4, R4
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
+	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
 	WORD $0x4f961240 // fmla v0.4s, v18.4s, v22.s[0]
 	WORD $0x4fb61241 // fmla v1.4s, v18.4s, v22.s[1]
 	WORD $0x4f961a42 // fmla v2.4s, v18.4s, v22.s[2]
@@ -14760,19 +13559,19 @@ group3ahead1:
 	WORD $0x4f971a62 // fmla v2.4s, v19.4s, v23.s[2]
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
+	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
 	WORD $0x4f981200 // fmla v0.4s, v16.4s, v24.s[0]
 	WORD $0x4fb81201 // fmla v1.4s, v16.4s, v24.s[1]
 	WORD $0x4f981a02 // fmla v2.4s, v16.4s, v24.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
+	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
 	WORD $0x4f991220 // fmla v0.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91221 // fmla v1.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a22 // fmla v2.4s, v17.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
+	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
 	WORD $0x4f9a1240 // fmla v0.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1241 // fmla v1.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a42 // fmla v2.4s, v18.4s, v26.s[2]
@@ -14782,144 +13581,144 @@ group3ahead1:
 	WORD $0x4f9b1260 // fmla v0.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1261 // fmla v1.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a62 // fmla v2.4s, v19.4s, v27.s[2]
-	WORD $0x3cf169ec // ldr q12, [x15, x17]
-	WORD $0x3cf16a0d // ldr q13, [x16, x17]
-	WORD $0x3cf16a6e // ldr q14, [x19, x17]
+	WORD $0x3cf169e3 // ldr q3, [x15, x17]
+	WORD $0x3cf16a07 // ldr q7, [x16, x17]
+	WORD $0x3cf16a6b // ldr q11, [x19, x17]
 	WORD $0x3cf16aaf // ldr q15, [x21, x17]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V12.H8, V16.H8
-	VTRN2 V13.H8, V12.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V12.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN1 V7.H8, V3.H8, V16.H8
+	VTRN2 V7.H8, V3.H8, V17.H8
+	VTRN1 V15.H8, V11.H8, V18.H8
+	VTRN2 V15.H8, V11.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V3.S4
+	VTRN2 V18.S4, V16.S4, V11.S4
+	VTRN1 V19.S4, V17.S4, V7.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
-	WORD $0x4f941203 // fmla v3.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41204 // fmla v4.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a05 // fmla v5.4s, v16.4s, v20.s[2]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951223 // fmla v3.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51224 // fmla v4.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a25 // fmla v5.4s, v17.4s, v21.s[2]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961243 // fmla v3.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61244 // fmla v4.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a45 // fmla v5.4s, v18.4s, v22.s[2]
+	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
+	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
+	WORD $0x4fb41205 // fmla v5.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a06 // fmla v6.4s, v16.4s, v20.s[2]
+	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
+	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51225 // fmla v5.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a26 // fmla v6.4s, v17.4s, v21.s[2]
+	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
+	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a46 // fmla v6.4s, v18.4s, v22.s[2]
 	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971263 // fmla v3.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71264 // fmla v4.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a65 // fmla v5.4s, v19.4s, v23.s[2]
-	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
-	WORD $0x4f981203 // fmla v3.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81204 // fmla v4.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a05 // fmla v5.4s, v16.4s, v24.s[2]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991223 // fmla v3.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91224 // fmla v4.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a25 // fmla v5.4s, v17.4s, v25.s[2]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1243 // fmla v3.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1244 // fmla v4.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a45 // fmla v5.4s, v18.4s, v26.s[2]
+	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a66 // fmla v6.4s, v19.4s, v23.s[2]
+	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
+	WORD $0x4f981204 // fmla v4.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81205 // fmla v5.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a06 // fmla v6.4s, v16.4s, v24.s[2]
+	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
+	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
+	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
+	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1263 // fmla v3.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1264 // fmla v4.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a65 // fmla v5.4s, v19.4s, v27.s[2]
-	WORD $0x3cf469ec // ldr q12, [x15, x20]
-	WORD $0x3cf46a0d // ldr q13, [x16, x20]
-	WORD $0x3cf46a6e // ldr q14, [x19, x20]
+	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	WORD $0x3cf469e3 // ldr q3, [x15, x20]
+	WORD $0x3cf46a07 // ldr q7, [x16, x20]
+	WORD $0x3cf46a6b // ldr q11, [x19, x20]
 	WORD $0x3cf46aaf // ldr q15, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V12.H8, V16.H8
-	VTRN2 V13.H8, V12.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V12.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN1 V7.H8, V3.H8, V16.H8
+	VTRN2 V7.H8, V3.H8, V17.H8
+	VTRN1 V15.H8, V11.H8, V18.H8
+	VTRN2 V15.H8, V11.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V3.S4
+	VTRN2 V18.S4, V16.S4, V11.S4
+	VTRN1 V19.S4, V17.S4, V7.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
-	WORD $0x4f941206 // fmla v6.4s, v16.4s, v20.s[0]
-	WORD $0x4fb41207 // fmla v7.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a08 // fmla v8.4s, v16.4s, v20.s[2]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951226 // fmla v6.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51227 // fmla v7.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a28 // fmla v8.4s, v17.4s, v21.s[2]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961246 // fmla v6.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61247 // fmla v7.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a48 // fmla v8.4s, v18.4s, v22.s[2]
+	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
+	WORD $0x4f941208 // fmla v8.4s, v16.4s, v20.s[0]
+	WORD $0x4fb41209 // fmla v9.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0a // fmla v10.4s, v16.4s, v20.s[2]
+	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
+	WORD $0x4f951228 // fmla v8.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51229 // fmla v9.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2a // fmla v10.4s, v17.4s, v21.s[2]
+	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
+	WORD $0x4f961248 // fmla v8.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61249 // fmla v9.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4a // fmla v10.4s, v18.4s, v22.s[2]
 	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971266 // fmla v6.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71267 // fmla v7.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a68 // fmla v8.4s, v19.4s, v23.s[2]
-	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
-	WORD $0x4f981206 // fmla v6.4s, v16.4s, v24.s[0]
-	WORD $0x4fb81207 // fmla v7.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a08 // fmla v8.4s, v16.4s, v24.s[2]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991226 // fmla v6.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91227 // fmla v7.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a28 // fmla v8.4s, v17.4s, v25.s[2]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1246 // fmla v6.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1247 // fmla v7.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a48 // fmla v8.4s, v18.4s, v26.s[2]
+	WORD $0x4f971268 // fmla v8.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71269 // fmla v9.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6a // fmla v10.4s, v19.4s, v23.s[2]
+	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
+	WORD $0x4f981208 // fmla v8.4s, v16.4s, v24.s[0]
+	WORD $0x4fb81209 // fmla v9.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a0a // fmla v10.4s, v16.4s, v24.s[2]
+	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
+	WORD $0x4f991228 // fmla v8.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91229 // fmla v9.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2a // fmla v10.4s, v17.4s, v25.s[2]
+	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
+	WORD $0x4f9a1248 // fmla v8.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1249 // fmla v9.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4a // fmla v10.4s, v18.4s, v26.s[2]
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1266 // fmla v6.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1267 // fmla v7.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a68 // fmla v8.4s, v19.4s, v27.s[2]
-	WORD $0x3cf669ec // ldr q12, [x15, x22]
-	WORD $0x3cf66a0d // ldr q13, [x16, x22]
-	WORD $0x3cf66a6e // ldr q14, [x19, x22]
+	WORD $0x4f9b1268 // fmla v8.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1269 // fmla v9.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6a // fmla v10.4s, v19.4s, v27.s[2]
+	WORD $0x3cf669e3 // ldr q3, [x15, x22]
+	WORD $0x3cf66a07 // ldr q7, [x16, x22]
+	WORD $0x3cf66a6b // ldr q11, [x19, x22]
 	WORD $0x3cf66aaf // ldr q15, [x21, x22]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V13.H8, V12.H8, V16.H8
-	VTRN2 V13.H8, V12.H8, V17.H8
-	VTRN1 V15.H8, V14.H8, V18.H8
-	VTRN2 V15.H8, V14.H8, V19.H8
-	VTRN1 V18.S4, V16.S4, V12.S4
-	VTRN2 V18.S4, V16.S4, V14.S4
-	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN1 V7.H8, V3.H8, V16.H8
+	VTRN2 V7.H8, V3.H8, V17.H8
+	VTRN1 V15.H8, V11.H8, V18.H8
+	VTRN2 V15.H8, V11.H8, V19.H8
+	VTRN1 V18.S4, V16.S4, V3.S4
+	VTRN2 V18.S4, V16.S4, V11.S4
+	VTRN1 V19.S4, V17.S4, V7.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
-	WORD $0x0e217990 // fcvtl v16.4s, v12.4h
-	WORD $0x4f941209 // fmla v9.4s, v16.4s, v20.s[0]
-	WORD $0x4fb4120a // fmla v10.4s, v16.4s, v20.s[1]
-	WORD $0x4f941a0b // fmla v11.4s, v16.4s, v20.s[2]
-	WORD $0x0e2179b1 // fcvtl v17.4s, v13.4h
-	WORD $0x4f951229 // fmla v9.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122a // fmla v10.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
-	WORD $0x0e2179d2 // fcvtl v18.4s, v14.4h
-	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124a // fmla v10.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4b // fmla v11.4s, v18.4s, v22.s[2]
+	WORD $0x0e217870 // fcvtl v16.4s, v3.4h
+	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
+	WORD $0x4fb4120d // fmla v13.4s, v16.4s, v20.s[1]
+	WORD $0x4f941a0e // fmla v14.4s, v16.4s, v20.s[2]
+	WORD $0x0e2178f1 // fcvtl v17.4s, v7.4h
+	WORD $0x4f95122c // fmla v12.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122d // fmla v13.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2e // fmla v14.4s, v17.4s, v21.s[2]
+	WORD $0x0e217972 // fcvtl v18.4s, v11.4h
+	WORD $0x4f96124c // fmla v12.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124d // fmla v13.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4e // fmla v14.4s, v18.4s, v22.s[2]
 	WORD $0x0e2179f3 // fcvtl v19.4s, v15.4h
-	WORD $0x4f971269 // fmla v9.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126a // fmla v10.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6b // fmla v11.4s, v19.4s, v23.s[2]
-	WORD $0x4e217990 // fcvtl2 v16.4s, v12.8h
-	WORD $0x4f981209 // fmla v9.4s, v16.4s, v24.s[0]
-	WORD $0x4fb8120a // fmla v10.4s, v16.4s, v24.s[1]
-	WORD $0x4f981a0b // fmla v11.4s, v16.4s, v24.s[2]
-	WORD $0x4e2179b1 // fcvtl2 v17.4s, v13.8h
-	WORD $0x4f991229 // fmla v9.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122a // fmla v10.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
-	WORD $0x4e2179d2 // fcvtl2 v18.4s, v14.8h
-	WORD $0x4f9a1249 // fmla v9.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124a // fmla v10.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4b // fmla v11.4s, v18.4s, v26.s[2]
+	WORD $0x4f97126c // fmla v12.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126d // fmla v13.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6e // fmla v14.4s, v19.4s, v23.s[2]
+	WORD $0x4e217870 // fcvtl2 v16.4s, v3.8h
+	WORD $0x4f98120c // fmla v12.4s, v16.4s, v24.s[0]
+	WORD $0x4fb8120d // fmla v13.4s, v16.4s, v24.s[1]
+	WORD $0x4f981a0e // fmla v14.4s, v16.4s, v24.s[2]
+	WORD $0x4e2178f1 // fcvtl2 v17.4s, v7.8h
+	WORD $0x4f99122c // fmla v12.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122d // fmla v13.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2e // fmla v14.4s, v17.4s, v25.s[2]
+	WORD $0x4e217972 // fcvtl2 v18.4s, v11.8h
+	WORD $0x4f9a124c // fmla v12.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124d // fmla v13.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4e // fmla v14.4s, v18.4s, v26.s[2]
 	WORD $0x4e2179f3 // fcvtl2 v19.4s, v15.8h
-	WORD $0x4f9b1269 // fmla v9.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126a // fmla v10.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
+	WORD $0x4f9b126c // fmla v12.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126d // fmla v13.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6e // fmla v14.4s, v19.4s, v27.s[2]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -14928,30 +13727,30 @@ group3ahead1:
 	BNE group3step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group3first
-	FMOVQ local-256(SP), F12
-	WORD $0x4e20d580 // fadd v0.4s, v12.4s, v0.4s
-	FMOVQ local-240(SP), F13
-	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
-	FMOVQ local-224(SP), F14
-	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
+	FMOVQ local-256(SP), F3
+	WORD $0x4e20d460 // fadd v0.4s, v3.4s, v0.4s
+	FMOVQ local-240(SP), F7
+	WORD $0x4e21d4e1 // fadd v1.4s, v7.4s, v1.4s
+	FMOVQ local-224(SP), F11
+	WORD $0x4e22d562 // fadd v2.4s, v11.4s, v2.4s
 	FMOVQ local-208(SP), F15
-	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
-	FMOVQ local-192(SP), F12
-	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
-	FMOVQ local-176(SP), F13
-	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
-	FMOVQ local-160(SP), F14
-	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	WORD $0x4e24d5e4 // fadd v4.4s, v15.4s, v4.4s
+	FMOVQ local-192(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-176(SP), F7
+	WORD $0x4e26d4e6 // fadd v6.4s, v7.4s, v6.4s
+	FMOVQ local-160(SP), F11
+	WORD $0x4e28d568 // fadd v8.4s, v11.4s, v8.4s
 	FMOVQ local-144(SP), F15
-	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
-	FMOVQ local-128(SP), F12
-	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
-	FMOVQ local-112(SP), F13
-	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
-	FMOVQ local-96(SP), F14
-	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	WORD $0x4e29d5e9 // fadd v9.4s, v15.4s, v9.4s
+	FMOVQ local-128(SP), F3
+	WORD $0x4e2ad46a // fadd v10.4s, v3.4s, v10.4s
+	FMOVQ local-112(SP), F7
+	WORD $0x4e2cd4ec // fadd v12.4s, v7.4s, v12.4s
+	FMOVQ local-96(SP), F11
+	WORD $0x4e2dd56d // fadd v13.4s, v11.4s, v13.4s
 	FMOVQ local-80(SP), F15
-	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	WORD $0x4e2ed5ee // fadd v14.4s, v15.4s, v14.4s
 
 group3first:
 	MOVD k_cap+40(FP), R7
@@ -14959,142 +13758,25 @@ group3first:
 	FMOVQ F0, local-256(SP)
 	FMOVQ F1, local-240(SP)
 	FMOVQ F2, local-224(SP)
-	FMOVQ F3, local-208(SP)
-	FMOVQ F4, local-192(SP)
-	FMOVQ F5, local-176(SP)
-	FMOVQ F6, local-160(SP)
-	FMOVQ F7, local-144(SP)
-	FMOVQ F8, local-128(SP)
-	FMOVQ F9, local-112(SP)
-	FMOVQ F10, local-96(SP)
-	FMOVQ F11, local-80(SP)
+	FMOVQ F4, local-208(SP)
+	FMOVQ F5, local-192(SP)
+	FMOVQ F6, local-176(SP)
+	FMOVQ F8, local-160(SP)
+	FMOVQ F9, local-144(SP)
+	FMOVQ F10, local-128(SP)
+	FMOVQ F12, local-112(SP)
+	FMOVQ F13, local-96(SP)
+	FMOVQ F14, local-80(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group3segment
 
 group3store:
-	VORR V2.B16, V2.B16, V16.B16
-	VORR V5.B16, V5.B16, V17.B16
-	VORR V8.B16, V8.B16, V18.B16
-	VORR V11.B16, V11.B16, V19.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V1.S4, V0.S4, V12.S4
-	VTRN2 V1.S4, V0.S4, V13.S4
-	VTRN1 V16.S4, V2.S4, V14.S4
-	VTRN2 V16.S4, V2.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V0.D2
-	VTRN2 V14.D2, V12.D2, V2.D2
-	VTRN1 V15.D2, V13.D2, V1.D2
-	VTRN2 V15.D2, V13.D2, V16.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V4.S4, V3.S4, V12.S4
-	VTRN2 V4.S4, V3.S4, V13.S4
-	VTRN1 V17.S4, V5.S4, V14.S4
-	VTRN2 V17.S4, V5.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V3.D2
-	VTRN2 V14.D2, V12.D2, V5.D2
-	VTRN1 V15.D2, V13.D2, V4.D2
-	VTRN2 V15.D2, V13.D2, V17.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V6.S4, V12.S4
-	VTRN2 V7.S4, V6.S4, V13.S4
-	VTRN1 V18.S4, V8.S4, V14.S4
-	VTRN2 V18.S4, V8.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V6.D2
-	VTRN2 V14.D2, V12.D2, V8.D2
-	VTRN1 V15.D2, V13.D2, V7.D2
-	VTRN2 V15.D2, V13.D2, V18.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.S4, V9.S4, V12.S4
-	VTRN2 V10.S4, V9.S4, V13.S4
-	VTRN1 V19.S4, V11.S4, V14.S4
-	VTRN2 V19.S4, V11.S4, V15.S4
-	VTRN1 V14.D2, V12.D2, V9.D2
-	VTRN2 V14.D2, V12.D2, V11.D2
-	VTRN1 V15.D2, V13.D2, V10.D2
-	VTRN2 V15.D2, V13.D2, V19.D2
-
-group3lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F12
-	FMOVQ F0, (R4)
-	WORD $0x6eace40d // fcmgt v13.4s, v0.4s, v12.4s
-	VBIT V13.B16, V0.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F1, (R4)
-	WORD $0x6eace42d // fcmgt v13.4s, v1.4s, v12.4s
-	VBIT V13.B16, V1.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6eace44d // fcmgt v13.4s, v2.4s, v12.4s
-	VBIT V13.B16, V2.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6eace60d // fcmgt v13.4s, v16.4s, v12.4s
-	VBIT V13.B16, V16.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6eace46d // fcmgt v13.4s, v3.4s, v12.4s
-	VBIT V13.B16, V3.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6eace48d // fcmgt v13.4s, v4.4s, v12.4s
-	VBIT V13.B16, V4.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6eace4ad // fcmgt v13.4s, v5.4s, v12.4s
-	VBIT V13.B16, V5.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6eace62d // fcmgt v13.4s, v17.4s, v12.4s
-	VBIT V13.B16, V17.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6eace4cd // fcmgt v13.4s, v6.4s, v12.4s
-	VBIT V13.B16, V6.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6eace4ed // fcmgt v13.4s, v7.4s, v12.4s
-	VBIT V13.B16, V7.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6eace50d // fcmgt v13.4s, v8.4s, v12.4s
-	VBIT V13.B16, V8.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6eace64d // fcmgt v13.4s, v18.4s, v12.4s
-	VBIT V13.B16, V18.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6eace52d // fcmgt v13.4s, v9.4s, v12.4s
-	VBIT V13.B16, V9.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6eace54d // fcmgt v13.4s, v10.4s, v12.4s
-	VBIT V13.B16, V10.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6eace56d // fcmgt v13.4s, v11.4s, v12.4s
-	VBIT V13.B16, V11.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6eace66d // fcmgt v13.4s, v19.4s, v12.4s
-	VBIT V13.B16, V19.B16, V12.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group3lanes
-	B next
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V14.B16, V14.B16, V15.B16
+	B store
 
 	// 16 keys by 4 queries.
 group4:
@@ -15456,6 +14138,9 @@ group4first:
 	B group4segment
 
 group4store:
+	B store
+
+store:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V1.S4, V0.S4, V16.S4
@@ -15497,7 +14182,7 @@ group4store:
 	VTRN1 V19.D2, V17.D2, V13.D2
 	VTRN2 V19.D2, V17.D2, V15.D2
 
-group4lanes:
+lanes:
 	ADD R5<<2, R2, R4
 	MOVD max_base+104(FP), R7
 	ADD R5<<2, R7, R7
@@ -15572,8 +14257,7 @@ group4lanes:
 	CMP R7, R5
 	BLT next
 	CMP R5<<2, R3
-	BGT group4lanes
-	B next
+	BGT lanes
 
 next:
 	MOVD d+96(FP), R7
@@ -15651,7 +14335,7 @@ line:
 	BLT lineend
 	MOVD $0, R12
 
-	// A group of up to 4 queries.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVD n+96(FP), R8
 	SUB R12, R8, R8
@@ -15700,7 +14384,7 @@ linegroup1turn:
 linegroup1ahead:
 	FMOVQ (R6), F4
 	FMOVQ 16(R6), F5
-	FMOVQ (R7), F12
+	FMOVS (R7), F12
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
@@ -15713,7 +14397,7 @@ linegroup1ahead:
 	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
 	FMOVQ (R6), F4
 	FMOVQ 16(R6), F5
-	FMOVQ (R7), F12
+	FMOVS (R7), F12
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
@@ -15736,7 +14420,7 @@ linegroup1turnend:
 linegroup1step:
 	FMOVQ (R6), F4
 	FMOVQ 16(R6), F5
-	FMOVQ (R7), F12
+	FMOVS (R7), F12
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217886 // fcvtl v6.4s, v4.4h
@@ -16244,7 +14928,7 @@ half:
 	BLT halfend
 	MOVD $0, R12
 
-	// A group of up to 8 queries.
+	// The largest group of queries that there is code for.
 halfgroup:
 	MOVD n+96(FP), R8
 	SUB R12, R8, R8
@@ -16256,12 +14940,6 @@ halfgroup:
 	BGE halfgroup6
 	CMP $5, R8
 	BGE halfgroup5
-	CMP $4, R8
-	BGE halfgroup4
-	CMP $3, R8
-	BGE halfgroup3
-	CMP $2, R8
-	BGE halfgroup2
 
 	// 1 queries.
 	VMOVI $0, V0.B16
@@ -16296,7 +14974,7 @@ halfgroup1turn:
 
 halfgroup1ahead:
 	FMOVQ (R6), F2
-	FMOVQ (R7), F7
+	FMOVS (R7), F7
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
@@ -16304,7 +14982,7 @@ halfgroup1ahead:
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
 	FMOVQ (R6), F2
-	FMOVQ (R7), F7
+	FMOVS (R7), F7
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
@@ -16312,7 +14990,7 @@ halfgroup1ahead:
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
 	FMOVQ (R6), F2
-	FMOVQ (R7), F7
+	FMOVS (R7), F7
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
@@ -16320,7 +14998,7 @@ halfgroup1ahead:
 	WORD $0x4f871060 // fmla v0.4s, v3.4s, v7.s[0]
 	WORD $0x4f871081 // fmla v1.4s, v4.4s, v7.s[0]
 	FMOVQ (R6), F2
-	FMOVQ (R7), F7
+	FMOVS (R7), F7
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
@@ -16338,7 +15016,7 @@ halfgroup1turnend:
 
 halfgroup1step:
 	FMOVQ (R6), F2
-	FMOVQ (R7), F7
+	FMOVS (R7), F7
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	WORD $0x0e217843 // fcvtl v3.4s, v2.4h
@@ -16358,408 +15036,6 @@ halfgroup1stepend:
 	FMOVQ F0, (R6)
 	FMOVQ F1, 16(R6)
 	ADD $1, R12, R12
-	B halfnext
-
-	// 2 queries.
-halfgroup2:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	CBZ R5, halfgroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-
-halfgroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup2turnend
-	PCALIGN $32
-
-halfgroup2turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup2ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup2ahead:
-	FMOVQ (R6), F4
-	FMOVQ (R7), F9
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
-	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
-	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
-	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
-	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	FMOVQ (R6), F4
-	FMOVQ (R7), F9
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
-	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
-	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
-	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
-	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	FMOVQ (R6), F4
-	FMOVQ (R7), F9
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
-	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
-	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
-	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
-	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	FMOVQ (R6), F4
-	FMOVQ (R7), F9
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
-	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
-	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
-	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
-	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	SUBS $4, R8, R8
-	BGE halfgroup2turn
-
-halfgroup2turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup2stepend
-	PCALIGN $32
-
-halfgroup2step:
-	FMOVQ (R6), F4
-	FMOVQ (R7), F9
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217885 // fcvtl v5.4s, v4.4h
-	WORD $0x4e217886 // fcvtl2 v6.4s, v4.8h
-	WORD $0x4f8910a0 // fmla v0.4s, v5.4s, v9.s[0]
-	WORD $0x4f8910c1 // fmla v1.4s, v6.4s, v9.s[0]
-	WORD $0x4fa910a2 // fmla v2.4s, v5.4s, v9.s[1]
-	WORD $0x4fa910c3 // fmla v3.4s, v6.4s, v9.s[1]
-	SUBS $1, R8, R8
-	BGE halfgroup2step
-
-halfgroup2stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD $2, R12, R12
-	B halfnext
-
-	// 3 queries.
-halfgroup3:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	CBZ R5, halfgroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-
-halfgroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup3turnend
-	PCALIGN $32
-
-halfgroup3turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup3ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup3ahead:
-	FMOVQ (R6), F6
-	FMOVQ (R7), F11
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
-	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
-	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
-	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
-	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
-	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
-	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
-	FMOVQ (R6), F6
-	FMOVQ (R7), F11
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
-	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
-	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
-	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
-	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
-	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
-	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
-	FMOVQ (R6), F6
-	FMOVQ (R7), F11
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
-	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
-	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
-	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
-	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
-	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
-	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
-	FMOVQ (R6), F6
-	FMOVQ (R7), F11
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
-	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
-	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
-	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
-	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
-	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
-	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
-	SUBS $4, R8, R8
-	BGE halfgroup3turn
-
-halfgroup3turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup3stepend
-	PCALIGN $32
-
-halfgroup3step:
-	FMOVQ (R6), F6
-	FMOVQ (R7), F11
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e2178c7 // fcvtl v7.4s, v6.4h
-	WORD $0x4e2178c8 // fcvtl2 v8.4s, v6.8h
-	WORD $0x4f8b10e0 // fmla v0.4s, v7.4s, v11.s[0]
-	WORD $0x4f8b1101 // fmla v1.4s, v8.4s, v11.s[0]
-	WORD $0x4fab10e2 // fmla v2.4s, v7.4s, v11.s[1]
-	WORD $0x4fab1103 // fmla v3.4s, v8.4s, v11.s[1]
-	WORD $0x4f8b18e4 // fmla v4.4s, v7.4s, v11.s[2]
-	WORD $0x4f8b1905 // fmla v5.4s, v8.4s, v11.s[2]
-	SUBS $1, R8, R8
-	BGE halfgroup3step
-
-halfgroup3stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD $3, R12, R12
-	B halfnext
-
-	// 4 queries.
-halfgroup4:
-	VMOVI $0, V0.B16
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	CBZ R5, halfgroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F0
-	FMOVQ 16(R6), F1
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F2
-	FMOVQ 16(R6), F3
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F4
-	FMOVQ 16(R6), F5
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F6
-	FMOVQ 16(R6), F7
-
-halfgroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup4turnend
-	PCALIGN $32
-
-halfgroup4turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup4ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup4ahead:
-	FMOVQ (R6), F8
-	FMOVQ (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
-	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
-	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
-	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
-	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
-	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
-	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
-	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
-	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
-	FMOVQ (R6), F8
-	FMOVQ (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
-	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
-	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
-	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
-	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
-	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
-	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
-	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
-	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
-	FMOVQ (R6), F8
-	FMOVQ (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
-	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
-	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
-	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
-	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
-	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
-	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
-	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
-	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
-	FMOVQ (R6), F8
-	FMOVQ (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
-	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
-	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
-	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
-	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
-	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
-	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
-	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
-	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
-	SUBS $4, R8, R8
-	BGE halfgroup4turn
-
-halfgroup4turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup4stepend
-	PCALIGN $32
-
-halfgroup4step:
-	FMOVQ (R6), F8
-	FMOVQ (R7), F13
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	WORD $0x0e217909 // fcvtl v9.4s, v8.4h
-	WORD $0x4e21790a // fcvtl2 v10.4s, v8.8h
-	WORD $0x4f8d1120 // fmla v0.4s, v9.4s, v13.s[0]
-	WORD $0x4f8d1141 // fmla v1.4s, v10.4s, v13.s[0]
-	WORD $0x4fad1122 // fmla v2.4s, v9.4s, v13.s[1]
-	WORD $0x4fad1143 // fmla v3.4s, v10.4s, v13.s[1]
-	WORD $0x4f8d1924 // fmla v4.4s, v9.4s, v13.s[2]
-	WORD $0x4f8d1945 // fmla v5.4s, v10.4s, v13.s[2]
-	WORD $0x4fad1926 // fmla v6.4s, v9.4s, v13.s[3]
-	WORD $0x4fad1947 // fmla v7.4s, v10.4s, v13.s[3]
-	SUBS $1, R8, R8
-	BGE halfgroup4step
-
-halfgroup4stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F0, (R6)
-	FMOVQ F1, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F2, (R6)
-	FMOVQ F3, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F4, (R6)
-	FMOVQ F5, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F6, (R6)
-	FMOVQ F7, 16(R6)
-	ADD $4, R12, R12
 	B halfnext
 
 	// 5 queries.
@@ -17670,9 +15946,9 @@ group:
 
 group1segment:
 	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V13.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -17708,142 +15984,142 @@ group1ahead0:
 	MOVD R14, R10
 
 group1ahead1:
-	FMOVQ (R15), F5
-	FMOVQ (R16), F6
-	FMOVQ (R19), F7
-	FMOVQ (R21), F8
+	FMOVQ (R15), F2
+	FMOVQ (R16), F3
+	FMOVQ (R19), F4
+	FMOVQ (R21), F6
 
 	// Transpose 4×4 matrices.
-	VTRN1 V6.H8, V5.H8, V9.H8
-	VTRN2 V6.H8, V5.H8, V10.H8
-	VTRN1 V8.H8, V7.H8, V11.H8
-	VTRN2 V8.H8, V7.H8, V12.H8
-	VTRN1 V11.S4, V9.S4, V5.S4
-	VTRN2 V11.S4, V9.S4, V7.S4
-	VTRN1 V12.S4, V10.S4, V6.S4
-	VTRN2 V12.S4, V10.S4, V8.S4
-	WORD $0x3cf169ed // ldr q13, [x15, x17]
+	VTRN1 V3.H8, V2.H8, V7.H8
+	VTRN2 V3.H8, V2.H8, V8.H8
+	VTRN1 V6.H8, V4.H8, V10.H8
+	VTRN2 V6.H8, V4.H8, V11.H8
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V4.S4
+	VTRN1 V11.S4, V8.S4, V3.S4
+	VTRN2 V11.S4, V8.S4, V6.S4
+	WORD $0x3cf169ec // ldr q12, [x15, x17]
 	WORD $0x3cf16a0e // ldr q14, [x16, x17]
 	WORD $0x3cf16a6f // ldr q15, [x19, x17]
 	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V13.H8, V17.H8
-	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V14.H8, V12.H8, V17.H8
+	VTRN2 V14.H8, V12.H8, V18.H8
 	VTRN1 V16.H8, V15.H8, V19.H8
 	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN1 V19.S4, V17.S4, V12.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
 	VTRN1 V20.S4, V18.S4, V14.S4
 	VTRN2 V20.S4, V18.S4, V16.S4
 	FMOVQ (R4), F21
 	ADD R3, R4, R4
-	VZIP1 V5.H8, V0.H8, V9.H8
-	WORD $0x4f951121 // fmla v1.4s, v9.4s, v21.s[0]
-	VZIP1 V13.H8, V0.H8, V17.H8
-	WORD $0x4f951222 // fmla v2.4s, v17.4s, v21.s[0]
+	VZIP1 V2.H8, V0.H8, V7.H8
+	WORD $0x4f9510e1 // fmla v1.4s, v7.4s, v21.s[0]
+	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
 	FMOVQ (R4), F22
 	ADD R3, R4, R4
-	VZIP1 V6.H8, V0.H8, V10.H8
-	WORD $0x4f961141 // fmla v1.4s, v10.4s, v22.s[0]
+	VZIP1 V3.H8, V0.H8, V8.H8
+	WORD $0x4f961101 // fmla v1.4s, v8.4s, v22.s[0]
 	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f961242 // fmla v2.4s, v18.4s, v22.s[0]
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
 	FMOVQ (R4), F23
 	ADD R3, R4, R4
-	VZIP1 V7.H8, V0.H8, V11.H8
-	WORD $0x4f971161 // fmla v1.4s, v11.4s, v23.s[0]
+	VZIP1 V4.H8, V0.H8, V10.H8
+	WORD $0x4f971141 // fmla v1.4s, v10.4s, v23.s[0]
 	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f971262 // fmla v2.4s, v19.4s, v23.s[0]
+	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
 	FMOVQ (R4), F24
 	ADD R3, R4, R4
-	VZIP1 V8.H8, V0.H8, V12.H8
-	WORD $0x4f981181 // fmla v1.4s, v12.4s, v24.s[0]
+	VZIP1 V6.H8, V0.H8, V11.H8
+	WORD $0x4f981161 // fmla v1.4s, v11.4s, v24.s[0]
 	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP2 V5.H8, V0.H8, V9.H8
-	WORD $0x4f991121 // fmla v1.4s, v9.4s, v25.s[0]
-	VZIP2 V13.H8, V0.H8, V17.H8
-	WORD $0x4f991222 // fmla v2.4s, v17.4s, v25.s[0]
+	VZIP2 V2.H8, V0.H8, V7.H8
+	WORD $0x4f9910e1 // fmla v1.4s, v7.4s, v25.s[0]
+	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP2 V6.H8, V0.H8, V10.H8
-	WORD $0x4f9a1141 // fmla v1.4s, v10.4s, v26.s[0]
+	VZIP2 V3.H8, V0.H8, V8.H8
+	WORD $0x4f9a1101 // fmla v1.4s, v8.4s, v26.s[0]
 	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a1242 // fmla v2.4s, v18.4s, v26.s[0]
+	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V7.H8, V0.H8, V11.H8
-	WORD $0x4f9b1161 // fmla v1.4s, v11.4s, v27.s[0]
+	VZIP2 V4.H8, V0.H8, V10.H8
+	WORD $0x4f9b1141 // fmla v1.4s, v10.4s, v27.s[0]
 	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b1262 // fmla v2.4s, v19.4s, v27.s[0]
+	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V8.H8, V0.H8, V12.H8
-	WORD $0x4f9c1181 // fmla v1.4s, v12.4s, v28.s[0]
+	VZIP2 V6.H8, V0.H8, V11.H8
+	WORD $0x4f9c1161 // fmla v1.4s, v11.4s, v28.s[0]
 	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1282 // fmla v2.4s, v20.4s, v28.s[0]
-	WORD $0x3cf469e5 // ldr q5, [x15, x20]
-	WORD $0x3cf46a06 // ldr q6, [x16, x20]
-	WORD $0x3cf46a67 // ldr q7, [x19, x20]
-	WORD $0x3cf46aa8 // ldr q8, [x21, x20]
+	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
+	WORD $0x3cf469e2 // ldr q2, [x15, x20]
+	WORD $0x3cf46a03 // ldr q3, [x16, x20]
+	WORD $0x3cf46a64 // ldr q4, [x19, x20]
+	WORD $0x3cf46aa6 // ldr q6, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V6.H8, V5.H8, V9.H8
-	VTRN2 V6.H8, V5.H8, V10.H8
-	VTRN1 V8.H8, V7.H8, V11.H8
-	VTRN2 V8.H8, V7.H8, V12.H8
-	VTRN1 V11.S4, V9.S4, V5.S4
-	VTRN2 V11.S4, V9.S4, V7.S4
-	VTRN1 V12.S4, V10.S4, V6.S4
-	VTRN2 V12.S4, V10.S4, V8.S4
-	WORD $0x3cf669ed // ldr q13, [x15, x22]
+	VTRN1 V3.H8, V2.H8, V7.H8
+	VTRN2 V3.H8, V2.H8, V8.H8
+	VTRN1 V6.H8, V4.H8, V10.H8
+	VTRN2 V6.H8, V4.H8, V11.H8
+	VTRN1 V10.S4, V7.S4, V2.S4
+	VTRN2 V10.S4, V7.S4, V4.S4
+	VTRN1 V11.S4, V8.S4, V3.S4
+	VTRN2 V11.S4, V8.S4, V6.S4
+	WORD $0x3cf669ec // ldr q12, [x15, x22]
 	WORD $0x3cf66a0e // ldr q14, [x16, x22]
 	WORD $0x3cf66a6f // ldr q15, [x19, x22]
 	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V13.H8, V17.H8
-	VTRN2 V14.H8, V13.H8, V18.H8
+	VTRN1 V14.H8, V12.H8, V17.H8
+	VTRN2 V14.H8, V12.H8, V18.H8
 	VTRN1 V16.H8, V15.H8, V19.H8
 	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V13.S4
+	VTRN1 V19.S4, V17.S4, V12.S4
 	VTRN2 V19.S4, V17.S4, V15.S4
 	VTRN1 V20.S4, V18.S4, V14.S4
 	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V5.H8, V0.H8, V9.H8
-	WORD $0x4f951123 // fmla v3.4s, v9.4s, v21.s[0]
-	VZIP1 V13.H8, V0.H8, V17.H8
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	VZIP1 V6.H8, V0.H8, V10.H8
-	WORD $0x4f961143 // fmla v3.4s, v10.4s, v22.s[0]
+	VZIP1 V2.H8, V0.H8, V7.H8
+	WORD $0x4f9510e9 // fmla v9.4s, v7.4s, v21.s[0]
+	VZIP1 V12.H8, V0.H8, V17.H8
+	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
+	VZIP1 V3.H8, V0.H8, V8.H8
+	WORD $0x4f961109 // fmla v9.4s, v8.4s, v22.s[0]
 	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	VZIP1 V7.H8, V0.H8, V11.H8
-	WORD $0x4f971163 // fmla v3.4s, v11.4s, v23.s[0]
+	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
+	VZIP1 V4.H8, V0.H8, V10.H8
+	WORD $0x4f971149 // fmla v9.4s, v10.4s, v23.s[0]
 	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	VZIP1 V8.H8, V0.H8, V12.H8
-	WORD $0x4f981183 // fmla v3.4s, v12.4s, v24.s[0]
+	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
+	VZIP1 V6.H8, V0.H8, V11.H8
+	WORD $0x4f981169 // fmla v9.4s, v11.4s, v24.s[0]
 	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
-	VZIP2 V5.H8, V0.H8, V9.H8
-	WORD $0x4f991123 // fmla v3.4s, v9.4s, v25.s[0]
-	VZIP2 V13.H8, V0.H8, V17.H8
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	VZIP2 V6.H8, V0.H8, V10.H8
-	WORD $0x4f9a1143 // fmla v3.4s, v10.4s, v26.s[0]
+	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
+	VZIP2 V2.H8, V0.H8, V7.H8
+	WORD $0x4f9910e9 // fmla v9.4s, v7.4s, v25.s[0]
+	VZIP2 V12.H8, V0.H8, V17.H8
+	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
+	VZIP2 V3.H8, V0.H8, V8.H8
+	WORD $0x4f9a1109 // fmla v9.4s, v8.4s, v26.s[0]
 	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	VZIP2 V7.H8, V0.H8, V11.H8
-	WORD $0x4f9b1163 // fmla v3.4s, v11.4s, v27.s[0]
+	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
+	VZIP2 V4.H8, V0.H8, V10.H8
+	WORD $0x4f9b1149 // fmla v9.4s, v10.4s, v27.s[0]
 	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	VZIP2 V8.H8, V0.H8, V12.H8
-	WORD $0x4f9c1183 // fmla v3.4s, v12.4s, v28.s[0]
+	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
+	VZIP2 V6.H8, V0.H8, V11.H8
+	WORD $0x4f9c1169 // fmla v9.4s, v11.4s, v28.s[0]
 	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
+	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -17852,157 +16128,40 @@ group1ahead1:
 	BNE group1step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group1first
-	FMOVQ local-256(SP), F5
-	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
-	FMOVQ local-240(SP), F6
-	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
-	FMOVQ local-224(SP), F7
-	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
-	FMOVQ local-208(SP), F8
-	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
+	FMOVQ local-256(SP), F2
+	WORD $0x4e21d441 // fadd v1.4s, v2.4s, v1.4s
+	FMOVQ local-240(SP), F3
+	WORD $0x4e25d465 // fadd v5.4s, v3.4s, v5.4s
+	FMOVQ local-224(SP), F4
+	WORD $0x4e29d489 // fadd v9.4s, v4.4s, v9.4s
+	FMOVQ local-208(SP), F6
+	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
 
 group1first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group1store
 	FMOVQ F1, local-256(SP)
-	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
-	FMOVQ F4, local-208(SP)
+	FMOVQ F5, local-240(SP)
+	FMOVQ F9, local-224(SP)
+	FMOVQ F13, local-208(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group1segment
 
 group1store:
-	VORR V1.B16, V1.B16, V9.B16
-	VORR V1.B16, V1.B16, V10.B16
-	VORR V1.B16, V1.B16, V11.B16
-	VORR V2.B16, V2.B16, V12.B16
-	VORR V2.B16, V2.B16, V13.B16
-	VORR V2.B16, V2.B16, V14.B16
-	VORR V3.B16, V3.B16, V15.B16
-	VORR V3.B16, V3.B16, V16.B16
-	VORR V3.B16, V3.B16, V17.B16
-	VORR V4.B16, V4.B16, V18.B16
-	VORR V4.B16, V4.B16, V19.B16
-	VORR V4.B16, V4.B16, V20.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V9.S4, V1.S4, V5.S4
-	VTRN2 V9.S4, V1.S4, V6.S4
-	VTRN1 V11.S4, V10.S4, V7.S4
-	VTRN2 V11.S4, V10.S4, V8.S4
-	VTRN1 V7.D2, V5.D2, V1.D2
-	VTRN2 V7.D2, V5.D2, V10.D2
-	VTRN1 V8.D2, V6.D2, V9.D2
-	VTRN2 V8.D2, V6.D2, V11.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V12.S4, V2.S4, V5.S4
-	VTRN2 V12.S4, V2.S4, V6.S4
-	VTRN1 V14.S4, V13.S4, V7.S4
-	VTRN2 V14.S4, V13.S4, V8.S4
-	VTRN1 V7.D2, V5.D2, V2.D2
-	VTRN2 V7.D2, V5.D2, V13.D2
-	VTRN1 V8.D2, V6.D2, V12.D2
-	VTRN2 V8.D2, V6.D2, V14.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V15.S4, V3.S4, V5.S4
-	VTRN2 V15.S4, V3.S4, V6.S4
-	VTRN1 V17.S4, V16.S4, V7.S4
-	VTRN2 V17.S4, V16.S4, V8.S4
-	VTRN1 V7.D2, V5.D2, V3.D2
-	VTRN2 V7.D2, V5.D2, V16.D2
-	VTRN1 V8.D2, V6.D2, V15.D2
-	VTRN2 V8.D2, V6.D2, V17.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V18.S4, V4.S4, V5.S4
-	VTRN2 V18.S4, V4.S4, V6.S4
-	VTRN1 V20.S4, V19.S4, V7.S4
-	VTRN2 V20.S4, V19.S4, V8.S4
-	VTRN1 V7.D2, V5.D2, V4.D2
-	VTRN2 V7.D2, V5.D2, V19.D2
-	VTRN1 V8.D2, V6.D2, V18.D2
-	VTRN2 V8.D2, V6.D2, V20.D2
-
-group1lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F5
-	FMOVQ F1, (R4)
-	WORD $0x6ea5e426 // fcmgt v6.4s, v1.4s, v5.4s
-	VBIT V6.B16, V1.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6ea5e526 // fcmgt v6.4s, v9.4s, v5.4s
-	VBIT V6.B16, V9.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6ea5e546 // fcmgt v6.4s, v10.4s, v5.4s
-	VBIT V6.B16, V10.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6ea5e566 // fcmgt v6.4s, v11.4s, v5.4s
-	VBIT V6.B16, V11.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6ea5e446 // fcmgt v6.4s, v2.4s, v5.4s
-	VBIT V6.B16, V2.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6ea5e586 // fcmgt v6.4s, v12.4s, v5.4s
-	VBIT V6.B16, V12.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6ea5e5a6 // fcmgt v6.4s, v13.4s, v5.4s
-	VBIT V6.B16, V13.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6ea5e5c6 // fcmgt v6.4s, v14.4s, v5.4s
-	VBIT V6.B16, V14.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6ea5e466 // fcmgt v6.4s, v3.4s, v5.4s
-	VBIT V6.B16, V3.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6ea5e5e6 // fcmgt v6.4s, v15.4s, v5.4s
-	VBIT V6.B16, V15.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6ea5e606 // fcmgt v6.4s, v16.4s, v5.4s
-	VBIT V6.B16, V16.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6ea5e626 // fcmgt v6.4s, v17.4s, v5.4s
-	VBIT V6.B16, V17.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6ea5e486 // fcmgt v6.4s, v4.4s, v5.4s
-	VBIT V6.B16, V4.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6ea5e646 // fcmgt v6.4s, v18.4s, v5.4s
-	VBIT V6.B16, V18.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6ea5e666 // fcmgt v6.4s, v19.4s, v5.4s
-	VBIT V6.B16, V19.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F20, (R4)
-	WORD $0x6ea5e686 // fcmgt v6.4s, v20.4s, v5.4s
-	VBIT V6.B16, V20.B16, V5.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group1lanes
-	B next
+	VORR V1.B16, V1.B16, V2.B16
+	VORR V1.B16, V1.B16, V3.B16
+	VORR V1.B16, V1.B16, V4.B16
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V5.B16, V5.B16, V7.B16
+	VORR V5.B16, V5.B16, V8.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V9.B16, V9.B16, V11.B16
+	VORR V9.B16, V9.B16, V12.B16
+	VORR V13.B16, V13.B16, V14.B16
+	VORR V13.B16, V13.B16, V15.B16
+	VORR V13.B16, V13.B16, V16.B16
+	B store
 
 	// 16 keys by 2 queries.
 group2:
@@ -18018,12 +16177,12 @@ group2:
 group2segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -18059,20 +16218,20 @@ group2ahead0:
 	MOVD R14, R10
 
 group2ahead1:
-	FMOVQ (R15), F9
-	FMOVQ (R16), F10
-	FMOVQ (R19), F11
-	FMOVQ (R21), F12
+	FMOVQ (R15), F3
+	FMOVQ (R16), F4
+	FMOVQ (R19), F7
+	FMOVQ (R21), F8
 
 	// Transpose 4×4 matrices.
-	VTRN1 V10.H8, V9.H8, V13.H8
-	VTRN2 V10.H8, V9.H8, V14.H8
-	VTRN1 V12.H8, V11.H8, V15.H8
-	VTRN2 V12.H8, V11.H8, V16.H8
-	VTRN1 V15.S4, V13.S4, V9.S4
-	VTRN2 V15.S4, V13.S4, V11.S4
-	VTRN1 V16.S4, V14.S4, V10.S4
-	VTRN2 V16.S4, V14.S4, V12.S4
+	VTRN1 V4.H8, V3.H8, V11.H8
+	VTRN2 V4.H8, V3.H8, V12.H8
+	VTRN1 V8.H8, V7.H8, V15.H8
+	VTRN2 V8.H8, V7.H8, V16.H8
+	VTRN1 V15.S4, V11.S4, V3.S4
+	VTRN2 V15.S4, V11.S4, V7.S4
+	VTRN1 V16.S4, V12.S4, V4.S4
+	VTRN2 V16.S4, V12.S4, V8.S4
 	WORD $0x3cf169f1 // ldr q17, [x15, x17]
 	WORD $0x3cf16a12 // ldr q18, [x16, x17]
 	WORD $0x3cf16a73 // ldr q19, [x19, x17]
@@ -18089,83 +16248,83 @@ group2ahead1:
 	VTRN2 V24.S4, V22.S4, V20.S4
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP1 V9.H8, V0.H8, V13.H8
-	WORD $0x4f9911a1 // fmla v1.4s, v13.4s, v25.s[0]
-	WORD $0x4fb911a2 // fmla v2.4s, v13.4s, v25.s[1]
+	VZIP1 V3.H8, V0.H8, V11.H8
+	WORD $0x4f991161 // fmla v1.4s, v11.4s, v25.s[0]
+	WORD $0x4fb91162 // fmla v2.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
-	WORD $0x4f9912a3 // fmla v3.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a4 // fmla v4.4s, v21.4s, v25.s[1]
+	WORD $0x4f9912a5 // fmla v5.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912a6 // fmla v6.4s, v21.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP1 V10.H8, V0.H8, V14.H8
-	WORD $0x4f9a11c1 // fmla v1.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c2 // fmla v2.4s, v14.4s, v26.s[1]
+	VZIP1 V4.H8, V0.H8, V12.H8
+	WORD $0x4f9a1181 // fmla v1.4s, v12.4s, v26.s[0]
+	WORD $0x4fba1182 // fmla v2.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
-	WORD $0x4f9a12c3 // fmla v3.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c4 // fmla v4.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a12c5 // fmla v5.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12c6 // fmla v6.4s, v22.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V11.H8, V0.H8, V15.H8
+	VZIP1 V7.H8, V0.H8, V15.H8
 	WORD $0x4f9b11e1 // fmla v1.4s, v15.4s, v27.s[0]
 	WORD $0x4fbb11e2 // fmla v2.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
-	WORD $0x4f9b12e3 // fmla v3.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e4 // fmla v4.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b12e5 // fmla v5.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e6 // fmla v6.4s, v23.4s, v27.s[1]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP1 V12.H8, V0.H8, V16.H8
+	VZIP1 V8.H8, V0.H8, V16.H8
 	WORD $0x4f9c1201 // fmla v1.4s, v16.4s, v28.s[0]
 	WORD $0x4fbc1202 // fmla v2.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
-	WORD $0x4f9c1303 // fmla v3.4s, v24.4s, v28.s[0]
-	WORD $0x4fbc1304 // fmla v4.4s, v24.4s, v28.s[1]
+	WORD $0x4f9c1305 // fmla v5.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc1306 // fmla v6.4s, v24.4s, v28.s[1]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V9.H8, V0.H8, V13.H8
-	WORD $0x4f9d11a1 // fmla v1.4s, v13.4s, v29.s[0]
-	WORD $0x4fbd11a2 // fmla v2.4s, v13.4s, v29.s[1]
+	VZIP2 V3.H8, V0.H8, V11.H8
+	WORD $0x4f9d1161 // fmla v1.4s, v11.4s, v29.s[0]
+	WORD $0x4fbd1162 // fmla v2.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
-	WORD $0x4f9d12a3 // fmla v3.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a4 // fmla v4.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d12a5 // fmla v5.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12a6 // fmla v6.4s, v21.4s, v29.s[1]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f9e11c1 // fmla v1.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c2 // fmla v2.4s, v14.4s, v30.s[1]
+	VZIP2 V4.H8, V0.H8, V12.H8
+	WORD $0x4f9e1181 // fmla v1.4s, v12.4s, v30.s[0]
+	WORD $0x4fbe1182 // fmla v2.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
-	WORD $0x4f9e12c3 // fmla v3.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c4 // fmla v4.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e12c5 // fmla v5.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12c6 // fmla v6.4s, v22.4s, v30.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V11.H8, V0.H8, V15.H8
+	VZIP2 V7.H8, V0.H8, V15.H8
 	WORD $0x4f9f11e1 // fmla v1.4s, v15.4s, v31.s[0]
 	WORD $0x4fbf11e2 // fmla v2.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
-	WORD $0x4f9f12e3 // fmla v3.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e4 // fmla v4.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f12e5 // fmla v5.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e6 // fmla v6.4s, v23.4s, v31.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP2 V12.H8, V0.H8, V16.H8
+	VZIP2 V8.H8, V0.H8, V16.H8
 	WORD $0x4f991201 // fmla v1.4s, v16.4s, v25.s[0]
 	WORD $0x4fb91202 // fmla v2.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
-	WORD $0x4f991303 // fmla v3.4s, v24.4s, v25.s[0]
-	WORD $0x4fb91304 // fmla v4.4s, v24.4s, v25.s[1]
+	WORD $0x4f991305 // fmla v5.4s, v24.4s, v25.s[0]
+	WORD $0x4fb91306 // fmla v6.4s, v24.4s, v25.s[1]
 	SUB R3<<3, R4, R4
-	WORD $0x3cf469e9 // ldr q9, [x15, x20]
-	WORD $0x3cf46a0a // ldr q10, [x16, x20]
-	WORD $0x3cf46a6b // ldr q11, [x19, x20]
-	WORD $0x3cf46aac // ldr q12, [x21, x20]
+	WORD $0x3cf469e3 // ldr q3, [x15, x20]
+	WORD $0x3cf46a04 // ldr q4, [x16, x20]
+	WORD $0x3cf46a67 // ldr q7, [x19, x20]
+	WORD $0x3cf46aa8 // ldr q8, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V10.H8, V9.H8, V13.H8
-	VTRN2 V10.H8, V9.H8, V14.H8
-	VTRN1 V12.H8, V11.H8, V15.H8
-	VTRN2 V12.H8, V11.H8, V16.H8
-	VTRN1 V15.S4, V13.S4, V9.S4
-	VTRN2 V15.S4, V13.S4, V11.S4
-	VTRN1 V16.S4, V14.S4, V10.S4
-	VTRN2 V16.S4, V14.S4, V12.S4
+	VTRN1 V4.H8, V3.H8, V11.H8
+	VTRN2 V4.H8, V3.H8, V12.H8
+	VTRN1 V8.H8, V7.H8, V15.H8
+	VTRN2 V8.H8, V7.H8, V16.H8
+	VTRN1 V15.S4, V11.S4, V3.S4
+	VTRN2 V15.S4, V11.S4, V7.S4
+	VTRN1 V16.S4, V12.S4, V4.S4
+	VTRN2 V16.S4, V12.S4, V8.S4
 	WORD $0x3cf669f1 // ldr q17, [x15, x22]
 	WORD $0x3cf66a12 // ldr q18, [x16, x22]
 	WORD $0x3cf66a73 // ldr q19, [x19, x22]
@@ -18182,68 +16341,68 @@ group2ahead1:
 	VTRN2 V24.S4, V22.S4, V20.S4
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP1 V9.H8, V0.H8, V13.H8
-	WORD $0x4f9911a5 // fmla v5.4s, v13.4s, v25.s[0]
-	WORD $0x4fb911a6 // fmla v6.4s, v13.4s, v25.s[1]
+	VZIP1 V3.H8, V0.H8, V11.H8
+	WORD $0x4f991169 // fmla v9.4s, v11.4s, v25.s[0]
+	WORD $0x4fb9116a // fmla v10.4s, v11.4s, v25.s[1]
 	VZIP1 V17.H8, V0.H8, V21.H8
-	WORD $0x4f9912a7 // fmla v7.4s, v21.4s, v25.s[0]
-	WORD $0x4fb912a8 // fmla v8.4s, v21.4s, v25.s[1]
+	WORD $0x4f9912ad // fmla v13.4s, v21.4s, v25.s[0]
+	WORD $0x4fb912ae // fmla v14.4s, v21.4s, v25.s[1]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP1 V10.H8, V0.H8, V14.H8
-	WORD $0x4f9a11c5 // fmla v5.4s, v14.4s, v26.s[0]
-	WORD $0x4fba11c6 // fmla v6.4s, v14.4s, v26.s[1]
+	VZIP1 V4.H8, V0.H8, V12.H8
+	WORD $0x4f9a1189 // fmla v9.4s, v12.4s, v26.s[0]
+	WORD $0x4fba118a // fmla v10.4s, v12.4s, v26.s[1]
 	VZIP1 V18.H8, V0.H8, V22.H8
-	WORD $0x4f9a12c7 // fmla v7.4s, v22.4s, v26.s[0]
-	WORD $0x4fba12c8 // fmla v8.4s, v22.4s, v26.s[1]
+	WORD $0x4f9a12cd // fmla v13.4s, v22.4s, v26.s[0]
+	WORD $0x4fba12ce // fmla v14.4s, v22.4s, v26.s[1]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V11.H8, V0.H8, V15.H8
-	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
-	WORD $0x4fbb11e6 // fmla v6.4s, v15.4s, v27.s[1]
+	VZIP1 V7.H8, V0.H8, V15.H8
+	WORD $0x4f9b11e9 // fmla v9.4s, v15.4s, v27.s[0]
+	WORD $0x4fbb11ea // fmla v10.4s, v15.4s, v27.s[1]
 	VZIP1 V19.H8, V0.H8, V23.H8
-	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b12ed // fmla v13.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ee // fmla v14.4s, v23.4s, v27.s[1]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP1 V12.H8, V0.H8, V16.H8
-	WORD $0x4f9c1205 // fmla v5.4s, v16.4s, v28.s[0]
-	WORD $0x4fbc1206 // fmla v6.4s, v16.4s, v28.s[1]
+	VZIP1 V8.H8, V0.H8, V16.H8
+	WORD $0x4f9c1209 // fmla v9.4s, v16.4s, v28.s[0]
+	WORD $0x4fbc120a // fmla v10.4s, v16.4s, v28.s[1]
 	VZIP1 V20.H8, V0.H8, V24.H8
-	WORD $0x4f9c1307 // fmla v7.4s, v24.4s, v28.s[0]
-	WORD $0x4fbc1308 // fmla v8.4s, v24.4s, v28.s[1]
+	WORD $0x4f9c130d // fmla v13.4s, v24.4s, v28.s[0]
+	WORD $0x4fbc130e // fmla v14.4s, v24.4s, v28.s[1]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V9.H8, V0.H8, V13.H8
-	WORD $0x4f9d11a5 // fmla v5.4s, v13.4s, v29.s[0]
-	WORD $0x4fbd11a6 // fmla v6.4s, v13.4s, v29.s[1]
+	VZIP2 V3.H8, V0.H8, V11.H8
+	WORD $0x4f9d1169 // fmla v9.4s, v11.4s, v29.s[0]
+	WORD $0x4fbd116a // fmla v10.4s, v11.4s, v29.s[1]
 	VZIP2 V17.H8, V0.H8, V21.H8
-	WORD $0x4f9d12a7 // fmla v7.4s, v21.4s, v29.s[0]
-	WORD $0x4fbd12a8 // fmla v8.4s, v21.4s, v29.s[1]
+	WORD $0x4f9d12ad // fmla v13.4s, v21.4s, v29.s[0]
+	WORD $0x4fbd12ae // fmla v14.4s, v21.4s, v29.s[1]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V10.H8, V0.H8, V14.H8
-	WORD $0x4f9e11c5 // fmla v5.4s, v14.4s, v30.s[0]
-	WORD $0x4fbe11c6 // fmla v6.4s, v14.4s, v30.s[1]
+	VZIP2 V4.H8, V0.H8, V12.H8
+	WORD $0x4f9e1189 // fmla v9.4s, v12.4s, v30.s[0]
+	WORD $0x4fbe118a // fmla v10.4s, v12.4s, v30.s[1]
 	VZIP2 V18.H8, V0.H8, V22.H8
-	WORD $0x4f9e12c7 // fmla v7.4s, v22.4s, v30.s[0]
-	WORD $0x4fbe12c8 // fmla v8.4s, v22.4s, v30.s[1]
+	WORD $0x4f9e12cd // fmla v13.4s, v22.4s, v30.s[0]
+	WORD $0x4fbe12ce // fmla v14.4s, v22.4s, v30.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V11.H8, V0.H8, V15.H8
-	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
-	WORD $0x4fbf11e6 // fmla v6.4s, v15.4s, v31.s[1]
+	VZIP2 V7.H8, V0.H8, V15.H8
+	WORD $0x4f9f11e9 // fmla v9.4s, v15.4s, v31.s[0]
+	WORD $0x4fbf11ea // fmla v10.4s, v15.4s, v31.s[1]
 	VZIP2 V19.H8, V0.H8, V23.H8
-	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f12ed // fmla v13.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ee // fmla v14.4s, v23.4s, v31.s[1]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP2 V12.H8, V0.H8, V16.H8
-	WORD $0x4f991205 // fmla v5.4s, v16.4s, v25.s[0]
-	WORD $0x4fb91206 // fmla v6.4s, v16.4s, v25.s[1]
+	VZIP2 V8.H8, V0.H8, V16.H8
+	WORD $0x4f991209 // fmla v9.4s, v16.4s, v25.s[0]
+	WORD $0x4fb9120a // fmla v10.4s, v16.4s, v25.s[1]
 	VZIP2 V20.H8, V0.H8, V24.H8
-	WORD $0x4f991307 // fmla v7.4s, v24.4s, v25.s[0]
-	WORD $0x4fb91308 // fmla v8.4s, v24.4s, v25.s[1]
+	WORD $0x4f99130d // fmla v13.4s, v24.4s, v25.s[0]
+	WORD $0x4fb9130e // fmla v14.4s, v24.4s, v25.s[1]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -18252,165 +16411,48 @@ group2ahead1:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
-	FMOVQ local-256(SP), F9
-	WORD $0x4e21d521 // fadd v1.4s, v9.4s, v1.4s
-	FMOVQ local-240(SP), F10
-	WORD $0x4e22d542 // fadd v2.4s, v10.4s, v2.4s
-	FMOVQ local-224(SP), F11
-	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
-	FMOVQ local-208(SP), F12
-	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
-	FMOVQ local-192(SP), F9
-	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
-	FMOVQ local-176(SP), F10
-	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
-	FMOVQ local-160(SP), F11
-	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
-	FMOVQ local-144(SP), F12
-	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	FMOVQ local-256(SP), F3
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	FMOVQ local-240(SP), F4
+	WORD $0x4e22d482 // fadd v2.4s, v4.4s, v2.4s
+	FMOVQ local-224(SP), F7
+	WORD $0x4e25d4e5 // fadd v5.4s, v7.4s, v5.4s
+	FMOVQ local-208(SP), F8
+	WORD $0x4e26d506 // fadd v6.4s, v8.4s, v6.4s
+	FMOVQ local-192(SP), F3
+	WORD $0x4e29d469 // fadd v9.4s, v3.4s, v9.4s
+	FMOVQ local-176(SP), F4
+	WORD $0x4e2ad48a // fadd v10.4s, v4.4s, v10.4s
+	FMOVQ local-160(SP), F7
+	WORD $0x4e2dd4ed // fadd v13.4s, v7.4s, v13.4s
+	FMOVQ local-144(SP), F8
+	WORD $0x4e2ed50e // fadd v14.4s, v8.4s, v14.4s
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
 	FMOVQ F1, local-256(SP)
 	FMOVQ F2, local-240(SP)
-	FMOVQ F3, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F7, local-160(SP)
-	FMOVQ F8, local-144(SP)
+	FMOVQ F5, local-224(SP)
+	FMOVQ F6, local-208(SP)
+	FMOVQ F9, local-192(SP)
+	FMOVQ F10, local-176(SP)
+	FMOVQ F13, local-160(SP)
+	FMOVQ F14, local-144(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V2.B16, V2.B16, V13.B16
-	VORR V2.B16, V2.B16, V14.B16
-	VORR V4.B16, V4.B16, V15.B16
-	VORR V4.B16, V4.B16, V16.B16
-	VORR V6.B16, V6.B16, V17.B16
-	VORR V6.B16, V6.B16, V18.B16
-	VORR V8.B16, V8.B16, V19.B16
-	VORR V8.B16, V8.B16, V20.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V9.S4
-	VTRN2 V2.S4, V1.S4, V10.S4
-	VTRN1 V14.S4, V13.S4, V11.S4
-	VTRN2 V14.S4, V13.S4, V12.S4
-	VTRN1 V11.D2, V9.D2, V1.D2
-	VTRN2 V11.D2, V9.D2, V13.D2
-	VTRN1 V12.D2, V10.D2, V2.D2
-	VTRN2 V12.D2, V10.D2, V14.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V4.S4, V3.S4, V9.S4
-	VTRN2 V4.S4, V3.S4, V10.S4
-	VTRN1 V16.S4, V15.S4, V11.S4
-	VTRN2 V16.S4, V15.S4, V12.S4
-	VTRN1 V11.D2, V9.D2, V3.D2
-	VTRN2 V11.D2, V9.D2, V15.D2
-	VTRN1 V12.D2, V10.D2, V4.D2
-	VTRN2 V12.D2, V10.D2, V16.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V6.S4, V5.S4, V9.S4
-	VTRN2 V6.S4, V5.S4, V10.S4
-	VTRN1 V18.S4, V17.S4, V11.S4
-	VTRN2 V18.S4, V17.S4, V12.S4
-	VTRN1 V11.D2, V9.D2, V5.D2
-	VTRN2 V11.D2, V9.D2, V17.D2
-	VTRN1 V12.D2, V10.D2, V6.D2
-	VTRN2 V12.D2, V10.D2, V18.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.S4, V7.S4, V9.S4
-	VTRN2 V8.S4, V7.S4, V10.S4
-	VTRN1 V20.S4, V19.S4, V11.S4
-	VTRN2 V20.S4, V19.S4, V12.S4
-	VTRN1 V11.D2, V9.D2, V7.D2
-	VTRN2 V11.D2, V9.D2, V19.D2
-	VTRN1 V12.D2, V10.D2, V8.D2
-	VTRN2 V12.D2, V10.D2, V20.D2
-
-group2lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F9
-	FMOVQ F1, (R4)
-	WORD $0x6ea9e42a // fcmgt v10.4s, v1.4s, v9.4s
-	VBIT V10.B16, V1.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6ea9e44a // fcmgt v10.4s, v2.4s, v9.4s
-	VBIT V10.B16, V2.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6ea9e5aa // fcmgt v10.4s, v13.4s, v9.4s
-	VBIT V10.B16, V13.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6ea9e5ca // fcmgt v10.4s, v14.4s, v9.4s
-	VBIT V10.B16, V14.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6ea9e46a // fcmgt v10.4s, v3.4s, v9.4s
-	VBIT V10.B16, V3.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6ea9e48a // fcmgt v10.4s, v4.4s, v9.4s
-	VBIT V10.B16, V4.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6ea9e5ea // fcmgt v10.4s, v15.4s, v9.4s
-	VBIT V10.B16, V15.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6ea9e60a // fcmgt v10.4s, v16.4s, v9.4s
-	VBIT V10.B16, V16.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6ea9e4aa // fcmgt v10.4s, v5.4s, v9.4s
-	VBIT V10.B16, V5.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6ea9e4ca // fcmgt v10.4s, v6.4s, v9.4s
-	VBIT V10.B16, V6.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6ea9e62a // fcmgt v10.4s, v17.4s, v9.4s
-	VBIT V10.B16, V17.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6ea9e64a // fcmgt v10.4s, v18.4s, v9.4s
-	VBIT V10.B16, V18.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6ea9e4ea // fcmgt v10.4s, v7.4s, v9.4s
-	VBIT V10.B16, V7.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6ea9e50a // fcmgt v10.4s, v8.4s, v9.4s
-	VBIT V10.B16, V8.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6ea9e66a // fcmgt v10.4s, v19.4s, v9.4s
-	VBIT V10.B16, V19.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F20, (R4)
-	WORD $0x6ea9e68a // fcmgt v10.4s, v20.4s, v9.4s
-	VBIT V10.B16, V20.B16, V9.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group2lanes
-	B next
+	VORR V2.B16, V2.B16, V3.B16
+	VORR V2.B16, V2.B16, V4.B16
+	VORR V6.B16, V6.B16, V7.B16
+	VORR V6.B16, V6.B16, V8.B16
+	VORR V10.B16, V10.B16, V11.B16
+	VORR V10.B16, V10.B16, V12.B16
+	VORR V14.B16, V14.B16, V15.B16
+	VORR V14.B16, V14.B16, V16.B16
+	B store
 
 	// 16 keys by 3 queries.
 group3:
@@ -18427,15 +16469,15 @@ group3segment:
 	VMOVI $0, V1.B16
 	VMOVI $0, V2.B16
 	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -18471,35 +16513,35 @@ group3ahead0:
 	MOVD R14, R10
 
 group3ahead1:
-	FMOVQ (R15), F13
-	FMOVQ (R16), F14
-	FMOVQ (R19), F15
+	FMOVQ (R15), F4
+	FMOVQ (R16), F8
+	FMOVQ (R19), F12
 	FMOVQ (R21), F16
 
 	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V13.H8, V17.H8
-	VTRN2 V14.H8, V13.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
 	VTRN2 V20.S4, V18.S4, V16.S4
 	FMOVQ (R4), F21
 	ADD R3, R4, R4
-	VZIP1 V13.H8, V0.H8, V17.H8
+	VZIP1 V4.H8, V0.H8, V17.H8
 	WORD $0x4f951221 // fmla v1.4s, v17.4s, v21.s[0]
 	WORD $0x4fb51222 // fmla v2.4s, v17.4s, v21.s[1]
 	WORD $0x4f951a23 // fmla v3.4s, v17.4s, v21.s[2]
 	FMOVQ (R4), F22
 	ADD R3, R4, R4
-	VZIP1 V14.H8, V0.H8, V18.H8
+	VZIP1 V8.H8, V0.H8, V18.H8
 	WORD $0x4f961241 // fmla v1.4s, v18.4s, v22.s[0]
 	WORD $0x4fb61242 // fmla v2.4s, v18.4s, v22.s[1]
 	WORD $0x4f961a43 // fmla v3.4s, v18.4s, v22.s[2]
 	FMOVQ (R4), F23
 	ADD R3, R4, R4
-	VZIP1 V15.H8, V0.H8, V19.H8
+	VZIP1 V12.H8, V0.H8, V19.H8
 	WORD $0x4f971261 // fmla v1.4s, v19.4s, v23.s[0]
 	WORD $0x4fb71262 // fmla v2.4s, v19.4s, v23.s[1]
 	WORD $0x4f971a63 // fmla v3.4s, v19.4s, v23.s[2]
@@ -18511,19 +16553,19 @@ group3ahead1:
 	WORD $0x4f981a83 // fmla v3.4s, v20.4s, v24.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP2 V13.H8, V0.H8, V17.H8
+	VZIP2 V4.H8, V0.H8, V17.H8
 	WORD $0x4f991221 // fmla v1.4s, v17.4s, v25.s[0]
 	WORD $0x4fb91222 // fmla v2.4s, v17.4s, v25.s[1]
 	WORD $0x4f991a23 // fmla v3.4s, v17.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP2 V14.H8, V0.H8, V18.H8
+	VZIP2 V8.H8, V0.H8, V18.H8
 	WORD $0x4f9a1241 // fmla v1.4s, v18.4s, v26.s[0]
 	WORD $0x4fba1242 // fmla v2.4s, v18.4s, v26.s[1]
 	WORD $0x4f9a1a43 // fmla v3.4s, v18.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V15.H8, V0.H8, V19.H8
+	VZIP2 V12.H8, V0.H8, V19.H8
 	WORD $0x4f9b1261 // fmla v1.4s, v19.4s, v27.s[0]
 	WORD $0x4fbb1262 // fmla v2.4s, v19.4s, v27.s[1]
 	WORD $0x4f9b1a63 // fmla v3.4s, v19.4s, v27.s[2]
@@ -18533,144 +16575,144 @@ group3ahead1:
 	WORD $0x4f9c1281 // fmla v1.4s, v20.4s, v28.s[0]
 	WORD $0x4fbc1282 // fmla v2.4s, v20.4s, v28.s[1]
 	WORD $0x4f9c1a83 // fmla v3.4s, v20.4s, v28.s[2]
-	WORD $0x3cf169ed // ldr q13, [x15, x17]
-	WORD $0x3cf16a0e // ldr q14, [x16, x17]
-	WORD $0x3cf16a6f // ldr q15, [x19, x17]
+	WORD $0x3cf169e4 // ldr q4, [x15, x17]
+	WORD $0x3cf16a08 // ldr q8, [x16, x17]
+	WORD $0x3cf16a6c // ldr q12, [x19, x17]
 	WORD $0x3cf16ab0 // ldr q16, [x21, x17]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V13.H8, V17.H8
-	VTRN2 V14.H8, V13.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
 	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V13.H8, V0.H8, V17.H8
-	WORD $0x4f951224 // fmla v4.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51225 // fmla v5.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a26 // fmla v6.4s, v17.4s, v21.s[2]
-	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f961244 // fmla v4.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61245 // fmla v5.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a46 // fmla v6.4s, v18.4s, v22.s[2]
-	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f971264 // fmla v4.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71265 // fmla v5.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a66 // fmla v6.4s, v19.4s, v23.s[2]
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951225 // fmla v5.4s, v17.4s, v21.s[0]
+	WORD $0x4fb51226 // fmla v6.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a27 // fmla v7.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961245 // fmla v5.4s, v18.4s, v22.s[0]
+	WORD $0x4fb61246 // fmla v6.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a47 // fmla v7.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971265 // fmla v5.4s, v19.4s, v23.s[0]
+	WORD $0x4fb71266 // fmla v6.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a67 // fmla v7.4s, v19.4s, v23.s[2]
 	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81285 // fmla v5.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a86 // fmla v6.4s, v20.4s, v24.s[2]
-	VZIP2 V13.H8, V0.H8, V17.H8
-	WORD $0x4f991224 // fmla v4.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91225 // fmla v5.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a26 // fmla v6.4s, v17.4s, v25.s[2]
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a1244 // fmla v4.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1245 // fmla v5.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a46 // fmla v6.4s, v18.4s, v26.s[2]
-	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b1264 // fmla v4.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1265 // fmla v5.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a66 // fmla v6.4s, v19.4s, v27.s[2]
+	WORD $0x4f981285 // fmla v5.4s, v20.4s, v24.s[0]
+	WORD $0x4fb81286 // fmla v6.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a87 // fmla v7.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991225 // fmla v5.4s, v17.4s, v25.s[0]
+	WORD $0x4fb91226 // fmla v6.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a27 // fmla v7.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1245 // fmla v5.4s, v18.4s, v26.s[0]
+	WORD $0x4fba1246 // fmla v6.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a47 // fmla v7.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1265 // fmla v5.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb1266 // fmla v6.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a67 // fmla v7.4s, v19.4s, v27.s[2]
 	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1284 // fmla v4.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1285 // fmla v5.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a86 // fmla v6.4s, v20.4s, v28.s[2]
-	WORD $0x3cf469ed // ldr q13, [x15, x20]
-	WORD $0x3cf46a0e // ldr q14, [x16, x20]
-	WORD $0x3cf46a6f // ldr q15, [x19, x20]
+	WORD $0x4f9c1285 // fmla v5.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc1286 // fmla v6.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a87 // fmla v7.4s, v20.4s, v28.s[2]
+	WORD $0x3cf469e4 // ldr q4, [x15, x20]
+	WORD $0x3cf46a08 // ldr q8, [x16, x20]
+	WORD $0x3cf46a6c // ldr q12, [x19, x20]
 	WORD $0x3cf46ab0 // ldr q16, [x21, x20]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V13.H8, V17.H8
-	VTRN2 V14.H8, V13.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
 	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V13.H8, V0.H8, V17.H8
-	WORD $0x4f951227 // fmla v7.4s, v17.4s, v21.s[0]
-	WORD $0x4fb51228 // fmla v8.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a29 // fmla v9.4s, v17.4s, v21.s[2]
-	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f961247 // fmla v7.4s, v18.4s, v22.s[0]
-	WORD $0x4fb61248 // fmla v8.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a49 // fmla v9.4s, v18.4s, v22.s[2]
-	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f971267 // fmla v7.4s, v19.4s, v23.s[0]
-	WORD $0x4fb71268 // fmla v8.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a69 // fmla v9.4s, v19.4s, v23.s[2]
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f951229 // fmla v9.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122a // fmla v10.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2b // fmla v11.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f961249 // fmla v9.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124a // fmla v10.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4b // fmla v11.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f971269 // fmla v9.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126a // fmla v10.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6b // fmla v11.4s, v19.4s, v23.s[2]
 	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f981287 // fmla v7.4s, v20.4s, v24.s[0]
-	WORD $0x4fb81288 // fmla v8.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a89 // fmla v9.4s, v20.4s, v24.s[2]
-	VZIP2 V13.H8, V0.H8, V17.H8
-	WORD $0x4f991227 // fmla v7.4s, v17.4s, v25.s[0]
-	WORD $0x4fb91228 // fmla v8.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a29 // fmla v9.4s, v17.4s, v25.s[2]
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a1247 // fmla v7.4s, v18.4s, v26.s[0]
-	WORD $0x4fba1248 // fmla v8.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a49 // fmla v9.4s, v18.4s, v26.s[2]
-	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b1267 // fmla v7.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb1268 // fmla v8.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a69 // fmla v9.4s, v19.4s, v27.s[2]
+	WORD $0x4f981289 // fmla v9.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128a // fmla v10.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8b // fmla v11.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f991229 // fmla v9.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122a // fmla v10.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2b // fmla v11.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a1249 // fmla v9.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124a // fmla v10.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4b // fmla v11.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b1269 // fmla v9.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126a // fmla v10.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6b // fmla v11.4s, v19.4s, v27.s[2]
 	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c1287 // fmla v7.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc1288 // fmla v8.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a89 // fmla v9.4s, v20.4s, v28.s[2]
-	WORD $0x3cf669ed // ldr q13, [x15, x22]
-	WORD $0x3cf66a0e // ldr q14, [x16, x22]
-	WORD $0x3cf66a6f // ldr q15, [x19, x22]
+	WORD $0x4f9c1289 // fmla v9.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128a // fmla v10.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8b // fmla v11.4s, v20.4s, v28.s[2]
+	WORD $0x3cf669e4 // ldr q4, [x15, x22]
+	WORD $0x3cf66a08 // ldr q8, [x16, x22]
+	WORD $0x3cf66a6c // ldr q12, [x19, x22]
 	WORD $0x3cf66ab0 // ldr q16, [x21, x22]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V14.H8, V13.H8, V17.H8
-	VTRN2 V14.H8, V13.H8, V18.H8
-	VTRN1 V16.H8, V15.H8, V19.H8
-	VTRN2 V16.H8, V15.H8, V20.H8
-	VTRN1 V19.S4, V17.S4, V13.S4
-	VTRN2 V19.S4, V17.S4, V15.S4
-	VTRN1 V20.S4, V18.S4, V14.S4
+	VTRN1 V8.H8, V4.H8, V17.H8
+	VTRN2 V8.H8, V4.H8, V18.H8
+	VTRN1 V16.H8, V12.H8, V19.H8
+	VTRN2 V16.H8, V12.H8, V20.H8
+	VTRN1 V19.S4, V17.S4, V4.S4
+	VTRN2 V19.S4, V17.S4, V12.S4
+	VTRN1 V20.S4, V18.S4, V8.S4
 	VTRN2 V20.S4, V18.S4, V16.S4
-	VZIP1 V13.H8, V0.H8, V17.H8
-	WORD $0x4f95122a // fmla v10.4s, v17.4s, v21.s[0]
-	WORD $0x4fb5122b // fmla v11.4s, v17.4s, v21.s[1]
-	WORD $0x4f951a2c // fmla v12.4s, v17.4s, v21.s[2]
-	VZIP1 V14.H8, V0.H8, V18.H8
-	WORD $0x4f96124a // fmla v10.4s, v18.4s, v22.s[0]
-	WORD $0x4fb6124b // fmla v11.4s, v18.4s, v22.s[1]
-	WORD $0x4f961a4c // fmla v12.4s, v18.4s, v22.s[2]
-	VZIP1 V15.H8, V0.H8, V19.H8
-	WORD $0x4f97126a // fmla v10.4s, v19.4s, v23.s[0]
-	WORD $0x4fb7126b // fmla v11.4s, v19.4s, v23.s[1]
-	WORD $0x4f971a6c // fmla v12.4s, v19.4s, v23.s[2]
+	VZIP1 V4.H8, V0.H8, V17.H8
+	WORD $0x4f95122d // fmla v13.4s, v17.4s, v21.s[0]
+	WORD $0x4fb5122e // fmla v14.4s, v17.4s, v21.s[1]
+	WORD $0x4f951a2f // fmla v15.4s, v17.4s, v21.s[2]
+	VZIP1 V8.H8, V0.H8, V18.H8
+	WORD $0x4f96124d // fmla v13.4s, v18.4s, v22.s[0]
+	WORD $0x4fb6124e // fmla v14.4s, v18.4s, v22.s[1]
+	WORD $0x4f961a4f // fmla v15.4s, v18.4s, v22.s[2]
+	VZIP1 V12.H8, V0.H8, V19.H8
+	WORD $0x4f97126d // fmla v13.4s, v19.4s, v23.s[0]
+	WORD $0x4fb7126e // fmla v14.4s, v19.4s, v23.s[1]
+	WORD $0x4f971a6f // fmla v15.4s, v19.4s, v23.s[2]
 	VZIP1 V16.H8, V0.H8, V20.H8
-	WORD $0x4f98128a // fmla v10.4s, v20.4s, v24.s[0]
-	WORD $0x4fb8128b // fmla v11.4s, v20.4s, v24.s[1]
-	WORD $0x4f981a8c // fmla v12.4s, v20.4s, v24.s[2]
-	VZIP2 V13.H8, V0.H8, V17.H8
-	WORD $0x4f99122a // fmla v10.4s, v17.4s, v25.s[0]
-	WORD $0x4fb9122b // fmla v11.4s, v17.4s, v25.s[1]
-	WORD $0x4f991a2c // fmla v12.4s, v17.4s, v25.s[2]
-	VZIP2 V14.H8, V0.H8, V18.H8
-	WORD $0x4f9a124a // fmla v10.4s, v18.4s, v26.s[0]
-	WORD $0x4fba124b // fmla v11.4s, v18.4s, v26.s[1]
-	WORD $0x4f9a1a4c // fmla v12.4s, v18.4s, v26.s[2]
-	VZIP2 V15.H8, V0.H8, V19.H8
-	WORD $0x4f9b126a // fmla v10.4s, v19.4s, v27.s[0]
-	WORD $0x4fbb126b // fmla v11.4s, v19.4s, v27.s[1]
-	WORD $0x4f9b1a6c // fmla v12.4s, v19.4s, v27.s[2]
+	WORD $0x4f98128d // fmla v13.4s, v20.4s, v24.s[0]
+	WORD $0x4fb8128e // fmla v14.4s, v20.4s, v24.s[1]
+	WORD $0x4f981a8f // fmla v15.4s, v20.4s, v24.s[2]
+	VZIP2 V4.H8, V0.H8, V17.H8
+	WORD $0x4f99122d // fmla v13.4s, v17.4s, v25.s[0]
+	WORD $0x4fb9122e // fmla v14.4s, v17.4s, v25.s[1]
+	WORD $0x4f991a2f // fmla v15.4s, v17.4s, v25.s[2]
+	VZIP2 V8.H8, V0.H8, V18.H8
+	WORD $0x4f9a124d // fmla v13.4s, v18.4s, v26.s[0]
+	WORD $0x4fba124e // fmla v14.4s, v18.4s, v26.s[1]
+	WORD $0x4f9a1a4f // fmla v15.4s, v18.4s, v26.s[2]
+	VZIP2 V12.H8, V0.H8, V19.H8
+	WORD $0x4f9b126d // fmla v13.4s, v19.4s, v27.s[0]
+	WORD $0x4fbb126e // fmla v14.4s, v19.4s, v27.s[1]
+	WORD $0x4f9b1a6f // fmla v15.4s, v19.4s, v27.s[2]
 	VZIP2 V16.H8, V0.H8, V20.H8
-	WORD $0x4f9c128a // fmla v10.4s, v20.4s, v28.s[0]
-	WORD $0x4fbc128b // fmla v11.4s, v20.4s, v28.s[1]
-	WORD $0x4f9c1a8c // fmla v12.4s, v20.4s, v28.s[2]
+	WORD $0x4f9c128d // fmla v13.4s, v20.4s, v28.s[0]
+	WORD $0x4fbc128e // fmla v14.4s, v20.4s, v28.s[1]
+	WORD $0x4f9c1a8f // fmla v15.4s, v20.4s, v28.s[2]
 	ADD $16, R15, R15
 	ADD $16, R16, R16
 	ADD $16, R19, R19
@@ -18679,30 +16721,30 @@ group3ahead1:
 	BNE group3step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group3first
-	FMOVQ local-256(SP), F13
-	WORD $0x4e21d5a1 // fadd v1.4s, v13.4s, v1.4s
-	FMOVQ local-240(SP), F14
-	WORD $0x4e22d5c2 // fadd v2.4s, v14.4s, v2.4s
-	FMOVQ local-224(SP), F15
-	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
+	FMOVQ local-256(SP), F4
+	WORD $0x4e21d481 // fadd v1.4s, v4.4s, v1.4s
+	FMOVQ local-240(SP), F8
+	WORD $0x4e22d502 // fadd v2.4s, v8.4s, v2.4s
+	FMOVQ local-224(SP), F12
+	WORD $0x4e23d583 // fadd v3.4s, v12.4s, v3.4s
 	FMOVQ local-208(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
-	FMOVQ local-192(SP), F13
-	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
-	FMOVQ local-176(SP), F14
-	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
-	FMOVQ local-160(SP), F15
-	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	WORD $0x4e25d605 // fadd v5.4s, v16.4s, v5.4s
+	FMOVQ local-192(SP), F4
+	WORD $0x4e26d486 // fadd v6.4s, v4.4s, v6.4s
+	FMOVQ local-176(SP), F8
+	WORD $0x4e27d507 // fadd v7.4s, v8.4s, v7.4s
+	FMOVQ local-160(SP), F12
+	WORD $0x4e29d589 // fadd v9.4s, v12.4s, v9.4s
 	FMOVQ local-144(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-128(SP), F13
-	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
-	FMOVQ local-112(SP), F14
-	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
-	FMOVQ local-96(SP), F15
-	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	WORD $0x4e2ad60a // fadd v10.4s, v16.4s, v10.4s
+	FMOVQ local-128(SP), F4
+	WORD $0x4e2bd48b // fadd v11.4s, v4.4s, v11.4s
+	FMOVQ local-112(SP), F8
+	WORD $0x4e2dd50d // fadd v13.4s, v8.4s, v13.4s
+	FMOVQ local-96(SP), F12
+	WORD $0x4e2ed58e // fadd v14.4s, v12.4s, v14.4s
 	FMOVQ local-80(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
+	WORD $0x4e2fd60f // fadd v15.4s, v16.4s, v15.4s
 
 group3first:
 	MOVD k_cap+40(FP), R7
@@ -18710,142 +16752,25 @@ group3first:
 	FMOVQ F1, local-256(SP)
 	FMOVQ F2, local-240(SP)
 	FMOVQ F3, local-224(SP)
-	FMOVQ F4, local-208(SP)
-	FMOVQ F5, local-192(SP)
-	FMOVQ F6, local-176(SP)
-	FMOVQ F7, local-160(SP)
-	FMOVQ F8, local-144(SP)
-	FMOVQ F9, local-128(SP)
-	FMOVQ F10, local-112(SP)
-	FMOVQ F11, local-96(SP)
-	FMOVQ F12, local-80(SP)
+	FMOVQ F5, local-208(SP)
+	FMOVQ F6, local-192(SP)
+	FMOVQ F7, local-176(SP)
+	FMOVQ F9, local-160(SP)
+	FMOVQ F10, local-144(SP)
+	FMOVQ F11, local-128(SP)
+	FMOVQ F13, local-112(SP)
+	FMOVQ F14, local-96(SP)
+	FMOVQ F15, local-80(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group3segment
 
 group3store:
-	VORR V3.B16, V3.B16, V17.B16
-	VORR V6.B16, V6.B16, V18.B16
-	VORR V9.B16, V9.B16, V19.B16
-	VORR V12.B16, V12.B16, V20.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V2.S4, V1.S4, V13.S4
-	VTRN2 V2.S4, V1.S4, V14.S4
-	VTRN1 V17.S4, V3.S4, V15.S4
-	VTRN2 V17.S4, V3.S4, V16.S4
-	VTRN1 V15.D2, V13.D2, V1.D2
-	VTRN2 V15.D2, V13.D2, V3.D2
-	VTRN1 V16.D2, V14.D2, V2.D2
-	VTRN2 V16.D2, V14.D2, V17.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V5.S4, V4.S4, V13.S4
-	VTRN2 V5.S4, V4.S4, V14.S4
-	VTRN1 V18.S4, V6.S4, V15.S4
-	VTRN2 V18.S4, V6.S4, V16.S4
-	VTRN1 V15.D2, V13.D2, V4.D2
-	VTRN2 V15.D2, V13.D2, V6.D2
-	VTRN1 V16.D2, V14.D2, V5.D2
-	VTRN2 V16.D2, V14.D2, V18.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.S4, V7.S4, V13.S4
-	VTRN2 V8.S4, V7.S4, V14.S4
-	VTRN1 V19.S4, V9.S4, V15.S4
-	VTRN2 V19.S4, V9.S4, V16.S4
-	VTRN1 V15.D2, V13.D2, V7.D2
-	VTRN2 V15.D2, V13.D2, V9.D2
-	VTRN1 V16.D2, V14.D2, V8.D2
-	VTRN2 V16.D2, V14.D2, V19.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V11.S4, V10.S4, V13.S4
-	VTRN2 V11.S4, V10.S4, V14.S4
-	VTRN1 V20.S4, V12.S4, V15.S4
-	VTRN2 V20.S4, V12.S4, V16.S4
-	VTRN1 V15.D2, V13.D2, V10.D2
-	VTRN2 V15.D2, V13.D2, V12.D2
-	VTRN1 V16.D2, V14.D2, V11.D2
-	VTRN2 V16.D2, V14.D2, V20.D2
-
-group3lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+104(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F13
-	FMOVQ F1, (R4)
-	WORD $0x6eade42e // fcmgt v14.4s, v1.4s, v13.4s
-	VBIT V14.B16, V1.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F2, (R4)
-	WORD $0x6eade44e // fcmgt v14.4s, v2.4s, v13.4s
-	VBIT V14.B16, V2.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F3, (R4)
-	WORD $0x6eade46e // fcmgt v14.4s, v3.4s, v13.4s
-	VBIT V14.B16, V3.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6eade62e // fcmgt v14.4s, v17.4s, v13.4s
-	VBIT V14.B16, V17.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6eade48e // fcmgt v14.4s, v4.4s, v13.4s
-	VBIT V14.B16, V4.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6eade4ae // fcmgt v14.4s, v5.4s, v13.4s
-	VBIT V14.B16, V5.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6eade4ce // fcmgt v14.4s, v6.4s, v13.4s
-	VBIT V14.B16, V6.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6eade64e // fcmgt v14.4s, v18.4s, v13.4s
-	VBIT V14.B16, V18.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6eade4ee // fcmgt v14.4s, v7.4s, v13.4s
-	VBIT V14.B16, V7.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6eade50e // fcmgt v14.4s, v8.4s, v13.4s
-	VBIT V14.B16, V8.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6eade52e // fcmgt v14.4s, v9.4s, v13.4s
-	VBIT V14.B16, V9.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6eade66e // fcmgt v14.4s, v19.4s, v13.4s
-	VBIT V14.B16, V19.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6eade54e // fcmgt v14.4s, v10.4s, v13.4s
-	VBIT V14.B16, V10.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6eade56e // fcmgt v14.4s, v11.4s, v13.4s
-	VBIT V14.B16, V11.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6eade58e // fcmgt v14.4s, v12.4s, v13.4s
-	VBIT V14.B16, V12.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F20, (R4)
-	WORD $0x6eade68e // fcmgt v14.4s, v20.4s, v13.4s
-	VBIT V14.B16, V20.B16, V13.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R7)
-	ADD $4, R5, R5
-	MOVD n+80(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group3lanes
-	B next
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V15.B16, V15.B16, V16.B16
+	B store
 
 	// 16 keys by 4 queries.
 group4:
@@ -19258,6 +17183,9 @@ group4first:
 	B group4segment
 
 group4store:
+	B store
+
+store:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V2.S4, V1.S4, V17.S4
@@ -19299,7 +17227,7 @@ group4store:
 	VTRN1 V20.D2, V18.D2, V14.D2
 	VTRN2 V20.D2, V18.D2, V16.D2
 
-group4lanes:
+lanes:
 	ADD R5<<2, R2, R4
 	MOVD max_base+104(FP), R7
 	ADD R5<<2, R7, R7
@@ -19374,8 +17302,7 @@ group4lanes:
 	CMP R7, R5
 	BLT next
 	CMP R5<<2, R3
-	BGT group4lanes
-	B next
+	BGT lanes
 
 next:
 	MOVD d+96(FP), R7
@@ -19455,7 +17382,7 @@ line:
 	BLT lineend
 	MOVD $0, R12
 
-	// A group of up to 4 queries.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVD n+96(FP), R8
 	SUB R12, R8, R8
@@ -19504,7 +17431,7 @@ linegroup1turn:
 linegroup1ahead:
 	FMOVQ (R6), F5
 	FMOVQ 16(R6), F6
-	FMOVQ (R7), F13
+	FMOVS (R7), F13
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V5.H8, V0.H8, V7.H8
@@ -19517,7 +17444,7 @@ linegroup1ahead:
 	WORD $0x4f8d1144 // fmla v4.4s, v10.4s, v13.s[0]
 	FMOVQ (R6), F5
 	FMOVQ 16(R6), F6
-	FMOVQ (R7), F13
+	FMOVS (R7), F13
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V5.H8, V0.H8, V7.H8
@@ -19540,7 +17467,7 @@ linegroup1turnend:
 linegroup1step:
 	FMOVQ (R6), F5
 	FMOVQ 16(R6), F6
-	FMOVQ (R7), F13
+	FMOVS (R7), F13
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V5.H8, V0.H8, V7.H8
@@ -20048,7 +17975,7 @@ half:
 	BLT halfend
 	MOVD $0, R12
 
-	// A group of up to 8 queries.
+	// The largest group of queries that there is code for.
 halfgroup:
 	MOVD n+96(FP), R8
 	SUB R12, R8, R8
@@ -20060,12 +17987,6 @@ halfgroup:
 	BGE halfgroup6
 	CMP $5, R8
 	BGE halfgroup5
-	CMP $4, R8
-	BGE halfgroup4
-	CMP $3, R8
-	BGE halfgroup3
-	CMP $2, R8
-	BGE halfgroup2
 
 	// 1 queries.
 	VMOVI $0, V1.B16
@@ -20100,7 +18021,7 @@ halfgroup1turn:
 
 halfgroup1ahead:
 	FMOVQ (R6), F3
-	FMOVQ (R7), F8
+	FMOVS (R7), F8
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V3.H8, V0.H8, V4.H8
@@ -20108,7 +18029,7 @@ halfgroup1ahead:
 	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
 	FMOVQ (R6), F3
-	FMOVQ (R7), F8
+	FMOVS (R7), F8
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V3.H8, V0.H8, V4.H8
@@ -20116,7 +18037,7 @@ halfgroup1ahead:
 	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
 	FMOVQ (R6), F3
-	FMOVQ (R7), F8
+	FMOVS (R7), F8
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V3.H8, V0.H8, V4.H8
@@ -20124,7 +18045,7 @@ halfgroup1ahead:
 	WORD $0x4f881081 // fmla v1.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a2 // fmla v2.4s, v5.4s, v8.s[0]
 	FMOVQ (R6), F3
-	FMOVQ (R7), F8
+	FMOVS (R7), F8
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V3.H8, V0.H8, V4.H8
@@ -20142,7 +18063,7 @@ halfgroup1turnend:
 
 halfgroup1step:
 	FMOVQ (R6), F3
-	FMOVQ (R7), F8
+	FMOVS (R7), F8
 	ADD R1, R6, R6
 	ADD R3, R7, R7
 	VZIP1 V3.H8, V0.H8, V4.H8
@@ -20162,408 +18083,6 @@ halfgroup1stepend:
 	FMOVQ F1, (R6)
 	FMOVQ F2, 16(R6)
 	ADD $1, R12, R12
-	B halfnext
-
-	// 2 queries.
-halfgroup2:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	CBZ R5, halfgroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-
-halfgroup2zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup2turnend
-	PCALIGN $32
-
-halfgroup2turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup2ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup2ahead:
-	FMOVQ (R6), F5
-	FMOVQ (R7), F10
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V5.H8, V0.H8, V6.H8
-	VZIP2 V5.H8, V0.H8, V7.H8
-	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
-	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
-	FMOVQ (R6), F5
-	FMOVQ (R7), F10
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V5.H8, V0.H8, V6.H8
-	VZIP2 V5.H8, V0.H8, V7.H8
-	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
-	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
-	FMOVQ (R6), F5
-	FMOVQ (R7), F10
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V5.H8, V0.H8, V6.H8
-	VZIP2 V5.H8, V0.H8, V7.H8
-	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
-	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
-	FMOVQ (R6), F5
-	FMOVQ (R7), F10
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V5.H8, V0.H8, V6.H8
-	VZIP2 V5.H8, V0.H8, V7.H8
-	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
-	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
-	SUBS $4, R8, R8
-	BGE halfgroup2turn
-
-halfgroup2turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup2stepend
-	PCALIGN $32
-
-halfgroup2step:
-	FMOVQ (R6), F5
-	FMOVQ (R7), F10
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V5.H8, V0.H8, V6.H8
-	VZIP2 V5.H8, V0.H8, V7.H8
-	WORD $0x4f8a10c1 // fmla v1.4s, v6.4s, v10.s[0]
-	WORD $0x4f8a10e2 // fmla v2.4s, v7.4s, v10.s[0]
-	WORD $0x4faa10c3 // fmla v3.4s, v6.4s, v10.s[1]
-	WORD $0x4faa10e4 // fmla v4.4s, v7.4s, v10.s[1]
-	SUBS $1, R8, R8
-	BGE halfgroup2step
-
-halfgroup2stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD $2, R12, R12
-	B halfnext
-
-	// 3 queries.
-halfgroup3:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	CBZ R5, halfgroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-
-halfgroup3zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup3turnend
-	PCALIGN $32
-
-halfgroup3turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup3ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup3ahead:
-	FMOVQ (R6), F7
-	FMOVQ (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V7.H8, V0.H8, V8.H8
-	VZIP2 V7.H8, V0.H8, V9.H8
-	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
-	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
-	FMOVQ (R6), F7
-	FMOVQ (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V7.H8, V0.H8, V8.H8
-	VZIP2 V7.H8, V0.H8, V9.H8
-	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
-	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
-	FMOVQ (R6), F7
-	FMOVQ (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V7.H8, V0.H8, V8.H8
-	VZIP2 V7.H8, V0.H8, V9.H8
-	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
-	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
-	FMOVQ (R6), F7
-	FMOVQ (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V7.H8, V0.H8, V8.H8
-	VZIP2 V7.H8, V0.H8, V9.H8
-	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
-	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
-	SUBS $4, R8, R8
-	BGE halfgroup3turn
-
-halfgroup3turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup3stepend
-	PCALIGN $32
-
-halfgroup3step:
-	FMOVQ (R6), F7
-	FMOVQ (R7), F12
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V7.H8, V0.H8, V8.H8
-	VZIP2 V7.H8, V0.H8, V9.H8
-	WORD $0x4f8c1101 // fmla v1.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1122 // fmla v2.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1103 // fmla v3.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1124 // fmla v4.4s, v9.4s, v12.s[1]
-	WORD $0x4f8c1905 // fmla v5.4s, v8.4s, v12.s[2]
-	WORD $0x4f8c1926 // fmla v6.4s, v9.4s, v12.s[2]
-	SUBS $1, R8, R8
-	BGE halfgroup3step
-
-halfgroup3stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD $3, R12, R12
-	B halfnext
-
-	// 4 queries.
-halfgroup4:
-	VMOVI $0, V1.B16
-	VMOVI $0, V2.B16
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	CBZ R5, halfgroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F1
-	FMOVQ 16(R6), F2
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-
-halfgroup4zero:
-	ADD R10<<1, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R9, R8
-	SUBS $4, R8, R8
-	BLT halfgroup4turnend
-	PCALIGN $32
-
-halfgroup4turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup4ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup4ahead:
-	FMOVQ (R6), F9
-	FMOVQ (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V9.H8, V0.H8, V10.H8
-	VZIP2 V9.H8, V0.H8, V11.H8
-	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
-	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
-	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
-	FMOVQ (R6), F9
-	FMOVQ (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V9.H8, V0.H8, V10.H8
-	VZIP2 V9.H8, V0.H8, V11.H8
-	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
-	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
-	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
-	FMOVQ (R6), F9
-	FMOVQ (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V9.H8, V0.H8, V10.H8
-	VZIP2 V9.H8, V0.H8, V11.H8
-	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
-	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
-	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
-	FMOVQ (R6), F9
-	FMOVQ (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V9.H8, V0.H8, V10.H8
-	VZIP2 V9.H8, V0.H8, V11.H8
-	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
-	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
-	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
-	SUBS $4, R8, R8
-	BGE halfgroup4turn
-
-halfgroup4turnend:
-	ADD $4, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup4stepend
-	PCALIGN $32
-
-halfgroup4step:
-	FMOVQ (R6), F9
-	FMOVQ (R7), F14
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VZIP1 V9.H8, V0.H8, V10.H8
-	VZIP2 V9.H8, V0.H8, V11.H8
-	WORD $0x4f8e1141 // fmla v1.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1162 // fmla v2.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1143 // fmla v3.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1164 // fmla v4.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1945 // fmla v5.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1966 // fmla v6.4s, v11.4s, v14.s[2]
-	WORD $0x4fae1947 // fmla v7.4s, v10.4s, v14.s[3]
-	WORD $0x4fae1968 // fmla v8.4s, v11.4s, v14.s[3]
-	SUBS $1, R8, R8
-	BGE halfgroup4step
-
-halfgroup4stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F1, (R6)
-	FMOVQ F2, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD $4, R12, R12
 	B halfnext
 
 	// 5 queries.
@@ -21479,9 +18998,9 @@ group:
 
 group1segment:
 	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V15.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -21535,24 +19054,24 @@ group1ahead2:
 	MOVD R14, R10
 
 group1ahead3:
-	FMOVQ (R19), F7
-	FMOVQ (R20), F8
-	FMOVQ (R22), F9
-	FMOVQ (R24), F10
+	FMOVQ (R19), F4
+	FMOVQ (R20), F5
+	FMOVQ (R22), F6
+	FMOVQ (R24), F8
 
 	// Transpose 4×4 matrices.
-	VTRN1 V8.B16, V7.B16, V11.B16
-	VTRN2 V8.B16, V7.B16, V12.B16
-	VTRN1 V10.B16, V9.B16, V13.B16
-	VTRN2 V10.B16, V9.B16, V14.B16
-	VTRN1 V13.H8, V11.H8, V7.H8
-	VTRN2 V13.H8, V11.H8, V9.H8
-	VTRN1 V14.H8, V12.H8, V8.H8
-	VTRN2 V14.H8, V12.H8, V10.H8
-	VEOR V0.B16, V7.B16, V7.B16
+	VTRN1 V5.B16, V4.B16, V9.B16
+	VTRN2 V5.B16, V4.B16, V10.B16
+	VTRN1 V8.B16, V6.B16, V12.B16
+	VTRN2 V8.B16, V6.B16, V13.B16
+	VTRN1 V12.H8, V9.H8, V4.H8
+	VTRN2 V12.H8, V9.H8, V6.H8
+	VTRN1 V13.H8, V10.H8, V5.H8
+	VTRN2 V13.H8, V10.H8, V8.H8
+	VEOR V0.B16, V4.B16, V4.B16
+	VEOR V0.B16, V5.B16, V5.B16
+	VEOR V0.B16, V6.B16, V6.B16
 	VEOR V0.B16, V8.B16, V8.B16
-	VEOR V0.B16, V9.B16, V9.B16
-	VEOR V0.B16, V10.B16, V10.B16
 	FMOVQ (R16), F16
 	WORD $0x3cf56a71 // ldr q17, [x19, x21]
 	WORD $0x3cf56a92 // ldr q18, [x20, x21]
@@ -21575,199 +19094,199 @@ group1ahead3:
 	FMOVQ 16(R16), F26
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V7.B16, V11.B16
-	VZIP1 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP1 V1.B16, V4.B16, V9.B16
+	VZIP1 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
 	VZIP1 V1.B16, V17.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
+	VZIP1 V1.B16, V5.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
 	VZIP1 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V9.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9d11e3 // fmla v3.4s, v15.4s, v29.s[0]
+	VZIP1 V1.B16, V6.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
 	VZIP1 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1324 // fmla v4.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9e11e3 // fmla v3.4s, v15.4s, v30.s[0]
+	VZIP1 V1.B16, V8.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
 	VZIP1 V1.B16, V20.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1324 // fmla v4.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9f11e3 // fmla v3.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
 	VZIP2 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1324 // fmla v4.4s, v25.4s, v31.s[0]
+	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
 	VZIP2 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
+	VZIP2 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
 	VZIP2 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9d11e3 // fmla v3.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
 	VZIP2 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1324 // fmla v4.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V7.B16, V11.B16
-	VZIP1 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9e11e3 // fmla v3.4s, v15.4s, v30.s[0]
+	VZIP2 V1.B16, V4.B16, V9.B16
+	VZIP1 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
 	VZIP2 V1.B16, V17.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1324 // fmla v4.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9f11e3 // fmla v3.4s, v15.4s, v31.s[0]
+	VZIP2 V1.B16, V5.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
 	VZIP2 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1324 // fmla v4.4s, v25.4s, v31.s[0]
+	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V9.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP2 V1.B16, V6.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
 	VZIP2 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9c11e3 // fmla v3.4s, v15.4s, v28.s[0]
+	VZIP2 V1.B16, V8.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9c11c3 // fmla v3.4s, v14.4s, v28.s[0]
 	VZIP2 V1.B16, V20.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1324 // fmla v4.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c1327 // fmla v7.4s, v25.4s, v28.s[0]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9d11e3 // fmla v3.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9d11c3 // fmla v3.4s, v14.4s, v29.s[0]
 	VZIP2 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1324 // fmla v4.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d1327 // fmla v7.4s, v25.4s, v29.s[0]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9e11e3 // fmla v3.4s, v15.4s, v30.s[0]
+	VZIP2 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9e11c3 // fmla v3.4s, v14.4s, v30.s[0]
 	VZIP2 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1324 // fmla v4.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e1327 // fmla v7.4s, v25.4s, v30.s[0]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9f11e3 // fmla v3.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9f11c3 // fmla v3.4s, v14.4s, v31.s[0]
 	VZIP2 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1324 // fmla v4.4s, v25.4s, v31.s[0]
+	WORD $0x4f9f1327 // fmla v7.4s, v25.4s, v31.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e3 // fmla v3.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11c3 // fmla v3.4s, v14.4s, v27.s[0]
 	VZIP2 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1324 // fmla v4.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b1327 // fmla v7.4s, v25.4s, v27.s[0]
 	SUB R3<<4, R4, R4
-	WORD $0x3cf76a67 // ldr q7, [x19, x23]
-	WORD $0x3cf76a88 // ldr q8, [x20, x23]
-	WORD $0x3cf76ac9 // ldr q9, [x22, x23]
-	WORD $0x3cf76b0a // ldr q10, [x24, x23]
+	WORD $0x3cf76a64 // ldr q4, [x19, x23]
+	WORD $0x3cf76a85 // ldr q5, [x20, x23]
+	WORD $0x3cf76ac6 // ldr q6, [x22, x23]
+	WORD $0x3cf76b08 // ldr q8, [x24, x23]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V8.B16, V7.B16, V11.B16
-	VTRN2 V8.B16, V7.B16, V12.B16
-	VTRN1 V10.B16, V9.B16, V13.B16
-	VTRN2 V10.B16, V9.B16, V14.B16
-	VTRN1 V13.H8, V11.H8, V7.H8
-	VTRN2 V13.H8, V11.H8, V9.H8
-	VTRN1 V14.H8, V12.H8, V8.H8
-	VTRN2 V14.H8, V12.H8, V10.H8
-	VEOR V0.B16, V7.B16, V7.B16
+	VTRN1 V5.B16, V4.B16, V9.B16
+	VTRN2 V5.B16, V4.B16, V10.B16
+	VTRN1 V8.B16, V6.B16, V12.B16
+	VTRN2 V8.B16, V6.B16, V13.B16
+	VTRN1 V12.H8, V9.H8, V4.H8
+	VTRN2 V12.H8, V9.H8, V6.H8
+	VTRN1 V13.H8, V10.H8, V5.H8
+	VTRN2 V13.H8, V10.H8, V8.H8
+	VEOR V0.B16, V4.B16, V4.B16
+	VEOR V0.B16, V5.B16, V5.B16
+	VEOR V0.B16, V6.B16, V6.B16
 	VEOR V0.B16, V8.B16, V8.B16
-	VEOR V0.B16, V9.B16, V9.B16
-	VEOR V0.B16, V10.B16, V10.B16
 	FMOVQ 32(R16), F16
 	WORD $0x3cf96a71 // ldr q17, [x19, x25]
 	WORD $0x3cf96a92 // ldr q18, [x20, x25]
@@ -21790,180 +19309,180 @@ group1ahead3:
 	FMOVQ 48(R16), F26
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V7.B16, V11.B16
-	VZIP1 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP1 V1.B16, V4.B16, V9.B16
+	VZIP1 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
 	VZIP1 V1.B16, V17.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V8.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9c11e5 // fmla v5.4s, v15.4s, v28.s[0]
+	VZIP1 V1.B16, V5.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
 	VZIP1 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1326 // fmla v6.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V9.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9d11e5 // fmla v5.4s, v15.4s, v29.s[0]
+	VZIP1 V1.B16, V6.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
 	VZIP1 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1326 // fmla v6.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V10.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9e11e5 // fmla v5.4s, v15.4s, v30.s[0]
+	VZIP1 V1.B16, V8.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
 	VZIP1 V1.B16, V20.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1326 // fmla v6.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
 	VZIP2 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1326 // fmla v6.4s, v25.4s, v31.s[0]
+	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
 	VZIP2 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9c11e5 // fmla v5.4s, v15.4s, v28.s[0]
+	VZIP2 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
 	VZIP2 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1326 // fmla v6.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9d11e5 // fmla v5.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
 	VZIP2 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1326 // fmla v6.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V7.B16, V11.B16
-	VZIP1 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9e11e5 // fmla v5.4s, v15.4s, v30.s[0]
+	VZIP2 V1.B16, V4.B16, V9.B16
+	VZIP1 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
 	VZIP2 V1.B16, V17.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1326 // fmla v6.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V8.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
+	VZIP2 V1.B16, V5.B16, V10.B16
+	VZIP1 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
 	VZIP2 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1326 // fmla v6.4s, v25.4s, v31.s[0]
+	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V9.B16, V13.B16
-	VZIP1 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP2 V1.B16, V6.B16, V12.B16
+	VZIP1 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
 	VZIP2 V1.B16, V19.B16, V23.B16
 	VZIP1 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V10.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9c11e5 // fmla v5.4s, v15.4s, v28.s[0]
+	VZIP2 V1.B16, V8.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9c11cb // fmla v11.4s, v14.4s, v28.s[0]
 	VZIP2 V1.B16, V20.B16, V24.B16
 	VZIP1 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9c1326 // fmla v6.4s, v25.4s, v28.s[0]
+	WORD $0x4f9c132f // fmla v15.4s, v25.4s, v28.s[0]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V11.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9d11e5 // fmla v5.4s, v15.4s, v29.s[0]
+	VZIP2 V1.H8, V9.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9d11cb // fmla v11.4s, v14.4s, v29.s[0]
 	VZIP2 V1.H8, V21.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9d1326 // fmla v6.4s, v25.4s, v29.s[0]
+	WORD $0x4f9d132f // fmla v15.4s, v25.4s, v29.s[0]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V12.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9e11e5 // fmla v5.4s, v15.4s, v30.s[0]
+	VZIP2 V1.H8, V10.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9e11cb // fmla v11.4s, v14.4s, v30.s[0]
 	VZIP2 V1.H8, V22.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9e1326 // fmla v6.4s, v25.4s, v30.s[0]
+	WORD $0x4f9e132f // fmla v15.4s, v25.4s, v30.s[0]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V13.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9f11e5 // fmla v5.4s, v15.4s, v31.s[0]
+	VZIP2 V1.H8, V12.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9f11cb // fmla v11.4s, v14.4s, v31.s[0]
 	VZIP2 V1.H8, V23.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9f1326 // fmla v6.4s, v25.4s, v31.s[0]
+	WORD $0x4f9f132f // fmla v15.4s, v25.4s, v31.s[0]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V14.H8, V15.H8
-	WORD $0x4ea2d5ef // fsub v15.4s, v15.4s, v2.4s
-	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	WORD $0x4f9b11e5 // fmla v5.4s, v15.4s, v27.s[0]
+	VZIP2 V1.H8, V13.H8, V14.H8
+	WORD $0x4ea2d5ce // fsub v14.4s, v14.4s, v2.4s
+	WORD $0x6e30ddce // fmul v14.4s, v14.4s, v16.4s
+	WORD $0x4f9b11cb // fmla v11.4s, v14.4s, v27.s[0]
 	VZIP2 V1.H8, V24.H8, V25.H8
 	WORD $0x4ea2d739 // fsub v25.4s, v25.4s, v2.4s
 	WORD $0x6e3adf39 // fmul v25.4s, v25.4s, v26.4s
-	WORD $0x4f9b1326 // fmla v6.4s, v25.4s, v27.s[0]
+	WORD $0x4f9b132f // fmla v15.4s, v25.4s, v27.s[0]
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -21979,157 +19498,40 @@ group1scale:
 	BNE group1step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group1first
-	FMOVQ local-256(SP), F7
-	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
-	FMOVQ local-240(SP), F8
-	WORD $0x4e24d504 // fadd v4.4s, v8.4s, v4.4s
-	FMOVQ local-224(SP), F9
-	WORD $0x4e25d525 // fadd v5.4s, v9.4s, v5.4s
-	FMOVQ local-208(SP), F10
-	WORD $0x4e26d546 // fadd v6.4s, v10.4s, v6.4s
+	FMOVQ local-256(SP), F4
+	WORD $0x4e23d483 // fadd v3.4s, v4.4s, v3.4s
+	FMOVQ local-240(SP), F5
+	WORD $0x4e27d4a7 // fadd v7.4s, v5.4s, v7.4s
+	FMOVQ local-224(SP), F6
+	WORD $0x4e2bd4cb // fadd v11.4s, v6.4s, v11.4s
+	FMOVQ local-208(SP), F8
+	WORD $0x4e2fd50f // fadd v15.4s, v8.4s, v15.4s
 
 group1first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group1store
 	FMOVQ F3, local-256(SP)
-	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
+	FMOVQ F7, local-240(SP)
+	FMOVQ F11, local-224(SP)
+	FMOVQ F15, local-208(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group1segment
 
 group1store:
-	VORR V3.B16, V3.B16, V11.B16
-	VORR V3.B16, V3.B16, V12.B16
-	VORR V3.B16, V3.B16, V13.B16
-	VORR V4.B16, V4.B16, V14.B16
-	VORR V4.B16, V4.B16, V15.B16
-	VORR V4.B16, V4.B16, V16.B16
-	VORR V5.B16, V5.B16, V17.B16
-	VORR V5.B16, V5.B16, V18.B16
-	VORR V5.B16, V5.B16, V19.B16
-	VORR V6.B16, V6.B16, V20.B16
-	VORR V6.B16, V6.B16, V21.B16
-	VORR V6.B16, V6.B16, V22.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V11.S4, V3.S4, V7.S4
-	VTRN2 V11.S4, V3.S4, V8.S4
-	VTRN1 V13.S4, V12.S4, V9.S4
-	VTRN2 V13.S4, V12.S4, V10.S4
-	VTRN1 V9.D2, V7.D2, V3.D2
-	VTRN2 V9.D2, V7.D2, V12.D2
-	VTRN1 V10.D2, V8.D2, V11.D2
-	VTRN2 V10.D2, V8.D2, V13.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V14.S4, V4.S4, V7.S4
-	VTRN2 V14.S4, V4.S4, V8.S4
-	VTRN1 V16.S4, V15.S4, V9.S4
-	VTRN2 V16.S4, V15.S4, V10.S4
-	VTRN1 V9.D2, V7.D2, V4.D2
-	VTRN2 V9.D2, V7.D2, V15.D2
-	VTRN1 V10.D2, V8.D2, V14.D2
-	VTRN2 V10.D2, V8.D2, V16.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V17.S4, V5.S4, V7.S4
-	VTRN2 V17.S4, V5.S4, V8.S4
-	VTRN1 V19.S4, V18.S4, V9.S4
-	VTRN2 V19.S4, V18.S4, V10.S4
-	VTRN1 V9.D2, V7.D2, V5.D2
-	VTRN2 V9.D2, V7.D2, V18.D2
-	VTRN1 V10.D2, V8.D2, V17.D2
-	VTRN2 V10.D2, V8.D2, V19.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V20.S4, V6.S4, V7.S4
-	VTRN2 V20.S4, V6.S4, V8.S4
-	VTRN1 V22.S4, V21.S4, V9.S4
-	VTRN2 V22.S4, V21.S4, V10.S4
-	VTRN1 V9.D2, V7.D2, V6.D2
-	VTRN2 V9.D2, V7.D2, V21.D2
-	VTRN1 V10.D2, V8.D2, V20.D2
-	VTRN2 V10.D2, V8.D2, V22.D2
-
-group1lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+144(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F7
-	FMOVQ F3, (R4)
-	WORD $0x6ea7e468 // fcmgt v8.4s, v3.4s, v7.4s
-	VBIT V8.B16, V3.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6ea7e568 // fcmgt v8.4s, v11.4s, v7.4s
-	VBIT V8.B16, V11.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6ea7e588 // fcmgt v8.4s, v12.4s, v7.4s
-	VBIT V8.B16, V12.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6ea7e5a8 // fcmgt v8.4s, v13.4s, v7.4s
-	VBIT V8.B16, V13.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6ea7e488 // fcmgt v8.4s, v4.4s, v7.4s
-	VBIT V8.B16, V4.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6ea7e5c8 // fcmgt v8.4s, v14.4s, v7.4s
-	VBIT V8.B16, V14.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6ea7e5e8 // fcmgt v8.4s, v15.4s, v7.4s
-	VBIT V8.B16, V15.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6ea7e608 // fcmgt v8.4s, v16.4s, v7.4s
-	VBIT V8.B16, V16.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6ea7e4a8 // fcmgt v8.4s, v5.4s, v7.4s
-	VBIT V8.B16, V5.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6ea7e628 // fcmgt v8.4s, v17.4s, v7.4s
-	VBIT V8.B16, V17.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6ea7e648 // fcmgt v8.4s, v18.4s, v7.4s
-	VBIT V8.B16, V18.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6ea7e668 // fcmgt v8.4s, v19.4s, v7.4s
-	VBIT V8.B16, V19.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6ea7e4c8 // fcmgt v8.4s, v6.4s, v7.4s
-	VBIT V8.B16, V6.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F20, (R4)
-	WORD $0x6ea7e688 // fcmgt v8.4s, v20.4s, v7.4s
-	VBIT V8.B16, V20.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F21, (R4)
-	WORD $0x6ea7e6a8 // fcmgt v8.4s, v21.4s, v7.4s
-	VBIT V8.B16, V21.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F22, (R4)
-	WORD $0x6ea7e6c8 // fcmgt v8.4s, v22.4s, v7.4s
-	VBIT V8.B16, V22.B16, V7.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R7)
-	ADD $4, R5, R5
-	MOVD n+120(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group1lanes
-	B next
+	VORR V3.B16, V3.B16, V4.B16
+	VORR V3.B16, V3.B16, V5.B16
+	VORR V3.B16, V3.B16, V6.B16
+	VORR V7.B16, V7.B16, V8.B16
+	VORR V7.B16, V7.B16, V9.B16
+	VORR V7.B16, V7.B16, V10.B16
+	VORR V11.B16, V11.B16, V12.B16
+	VORR V11.B16, V11.B16, V13.B16
+	VORR V11.B16, V11.B16, V14.B16
+	VORR V15.B16, V15.B16, V16.B16
+	VORR V15.B16, V15.B16, V17.B16
+	VORR V15.B16, V15.B16, V18.B16
+	B store
 
 	// 16 keys by 2 queries.
 group2:
@@ -22147,12 +19549,12 @@ group2:
 group2segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -22206,24 +19608,24 @@ group2ahead2:
 	MOVD R14, R10
 
 group2ahead3:
-	FMOVQ (R19), F11
-	FMOVQ (R20), F12
-	FMOVQ (R22), F13
-	FMOVQ (R24), F14
+	FMOVQ (R19), F5
+	FMOVQ (R20), F6
+	FMOVQ (R22), F9
+	FMOVQ (R24), F10
 
 	// Transpose 4×4 matrices.
-	VTRN1 V12.B16, V11.B16, V15.B16
-	VTRN2 V12.B16, V11.B16, V16.B16
-	VTRN1 V14.B16, V13.B16, V17.B16
-	VTRN2 V14.B16, V13.B16, V18.B16
-	VTRN1 V17.H8, V15.H8, V11.H8
-	VTRN2 V17.H8, V15.H8, V13.H8
-	VTRN1 V18.H8, V16.H8, V12.H8
-	VTRN2 V18.H8, V16.H8, V14.H8
-	VEOR V0.B16, V11.B16, V11.B16
-	VEOR V0.B16, V12.B16, V12.B16
-	VEOR V0.B16, V13.B16, V13.B16
-	VEOR V0.B16, V14.B16, V14.B16
+	VTRN1 V6.B16, V5.B16, V13.B16
+	VTRN2 V6.B16, V5.B16, V14.B16
+	VTRN1 V10.B16, V9.B16, V17.B16
+	VTRN2 V10.B16, V9.B16, V18.B16
+	VTRN1 V17.H8, V13.H8, V5.H8
+	VTRN2 V17.H8, V13.H8, V9.H8
+	VTRN1 V18.H8, V14.H8, V6.H8
+	VTRN2 V18.H8, V14.H8, V10.H8
+	VEOR V0.B16, V5.B16, V5.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V10.B16, V10.B16
 	FMOVQ (R16), F20
 	WORD $0x3cf56a75 // ldr q21, [x19, x21]
 	WORD $0x3cf56a96 // ldr q22, [x20, x21]
@@ -22246,8 +19648,8 @@ group2ahead3:
 	FMOVQ 16(R16), F30
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V11.B16, V15.B16
-	VZIP1 V1.H8, V15.H8, V19.H8
+	VZIP1 V1.B16, V5.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22256,12 +19658,12 @@ group2ahead3:
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V12.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V19.H8
+	VZIP1 V1.B16, V6.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22270,11 +19672,11 @@ group2ahead3:
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V13.B16, V17.B16
+	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
@@ -22284,11 +19686,11 @@ group2ahead3:
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V18.B16
+	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
@@ -22298,11 +19700,11 @@ group2ahead3:
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V15.H8, V19.H8
+	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22310,11 +19712,11 @@ group2ahead3:
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V16.H8, V19.H8
+	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22322,8 +19724,8 @@ group2ahead3:
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
@@ -22334,8 +19736,8 @@ group2ahead3:
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
@@ -22346,12 +19748,12 @@ group2ahead3:
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V11.B16, V15.B16
-	VZIP1 V1.H8, V15.H8, V19.H8
+	VZIP2 V1.B16, V5.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22360,12 +19762,12 @@ group2ahead3:
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V12.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V19.H8
+	VZIP2 V1.B16, V6.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22374,11 +19776,11 @@ group2ahead3:
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V13.B16, V17.B16
+	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
@@ -22388,11 +19790,11 @@ group2ahead3:
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V18.B16
+	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
@@ -22402,11 +19804,11 @@ group2ahead3:
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V15.H8, V19.H8
+	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22414,11 +19816,11 @@ group2ahead3:
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V16.H8, V19.H8
+	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	WORD $0x4f9f1263 // fmla v3.4s, v19.4s, v31.s[0]
@@ -22426,8 +19828,8 @@ group2ahead3:
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
@@ -22438,8 +19840,8 @@ group2ahead3:
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
@@ -22450,27 +19852,27 @@ group2ahead3:
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a5 // fmla v5.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13a6 // fmla v6.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13a7 // fmla v7.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13a8 // fmla v8.4s, v29.4s, v31.s[1]
 	SUB R3<<4, R4, R4
-	WORD $0x3cf76a6b // ldr q11, [x19, x23]
-	WORD $0x3cf76a8c // ldr q12, [x20, x23]
-	WORD $0x3cf76acd // ldr q13, [x22, x23]
-	WORD $0x3cf76b0e // ldr q14, [x24, x23]
+	WORD $0x3cf76a65 // ldr q5, [x19, x23]
+	WORD $0x3cf76a86 // ldr q6, [x20, x23]
+	WORD $0x3cf76ac9 // ldr q9, [x22, x23]
+	WORD $0x3cf76b0a // ldr q10, [x24, x23]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V12.B16, V11.B16, V15.B16
-	VTRN2 V12.B16, V11.B16, V16.B16
-	VTRN1 V14.B16, V13.B16, V17.B16
-	VTRN2 V14.B16, V13.B16, V18.B16
-	VTRN1 V17.H8, V15.H8, V11.H8
-	VTRN2 V17.H8, V15.H8, V13.H8
-	VTRN1 V18.H8, V16.H8, V12.H8
-	VTRN2 V18.H8, V16.H8, V14.H8
-	VEOR V0.B16, V11.B16, V11.B16
-	VEOR V0.B16, V12.B16, V12.B16
-	VEOR V0.B16, V13.B16, V13.B16
-	VEOR V0.B16, V14.B16, V14.B16
+	VTRN1 V6.B16, V5.B16, V13.B16
+	VTRN2 V6.B16, V5.B16, V14.B16
+	VTRN1 V10.B16, V9.B16, V17.B16
+	VTRN2 V10.B16, V9.B16, V18.B16
+	VTRN1 V17.H8, V13.H8, V5.H8
+	VTRN2 V17.H8, V13.H8, V9.H8
+	VTRN1 V18.H8, V14.H8, V6.H8
+	VTRN2 V18.H8, V14.H8, V10.H8
+	VEOR V0.B16, V5.B16, V5.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V9.B16, V9.B16
+	VEOR V0.B16, V10.B16, V10.B16
 	FMOVQ 32(R16), F20
 	WORD $0x3cf96a75 // ldr q21, [x19, x25]
 	WORD $0x3cf96a96 // ldr q22, [x20, x25]
@@ -22493,212 +19895,212 @@ group2ahead3:
 	FMOVQ 48(R16), F30
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V11.B16, V15.B16
-	VZIP1 V1.H8, V15.H8, V19.H8
+	VZIP1 V1.B16, V5.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V12.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V19.H8
+	VZIP1 V1.B16, V6.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V13.B16, V17.B16
+	VZIP1 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V14.B16, V18.B16
+	VZIP1 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP1 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V15.H8, V19.H8
+	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V16.H8, V19.H8
+	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V11.B16, V15.B16
-	VZIP1 V1.H8, V15.H8, V19.H8
+	VZIP2 V1.B16, V5.B16, V13.B16
+	VZIP1 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V21.B16, V25.B16
 	VZIP1 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V12.B16, V16.B16
-	VZIP1 V1.H8, V16.H8, V19.H8
+	VZIP2 V1.B16, V6.B16, V14.B16
+	VZIP1 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V22.B16, V26.B16
 	VZIP1 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V13.B16, V17.B16
+	VZIP2 V1.B16, V9.B16, V17.B16
 	VZIP1 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V23.B16, V27.B16
 	VZIP1 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V14.B16, V18.B16
+	VZIP2 V1.B16, V10.B16, V18.B16
 	VZIP1 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.B16, V24.B16, V28.B16
 	VZIP1 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V15.H8, V19.H8
+	VZIP2 V1.H8, V13.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V25.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
-	VZIP2 V1.H8, V16.H8, V19.H8
+	VZIP2 V1.H8, V14.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V26.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V17.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V27.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V18.H8, V19.H8
 	WORD $0x4ea2d673 // fsub v19.4s, v19.4s, v2.4s
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	WORD $0x4f9f1267 // fmla v7.4s, v19.4s, v31.s[0]
-	WORD $0x4fbf1268 // fmla v8.4s, v19.4s, v31.s[1]
+	WORD $0x4f9f126b // fmla v11.4s, v19.4s, v31.s[0]
+	WORD $0x4fbf126c // fmla v12.4s, v19.4s, v31.s[1]
 	VZIP2 V1.H8, V28.H8, V29.H8
 	WORD $0x4ea2d7bd // fsub v29.4s, v29.4s, v2.4s
 	WORD $0x6e3edfbd // fmul v29.4s, v29.4s, v30.4s
-	WORD $0x4f9f13a9 // fmla v9.4s, v29.4s, v31.s[0]
-	WORD $0x4fbf13aa // fmla v10.4s, v29.4s, v31.s[1]
+	WORD $0x4f9f13af // fmla v15.4s, v29.4s, v31.s[0]
+	WORD $0x4fbf13b0 // fmla v16.4s, v29.4s, v31.s[1]
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -22714,165 +20116,48 @@ group2scale:
 	BNE group2step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group2first
-	FMOVQ local-256(SP), F11
-	WORD $0x4e23d563 // fadd v3.4s, v11.4s, v3.4s
-	FMOVQ local-240(SP), F12
-	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
-	FMOVQ local-224(SP), F13
-	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
-	FMOVQ local-208(SP), F14
-	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
-	FMOVQ local-192(SP), F11
-	WORD $0x4e27d567 // fadd v7.4s, v11.4s, v7.4s
-	FMOVQ local-176(SP), F12
-	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
-	FMOVQ local-160(SP), F13
-	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
-	FMOVQ local-144(SP), F14
-	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	FMOVQ local-256(SP), F5
+	WORD $0x4e23d4a3 // fadd v3.4s, v5.4s, v3.4s
+	FMOVQ local-240(SP), F6
+	WORD $0x4e24d4c4 // fadd v4.4s, v6.4s, v4.4s
+	FMOVQ local-224(SP), F9
+	WORD $0x4e27d527 // fadd v7.4s, v9.4s, v7.4s
+	FMOVQ local-208(SP), F10
+	WORD $0x4e28d548 // fadd v8.4s, v10.4s, v8.4s
+	FMOVQ local-192(SP), F5
+	WORD $0x4e2bd4ab // fadd v11.4s, v5.4s, v11.4s
+	FMOVQ local-176(SP), F6
+	WORD $0x4e2cd4cc // fadd v12.4s, v6.4s, v12.4s
+	FMOVQ local-160(SP), F9
+	WORD $0x4e2fd52f // fadd v15.4s, v9.4s, v15.4s
+	FMOVQ local-144(SP), F10
+	WORD $0x4e30d550 // fadd v16.4s, v10.4s, v16.4s
 
 group2first:
 	MOVD k_cap+40(FP), R7
 	CBZ R7, group2store
 	FMOVQ F3, local-256(SP)
 	FMOVQ F4, local-240(SP)
-	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
-	FMOVQ F7, local-192(SP)
-	FMOVQ F8, local-176(SP)
-	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
+	FMOVQ F7, local-224(SP)
+	FMOVQ F8, local-208(SP)
+	FMOVQ F11, local-192(SP)
+	FMOVQ F12, local-176(SP)
+	FMOVQ F15, local-160(SP)
+	FMOVQ F16, local-144(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group2segment
 
 group2store:
-	VORR V4.B16, V4.B16, V15.B16
-	VORR V4.B16, V4.B16, V16.B16
-	VORR V6.B16, V6.B16, V17.B16
-	VORR V6.B16, V6.B16, V18.B16
-	VORR V8.B16, V8.B16, V19.B16
-	VORR V8.B16, V8.B16, V20.B16
-	VORR V10.B16, V10.B16, V21.B16
-	VORR V10.B16, V10.B16, V22.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V4.S4, V3.S4, V11.S4
-	VTRN2 V4.S4, V3.S4, V12.S4
-	VTRN1 V16.S4, V15.S4, V13.S4
-	VTRN2 V16.S4, V15.S4, V14.S4
-	VTRN1 V13.D2, V11.D2, V3.D2
-	VTRN2 V13.D2, V11.D2, V15.D2
-	VTRN1 V14.D2, V12.D2, V4.D2
-	VTRN2 V14.D2, V12.D2, V16.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V6.S4, V5.S4, V11.S4
-	VTRN2 V6.S4, V5.S4, V12.S4
-	VTRN1 V18.S4, V17.S4, V13.S4
-	VTRN2 V18.S4, V17.S4, V14.S4
-	VTRN1 V13.D2, V11.D2, V5.D2
-	VTRN2 V13.D2, V11.D2, V17.D2
-	VTRN1 V14.D2, V12.D2, V6.D2
-	VTRN2 V14.D2, V12.D2, V18.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V8.S4, V7.S4, V11.S4
-	VTRN2 V8.S4, V7.S4, V12.S4
-	VTRN1 V20.S4, V19.S4, V13.S4
-	VTRN2 V20.S4, V19.S4, V14.S4
-	VTRN1 V13.D2, V11.D2, V7.D2
-	VTRN2 V13.D2, V11.D2, V19.D2
-	VTRN1 V14.D2, V12.D2, V8.D2
-	VTRN2 V14.D2, V12.D2, V20.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.S4, V9.S4, V11.S4
-	VTRN2 V10.S4, V9.S4, V12.S4
-	VTRN1 V22.S4, V21.S4, V13.S4
-	VTRN2 V22.S4, V21.S4, V14.S4
-	VTRN1 V13.D2, V11.D2, V9.D2
-	VTRN2 V13.D2, V11.D2, V21.D2
-	VTRN1 V14.D2, V12.D2, V10.D2
-	VTRN2 V14.D2, V12.D2, V22.D2
-
-group2lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+144(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F11
-	FMOVQ F3, (R4)
-	WORD $0x6eabe46c // fcmgt v12.4s, v3.4s, v11.4s
-	VBIT V12.B16, V3.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6eabe48c // fcmgt v12.4s, v4.4s, v11.4s
-	VBIT V12.B16, V4.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R4)
-	WORD $0x6eabe5ec // fcmgt v12.4s, v15.4s, v11.4s
-	VBIT V12.B16, V15.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F16, (R4)
-	WORD $0x6eabe60c // fcmgt v12.4s, v16.4s, v11.4s
-	VBIT V12.B16, V16.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6eabe4ac // fcmgt v12.4s, v5.4s, v11.4s
-	VBIT V12.B16, V5.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6eabe4cc // fcmgt v12.4s, v6.4s, v11.4s
-	VBIT V12.B16, V6.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F17, (R4)
-	WORD $0x6eabe62c // fcmgt v12.4s, v17.4s, v11.4s
-	VBIT V12.B16, V17.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F18, (R4)
-	WORD $0x6eabe64c // fcmgt v12.4s, v18.4s, v11.4s
-	VBIT V12.B16, V18.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6eabe4ec // fcmgt v12.4s, v7.4s, v11.4s
-	VBIT V12.B16, V7.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6eabe50c // fcmgt v12.4s, v8.4s, v11.4s
-	VBIT V12.B16, V8.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6eabe66c // fcmgt v12.4s, v19.4s, v11.4s
-	VBIT V12.B16, V19.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F20, (R4)
-	WORD $0x6eabe68c // fcmgt v12.4s, v20.4s, v11.4s
-	VBIT V12.B16, V20.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6eabe52c // fcmgt v12.4s, v9.4s, v11.4s
-	VBIT V12.B16, V9.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6eabe54c // fcmgt v12.4s, v10.4s, v11.4s
-	VBIT V12.B16, V10.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F21, (R4)
-	WORD $0x6eabe6ac // fcmgt v12.4s, v21.4s, v11.4s
-	VBIT V12.B16, V21.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F22, (R4)
-	WORD $0x6eabe6cc // fcmgt v12.4s, v22.4s, v11.4s
-	VBIT V12.B16, V22.B16, V11.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R7)
-	ADD $4, R5, R5
-	MOVD n+120(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group2lanes
-	B next
+	VORR V4.B16, V4.B16, V5.B16
+	VORR V4.B16, V4.B16, V6.B16
+	VORR V8.B16, V8.B16, V9.B16
+	VORR V8.B16, V8.B16, V10.B16
+	VORR V12.B16, V12.B16, V13.B16
+	VORR V12.B16, V12.B16, V14.B16
+	VORR V16.B16, V16.B16, V17.B16
+	VORR V16.B16, V16.B16, V18.B16
+	B store
 
 	// 16 keys by 3 queries.
 group3:
@@ -22891,15 +20176,15 @@ group3segment:
 	VMOVI $0, V3.B16
 	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
 	VMOVI $0, V11.B16
 	VMOVI $0, V12.B16
 	VMOVI $0, V13.B16
-	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+	VMOVI $0, V16.B16
+	VMOVI $0, V17.B16
 	MOVD $64, R6
 	CMP R7, R6
 	CSEL LT, R6, R7, R6
@@ -22953,28 +20238,28 @@ group3ahead2:
 	MOVD R14, R10
 
 group3ahead3:
-	FMOVQ (R19), F15
-	FMOVQ (R20), F16
-	FMOVQ (R22), F17
+	FMOVQ (R19), F6
+	FMOVQ (R20), F10
+	FMOVQ (R22), F14
 	FMOVQ (R24), F18
 
 	// Transpose 4×4 matrices.
-	VTRN1 V16.B16, V15.B16, V19.B16
-	VTRN2 V16.B16, V15.B16, V20.B16
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V15.H8
-	VTRN2 V21.H8, V19.H8, V17.H8
-	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN1 V10.B16, V6.B16, V19.B16
+	VTRN2 V10.B16, V6.B16, V20.B16
+	VTRN1 V18.B16, V14.B16, V21.B16
+	VTRN2 V18.B16, V14.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V6.H8
+	VTRN2 V21.H8, V19.H8, V14.H8
+	VTRN1 V22.H8, V20.H8, V10.H8
 	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V15.B16, V15.B16
-	VEOR V0.B16, V16.B16, V16.B16
-	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	VEOR V0.B16, V14.B16, V14.B16
 	VEOR V0.B16, V18.B16, V18.B16
 	FMOVQ (R16), F24
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
@@ -22983,7 +20268,7 @@ group3ahead3:
 	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
@@ -22992,7 +20277,7 @@ group3ahead3:
 	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
@@ -23042,7 +20327,7 @@ group3ahead3:
 	WORD $0x4f991ae5 // fmla v5.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP2 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
@@ -23051,7 +20336,7 @@ group3ahead3:
 	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP2 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
@@ -23060,7 +20345,7 @@ group3ahead3:
 	WORD $0x4f9b1ae5 // fmla v5.4s, v23.4s, v27.s[2]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP2 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
@@ -23109,473 +20394,473 @@ group3ahead3:
 	WORD $0x4fba12e4 // fmla v4.4s, v23.4s, v26.s[1]
 	WORD $0x4f9a1ae5 // fmla v5.4s, v23.4s, v26.s[2]
 	SUB R3<<4, R4, R4
-	WORD $0x3cf56a6f // ldr q15, [x19, x21]
-	WORD $0x3cf56a90 // ldr q16, [x20, x21]
-	WORD $0x3cf56ad1 // ldr q17, [x22, x21]
+	WORD $0x3cf56a66 // ldr q6, [x19, x21]
+	WORD $0x3cf56a8a // ldr q10, [x20, x21]
+	WORD $0x3cf56ace // ldr q14, [x22, x21]
 	WORD $0x3cf56b12 // ldr q18, [x24, x21]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V16.B16, V15.B16, V19.B16
-	VTRN2 V16.B16, V15.B16, V20.B16
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V15.H8
-	VTRN2 V21.H8, V19.H8, V17.H8
-	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN1 V10.B16, V6.B16, V19.B16
+	VTRN2 V10.B16, V6.B16, V20.B16
+	VTRN1 V18.B16, V14.B16, V21.B16
+	VTRN2 V18.B16, V14.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V6.H8
+	VTRN2 V21.H8, V19.H8, V14.H8
+	VTRN1 V22.H8, V20.H8, V10.H8
 	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V15.B16, V15.B16
-	VEOR V0.B16, V16.B16, V16.B16
-	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	VEOR V0.B16, V14.B16, V14.B16
 	VEOR V0.B16, V18.B16, V18.B16
 	FMOVQ 16(R16), F24
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e7 // fmla v7.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae8 // fmla v8.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e7 // fmla v7.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae8 // fmla v8.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e6 // fmla v6.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae8 // fmla v8.4s, v23.4s, v27.s[2]
+	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e6 // fmla v6.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e7 // fmla v7.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae8 // fmla v8.4s, v23.4s, v28.s[2]
+	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e6 // fmla v6.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e7 // fmla v7.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae8 // fmla v8.4s, v23.4s, v29.s[2]
+	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e6 // fmla v6.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e7 // fmla v7.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae8 // fmla v8.4s, v23.4s, v30.s[2]
+	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e6 // fmla v6.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae8 // fmla v8.4s, v23.4s, v31.s[2]
+	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e7 // fmla v7.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae8 // fmla v8.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP2 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e7 // fmla v7.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae8 // fmla v8.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP2 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e6 // fmla v6.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12e7 // fmla v7.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1ae8 // fmla v8.4s, v23.4s, v27.s[2]
+	WORD $0x4f9b12e7 // fmla v7.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12e8 // fmla v8.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1ae9 // fmla v9.4s, v23.4s, v27.s[2]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP2 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e6 // fmla v6.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12e7 // fmla v7.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1ae8 // fmla v8.4s, v23.4s, v28.s[2]
+	WORD $0x4f9c12e7 // fmla v7.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12e8 // fmla v8.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1ae9 // fmla v9.4s, v23.4s, v28.s[2]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e6 // fmla v6.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12e7 // fmla v7.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1ae8 // fmla v8.4s, v23.4s, v29.s[2]
+	WORD $0x4f9d12e7 // fmla v7.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12e8 // fmla v8.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1ae9 // fmla v9.4s, v23.4s, v29.s[2]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e6 // fmla v6.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12e7 // fmla v7.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1ae8 // fmla v8.4s, v23.4s, v30.s[2]
+	WORD $0x4f9e12e7 // fmla v7.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12e8 // fmla v8.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1ae9 // fmla v9.4s, v23.4s, v30.s[2]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e6 // fmla v6.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12e7 // fmla v7.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1ae8 // fmla v8.4s, v23.4s, v31.s[2]
+	WORD $0x4f9f12e7 // fmla v7.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12e8 // fmla v8.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1ae9 // fmla v9.4s, v23.4s, v31.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e6 // fmla v6.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912e7 // fmla v7.4s, v23.4s, v25.s[1]
-	WORD $0x4f991ae8 // fmla v8.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912e7 // fmla v7.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912e8 // fmla v8.4s, v23.4s, v25.s[1]
+	WORD $0x4f991ae9 // fmla v9.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e6 // fmla v6.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12e7 // fmla v7.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1ae8 // fmla v8.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12e7 // fmla v7.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12e8 // fmla v8.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1ae9 // fmla v9.4s, v23.4s, v26.s[2]
 	SUB R3<<4, R4, R4
-	WORD $0x3cf76a6f // ldr q15, [x19, x23]
-	WORD $0x3cf76a90 // ldr q16, [x20, x23]
-	WORD $0x3cf76ad1 // ldr q17, [x22, x23]
+	WORD $0x3cf76a66 // ldr q6, [x19, x23]
+	WORD $0x3cf76a8a // ldr q10, [x20, x23]
+	WORD $0x3cf76ace // ldr q14, [x22, x23]
 	WORD $0x3cf76b12 // ldr q18, [x24, x23]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V16.B16, V15.B16, V19.B16
-	VTRN2 V16.B16, V15.B16, V20.B16
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V15.H8
-	VTRN2 V21.H8, V19.H8, V17.H8
-	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN1 V10.B16, V6.B16, V19.B16
+	VTRN2 V10.B16, V6.B16, V20.B16
+	VTRN1 V18.B16, V14.B16, V21.B16
+	VTRN2 V18.B16, V14.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V6.H8
+	VTRN2 V21.H8, V19.H8, V14.H8
+	VTRN1 V22.H8, V20.H8, V10.H8
 	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V15.B16, V15.B16
-	VEOR V0.B16, V16.B16, V16.B16
-	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	VEOR V0.B16, V14.B16, V14.B16
 	VEOR V0.B16, V18.B16, V18.B16
 	FMOVQ 32(R16), F24
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aeb // fmla v11.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e9 // fmla v9.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aeb // fmla v11.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
+	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e9 // fmla v9.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ea // fmla v10.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aeb // fmla v11.4s, v23.4s, v28.s[2]
+	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e9 // fmla v9.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ea // fmla v10.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aeb // fmla v11.4s, v23.4s, v29.s[2]
+	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e9 // fmla v9.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ea // fmla v10.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aeb // fmla v11.4s, v23.4s, v30.s[2]
+	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
+	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aeb // fmla v11.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP2 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e9 // fmla v9.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aeb // fmla v11.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP2 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12e9 // fmla v9.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ea // fmla v10.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aeb // fmla v11.4s, v23.4s, v27.s[2]
+	WORD $0x4f9b12eb // fmla v11.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12ec // fmla v12.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1aed // fmla v13.4s, v23.4s, v27.s[2]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP2 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12e9 // fmla v9.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ea // fmla v10.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aeb // fmla v11.4s, v23.4s, v28.s[2]
+	WORD $0x4f9c12eb // fmla v11.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12ec // fmla v12.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1aed // fmla v13.4s, v23.4s, v28.s[2]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12e9 // fmla v9.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ea // fmla v10.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aeb // fmla v11.4s, v23.4s, v29.s[2]
+	WORD $0x4f9d12eb // fmla v11.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12ec // fmla v12.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1aed // fmla v13.4s, v23.4s, v29.s[2]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12e9 // fmla v9.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ea // fmla v10.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aeb // fmla v11.4s, v23.4s, v30.s[2]
+	WORD $0x4f9e12eb // fmla v11.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12ec // fmla v12.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1aed // fmla v13.4s, v23.4s, v30.s[2]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12e9 // fmla v9.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ea // fmla v10.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aeb // fmla v11.4s, v23.4s, v31.s[2]
+	WORD $0x4f9f12eb // fmla v11.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12ec // fmla v12.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1aed // fmla v13.4s, v23.4s, v31.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912e9 // fmla v9.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ea // fmla v10.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aeb // fmla v11.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912eb // fmla v11.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912ec // fmla v12.4s, v23.4s, v25.s[1]
+	WORD $0x4f991aed // fmla v13.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12e9 // fmla v9.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ea // fmla v10.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aeb // fmla v11.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12eb // fmla v11.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12ec // fmla v12.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1aed // fmla v13.4s, v23.4s, v26.s[2]
 	SUB R3<<4, R4, R4
-	WORD $0x3cf96a6f // ldr q15, [x19, x25]
-	WORD $0x3cf96a90 // ldr q16, [x20, x25]
-	WORD $0x3cf96ad1 // ldr q17, [x22, x25]
+	WORD $0x3cf96a66 // ldr q6, [x19, x25]
+	WORD $0x3cf96a8a // ldr q10, [x20, x25]
+	WORD $0x3cf96ace // ldr q14, [x22, x25]
 	WORD $0x3cf96b12 // ldr q18, [x24, x25]
 
 	// Transpose 4×4 matrices.
-	VTRN1 V16.B16, V15.B16, V19.B16
-	VTRN2 V16.B16, V15.B16, V20.B16
-	VTRN1 V18.B16, V17.B16, V21.B16
-	VTRN2 V18.B16, V17.B16, V22.B16
-	VTRN1 V21.H8, V19.H8, V15.H8
-	VTRN2 V21.H8, V19.H8, V17.H8
-	VTRN1 V22.H8, V20.H8, V16.H8
+	VTRN1 V10.B16, V6.B16, V19.B16
+	VTRN2 V10.B16, V6.B16, V20.B16
+	VTRN1 V18.B16, V14.B16, V21.B16
+	VTRN2 V18.B16, V14.B16, V22.B16
+	VTRN1 V21.H8, V19.H8, V6.H8
+	VTRN2 V21.H8, V19.H8, V14.H8
+	VTRN1 V22.H8, V20.H8, V10.H8
 	VTRN2 V22.H8, V20.H8, V18.H8
-	VEOR V0.B16, V15.B16, V15.B16
-	VEOR V0.B16, V16.B16, V16.B16
-	VEOR V0.B16, V17.B16, V17.B16
+	VEOR V0.B16, V6.B16, V6.B16
+	VEOR V0.B16, V10.B16, V10.B16
+	VEOR V0.B16, V14.B16, V14.B16
 	VEOR V0.B16, V18.B16, V18.B16
 	FMOVQ 48(R16), F24
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V15.B16, V19.B16
+	VZIP1 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ec // fmla v12.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ed // fmla v13.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
+	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V16.B16, V20.B16
+	VZIP1 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ec // fmla v12.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ed // fmla v13.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP1 V1.B16, V17.B16, V21.B16
+	VZIP1 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
 	VZIP1 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ec // fmla v12.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ed // fmla v13.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aee // fmla v14.4s, v23.4s, v28.s[2]
+	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ec // fmla v12.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ed // fmla v13.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aee // fmla v14.4s, v23.4s, v29.s[2]
+	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ec // fmla v12.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ed // fmla v13.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aee // fmla v14.4s, v23.4s, v30.s[2]
+	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ec // fmla v12.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ed // fmla v13.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
+	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V15.B16, V19.B16
+	VZIP2 V1.B16, V6.B16, V19.B16
 	VZIP1 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ec // fmla v12.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ed // fmla v13.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
 	FMOVQ (R4), F27
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V16.B16, V20.B16
+	VZIP2 V1.B16, V10.B16, V20.B16
 	VZIP1 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9b12ec // fmla v12.4s, v23.4s, v27.s[0]
-	WORD $0x4fbb12ed // fmla v13.4s, v23.4s, v27.s[1]
-	WORD $0x4f9b1aee // fmla v14.4s, v23.4s, v27.s[2]
+	WORD $0x4f9b12ef // fmla v15.4s, v23.4s, v27.s[0]
+	WORD $0x4fbb12f0 // fmla v16.4s, v23.4s, v27.s[1]
+	WORD $0x4f9b1af1 // fmla v17.4s, v23.4s, v27.s[2]
 	FMOVQ (R4), F28
 	ADD R3, R4, R4
-	VZIP2 V1.B16, V17.B16, V21.B16
+	VZIP2 V1.B16, V14.B16, V21.B16
 	VZIP1 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9c12ec // fmla v12.4s, v23.4s, v28.s[0]
-	WORD $0x4fbc12ed // fmla v13.4s, v23.4s, v28.s[1]
-	WORD $0x4f9c1aee // fmla v14.4s, v23.4s, v28.s[2]
+	WORD $0x4f9c12ef // fmla v15.4s, v23.4s, v28.s[0]
+	WORD $0x4fbc12f0 // fmla v16.4s, v23.4s, v28.s[1]
+	WORD $0x4f9c1af1 // fmla v17.4s, v23.4s, v28.s[2]
 	FMOVQ (R4), F29
 	ADD R3, R4, R4
 	VZIP2 V1.B16, V18.B16, V22.B16
 	VZIP1 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9d12ec // fmla v12.4s, v23.4s, v29.s[0]
-	WORD $0x4fbd12ed // fmla v13.4s, v23.4s, v29.s[1]
-	WORD $0x4f9d1aee // fmla v14.4s, v23.4s, v29.s[2]
+	WORD $0x4f9d12ef // fmla v15.4s, v23.4s, v29.s[0]
+	WORD $0x4fbd12f0 // fmla v16.4s, v23.4s, v29.s[1]
+	WORD $0x4f9d1af1 // fmla v17.4s, v23.4s, v29.s[2]
 	FMOVQ (R4), F30
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V19.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9e12ec // fmla v12.4s, v23.4s, v30.s[0]
-	WORD $0x4fbe12ed // fmla v13.4s, v23.4s, v30.s[1]
-	WORD $0x4f9e1aee // fmla v14.4s, v23.4s, v30.s[2]
+	WORD $0x4f9e12ef // fmla v15.4s, v23.4s, v30.s[0]
+	WORD $0x4fbe12f0 // fmla v16.4s, v23.4s, v30.s[1]
+	WORD $0x4f9e1af1 // fmla v17.4s, v23.4s, v30.s[2]
 	FMOVQ (R4), F31
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V20.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9f12ec // fmla v12.4s, v23.4s, v31.s[0]
-	WORD $0x4fbf12ed // fmla v13.4s, v23.4s, v31.s[1]
-	WORD $0x4f9f1aee // fmla v14.4s, v23.4s, v31.s[2]
+	WORD $0x4f9f12ef // fmla v15.4s, v23.4s, v31.s[0]
+	WORD $0x4fbf12f0 // fmla v16.4s, v23.4s, v31.s[1]
+	WORD $0x4f9f1af1 // fmla v17.4s, v23.4s, v31.s[2]
 	FMOVQ (R4), F25
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V21.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9912ec // fmla v12.4s, v23.4s, v25.s[0]
-	WORD $0x4fb912ed // fmla v13.4s, v23.4s, v25.s[1]
-	WORD $0x4f991aee // fmla v14.4s, v23.4s, v25.s[2]
+	WORD $0x4f9912ef // fmla v15.4s, v23.4s, v25.s[0]
+	WORD $0x4fb912f0 // fmla v16.4s, v23.4s, v25.s[1]
+	WORD $0x4f991af1 // fmla v17.4s, v23.4s, v25.s[2]
 	FMOVQ (R4), F26
 	ADD R3, R4, R4
 	VZIP2 V1.H8, V22.H8, V23.H8
 	WORD $0x4ea2d6f7 // fsub v23.4s, v23.4s, v2.4s
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	WORD $0x4f9a12ec // fmla v12.4s, v23.4s, v26.s[0]
-	WORD $0x4fba12ed // fmla v13.4s, v23.4s, v26.s[1]
-	WORD $0x4f9a1aee // fmla v14.4s, v23.4s, v26.s[2]
+	WORD $0x4f9a12ef // fmla v15.4s, v23.4s, v26.s[0]
+	WORD $0x4fba12f0 // fmla v16.4s, v23.4s, v26.s[1]
+	WORD $0x4f9a1af1 // fmla v17.4s, v23.4s, v26.s[2]
 	ADD $16, R19, R19
 	ADD $16, R20, R20
 	ADD $16, R22, R22
@@ -23591,30 +20876,30 @@ group3scale:
 	BNE group3step
 	MOVD s_cap+16(FP), R7
 	CBZ R7, group3first
-	FMOVQ local-256(SP), F15
-	WORD $0x4e23d5e3 // fadd v3.4s, v15.4s, v3.4s
-	FMOVQ local-240(SP), F16
-	WORD $0x4e24d604 // fadd v4.4s, v16.4s, v4.4s
-	FMOVQ local-224(SP), F17
-	WORD $0x4e25d625 // fadd v5.4s, v17.4s, v5.4s
+	FMOVQ local-256(SP), F6
+	WORD $0x4e23d4c3 // fadd v3.4s, v6.4s, v3.4s
+	FMOVQ local-240(SP), F10
+	WORD $0x4e24d544 // fadd v4.4s, v10.4s, v4.4s
+	FMOVQ local-224(SP), F14
+	WORD $0x4e25d5c5 // fadd v5.4s, v14.4s, v5.4s
 	FMOVQ local-208(SP), F18
-	WORD $0x4e26d646 // fadd v6.4s, v18.4s, v6.4s
-	FMOVQ local-192(SP), F15
-	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
-	FMOVQ local-176(SP), F16
-	WORD $0x4e28d608 // fadd v8.4s, v16.4s, v8.4s
-	FMOVQ local-160(SP), F17
-	WORD $0x4e29d629 // fadd v9.4s, v17.4s, v9.4s
+	WORD $0x4e27d647 // fadd v7.4s, v18.4s, v7.4s
+	FMOVQ local-192(SP), F6
+	WORD $0x4e28d4c8 // fadd v8.4s, v6.4s, v8.4s
+	FMOVQ local-176(SP), F10
+	WORD $0x4e29d549 // fadd v9.4s, v10.4s, v9.4s
+	FMOVQ local-160(SP), F14
+	WORD $0x4e2bd5cb // fadd v11.4s, v14.4s, v11.4s
 	FMOVQ local-144(SP), F18
-	WORD $0x4e2ad64a // fadd v10.4s, v18.4s, v10.4s
-	FMOVQ local-128(SP), F15
-	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
-	FMOVQ local-112(SP), F16
-	WORD $0x4e2cd60c // fadd v12.4s, v16.4s, v12.4s
-	FMOVQ local-96(SP), F17
-	WORD $0x4e2dd62d // fadd v13.4s, v17.4s, v13.4s
+	WORD $0x4e2cd64c // fadd v12.4s, v18.4s, v12.4s
+	FMOVQ local-128(SP), F6
+	WORD $0x4e2dd4cd // fadd v13.4s, v6.4s, v13.4s
+	FMOVQ local-112(SP), F10
+	WORD $0x4e2fd54f // fadd v15.4s, v10.4s, v15.4s
+	FMOVQ local-96(SP), F14
+	WORD $0x4e30d5d0 // fadd v16.4s, v14.4s, v16.4s
 	FMOVQ local-80(SP), F18
-	WORD $0x4e2ed64e // fadd v14.4s, v18.4s, v14.4s
+	WORD $0x4e31d651 // fadd v17.4s, v18.4s, v17.4s
 
 group3first:
 	MOVD k_cap+40(FP), R7
@@ -23622,142 +20907,25 @@ group3first:
 	FMOVQ F3, local-256(SP)
 	FMOVQ F4, local-240(SP)
 	FMOVQ F5, local-224(SP)
-	FMOVQ F6, local-208(SP)
-	FMOVQ F7, local-192(SP)
-	FMOVQ F8, local-176(SP)
-	FMOVQ F9, local-160(SP)
-	FMOVQ F10, local-144(SP)
-	FMOVQ F11, local-128(SP)
-	FMOVQ F12, local-112(SP)
-	FMOVQ F13, local-96(SP)
-	FMOVQ F14, local-80(SP)
+	FMOVQ F7, local-208(SP)
+	FMOVQ F8, local-192(SP)
+	FMOVQ F9, local-176(SP)
+	FMOVQ F11, local-160(SP)
+	FMOVQ F12, local-144(SP)
+	FMOVQ F13, local-128(SP)
+	FMOVQ F15, local-112(SP)
+	FMOVQ F16, local-96(SP)
+	FMOVQ F17, local-80(SP)
 	MOVD $1, R6
 	MOVD R6, s_cap+16(FP)
 	B group3segment
 
 group3store:
-	VORR V5.B16, V5.B16, V19.B16
-	VORR V8.B16, V8.B16, V20.B16
-	VORR V11.B16, V11.B16, V21.B16
-	VORR V14.B16, V14.B16, V22.B16
-
-	// Transpose 4×4 matrices.
-	VTRN1 V4.S4, V3.S4, V15.S4
-	VTRN2 V4.S4, V3.S4, V16.S4
-	VTRN1 V19.S4, V5.S4, V17.S4
-	VTRN2 V19.S4, V5.S4, V18.S4
-	VTRN1 V17.D2, V15.D2, V3.D2
-	VTRN2 V17.D2, V15.D2, V5.D2
-	VTRN1 V18.D2, V16.D2, V4.D2
-	VTRN2 V18.D2, V16.D2, V19.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V7.S4, V6.S4, V15.S4
-	VTRN2 V7.S4, V6.S4, V16.S4
-	VTRN1 V20.S4, V8.S4, V17.S4
-	VTRN2 V20.S4, V8.S4, V18.S4
-	VTRN1 V17.D2, V15.D2, V6.D2
-	VTRN2 V17.D2, V15.D2, V8.D2
-	VTRN1 V18.D2, V16.D2, V7.D2
-	VTRN2 V18.D2, V16.D2, V20.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V10.S4, V9.S4, V15.S4
-	VTRN2 V10.S4, V9.S4, V16.S4
-	VTRN1 V21.S4, V11.S4, V17.S4
-	VTRN2 V21.S4, V11.S4, V18.S4
-	VTRN1 V17.D2, V15.D2, V9.D2
-	VTRN2 V17.D2, V15.D2, V11.D2
-	VTRN1 V18.D2, V16.D2, V10.D2
-	VTRN2 V18.D2, V16.D2, V21.D2
-
-	// Transpose 4×4 matrices.
-	VTRN1 V13.S4, V12.S4, V15.S4
-	VTRN2 V13.S4, V12.S4, V16.S4
-	VTRN1 V22.S4, V14.S4, V17.S4
-	VTRN2 V22.S4, V14.S4, V18.S4
-	VTRN1 V17.D2, V15.D2, V12.D2
-	VTRN2 V17.D2, V15.D2, V14.D2
-	VTRN1 V18.D2, V16.D2, V13.D2
-	VTRN2 V18.D2, V16.D2, V22.D2
-
-group3lanes:
-	ADD R5<<2, R2, R4
-	MOVD max_base+144(FP), R7
-	ADD R5<<2, R7, R7
-	FMOVQ (R7), F15
-	FMOVQ F3, (R4)
-	WORD $0x6eafe470 // fcmgt v16.4s, v3.4s, v15.4s
-	VBIT V16.B16, V3.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F4, (R4)
-	WORD $0x6eafe490 // fcmgt v16.4s, v4.4s, v15.4s
-	VBIT V16.B16, V4.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F5, (R4)
-	WORD $0x6eafe4b0 // fcmgt v16.4s, v5.4s, v15.4s
-	VBIT V16.B16, V5.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F19, (R4)
-	WORD $0x6eafe670 // fcmgt v16.4s, v19.4s, v15.4s
-	VBIT V16.B16, V19.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F6, (R4)
-	WORD $0x6eafe4d0 // fcmgt v16.4s, v6.4s, v15.4s
-	VBIT V16.B16, V6.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F7, (R4)
-	WORD $0x6eafe4f0 // fcmgt v16.4s, v7.4s, v15.4s
-	VBIT V16.B16, V7.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F8, (R4)
-	WORD $0x6eafe510 // fcmgt v16.4s, v8.4s, v15.4s
-	VBIT V16.B16, V8.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F20, (R4)
-	WORD $0x6eafe690 // fcmgt v16.4s, v20.4s, v15.4s
-	VBIT V16.B16, V20.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F9, (R4)
-	WORD $0x6eafe530 // fcmgt v16.4s, v9.4s, v15.4s
-	VBIT V16.B16, V9.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F10, (R4)
-	WORD $0x6eafe550 // fcmgt v16.4s, v10.4s, v15.4s
-	VBIT V16.B16, V10.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F11, (R4)
-	WORD $0x6eafe570 // fcmgt v16.4s, v11.4s, v15.4s
-	VBIT V16.B16, V11.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F21, (R4)
-	WORD $0x6eafe6b0 // fcmgt v16.4s, v21.4s, v15.4s
-	VBIT V16.B16, V21.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F12, (R4)
-	WORD $0x6eafe590 // fcmgt v16.4s, v12.4s, v15.4s
-	VBIT V16.B16, V12.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F13, (R4)
-	WORD $0x6eafe5b0 // fcmgt v16.4s, v13.4s, v15.4s
-	VBIT V16.B16, V13.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F14, (R4)
-	WORD $0x6eafe5d0 // fcmgt v16.4s, v14.4s, v15.4s
-	VBIT V16.B16, V14.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F22, (R4)
-	WORD $0x6eafe6d0 // fcmgt v16.4s, v22.4s, v15.4s
-	VBIT V16.B16, V22.B16, V15.B16
-	ADD R3, R4, R4
-	FMOVQ F15, (R7)
-	ADD $4, R5, R5
-	MOVD n+120(FP), R7
-	CMP R7, R5
-	BLT next
-	CMP R5<<2, R3
-	BGT group3lanes
-	B next
+	VORR V5.B16, V5.B16, V6.B16
+	VORR V9.B16, V9.B16, V10.B16
+	VORR V13.B16, V13.B16, V14.B16
+	VORR V17.B16, V17.B16, V18.B16
+	B store
 
 	// 16 keys by 4 queries.
 group4:
@@ -24601,6 +21769,9 @@ group4first:
 	B group4segment
 
 group4store:
+	B store
+
+store:
 
 	// Transpose 4×4 matrices.
 	VTRN1 V4.S4, V3.S4, V19.S4
@@ -24642,7 +21813,7 @@ group4store:
 	VTRN1 V22.D2, V20.D2, V16.D2
 	VTRN2 V22.D2, V20.D2, V18.D2
 
-group4lanes:
+lanes:
 	ADD R5<<2, R2, R4
 	MOVD max_base+144(FP), R7
 	ADD R5<<2, R7, R7
@@ -24717,8 +21888,7 @@ group4lanes:
 	CMP R7, R5
 	BLT next
 	CMP R5<<2, R3
-	BGT group4lanes
-	B next
+	BGT lanes
 
 next:
 	MOVD d+136(FP), R7
@@ -24805,7 +21975,7 @@ line:
 	BLT lineend
 	MOVD $0, R12
 
-	// A group of up to 4 queries.
+	// The largest group of queries that there is code for.
 linegroup:
 	MOVD n+136(FP), R8
 	SUB R12, R8, R8
@@ -24854,7 +22024,7 @@ linegroup1turn:
 
 linegroup1ahead:
 	FMOVQ (R6), F7
-	FMOVQ (R7), F14
+	FMOVS (R7), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -24879,7 +22049,7 @@ linegroup1ahead:
 	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
 	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	FMOVQ (R6), F7
-	FMOVQ (R7), F14
+	FMOVS (R7), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -24904,7 +22074,7 @@ linegroup1ahead:
 	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
 	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	FMOVQ (R6), F7
-	FMOVQ (R7), F14
+	FMOVS (R7), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -24929,7 +22099,7 @@ linegroup1ahead:
 	WORD $0x4f8e1145 // fmla v5.4s, v10.4s, v14.s[0]
 	WORD $0x4f8e1166 // fmla v6.4s, v11.4s, v14.s[0]
 	FMOVQ (R6), F7
-	FMOVQ (R7), F14
+	FMOVS (R7), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -24964,7 +22134,7 @@ linegroup1turnend:
 
 linegroup1step:
 	FMOVQ (R6), F7
-	FMOVQ (R7), F14
+	FMOVS (R7), F14
 	VLD1R (R23), [V13.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25798,7 +22968,7 @@ half:
 	BLT halfend
 	MOVD $0, R12
 
-	// A group of up to 8 queries.
+	// The largest group of queries that there is code for.
 halfgroup:
 	MOVD n+136(FP), R8
 	SUB R12, R8, R8
@@ -25810,12 +22980,6 @@ halfgroup:
 	BGE halfgroup6
 	CMP $5, R8
 	BGE halfgroup5
-	CMP $4, R8
-	BGE halfgroup4
-	CMP $3, R8
-	BGE halfgroup3
-	CMP $2, R8
-	BGE halfgroup2
 
 	// 1 queries.
 	VMOVI $0, V3.B16
@@ -25851,7 +23015,7 @@ halfgroup1turn:
 
 halfgroup1ahead:
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25867,7 +23031,7 @@ halfgroup1ahead:
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25883,7 +23047,7 @@ halfgroup1ahead:
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25899,7 +23063,7 @@ halfgroup1ahead:
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25915,7 +23079,7 @@ halfgroup1ahead:
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25931,7 +23095,7 @@ halfgroup1ahead:
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25947,7 +23111,7 @@ halfgroup1ahead:
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25963,7 +23127,7 @@ halfgroup1ahead:
 	WORD $0x4f8a10c3 // fmla v3.4s, v6.4s, v10.s[0]
 	WORD $0x4f8a10e4 // fmla v4.4s, v7.4s, v10.s[0]
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -25989,7 +23153,7 @@ halfgroup1turnend:
 
 halfgroup1step:
 	FMOVD (R6), F5
-	FMOVQ (R7), F10
+	FMOVS (R7), F10
 	VLD1R (R23), [V9.S4]
 	ADD R24, R23, R23
 	ADD R1, R6, R6
@@ -26017,771 +23181,6 @@ halfgroup1stepend:
 	FMOVQ F3, (R6)
 	FMOVQ F4, 16(R6)
 	ADD $1, R12, R12
-	B halfnext
-
-	// 2 queries.
-halfgroup2:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	CBZ R5, halfgroup2zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-
-halfgroup2zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup2turnend
-	PCALIGN $32
-
-halfgroup2turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup2ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup2ahead:
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	SUBS $8, R8, R8
-	BGE halfgroup2turn
-
-halfgroup2turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup2stepend
-	PCALIGN $32
-
-halfgroup2step:
-	FMOVD (R6), F7
-	FMOVQ (R7), F12
-	VLD1R (R23), [V11.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V7.B16, V7.B16
-	VZIP1 V1.B16, V7.B16, V10.B16
-	VZIP1 V1.H8, V10.H8, V8.H8
-	WORD $0x4ea2d508 // fsub v8.4s, v8.4s, v2.4s
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
-	VZIP2 V1.H8, V10.H8, V9.H8
-	WORD $0x4ea2d529 // fsub v9.4s, v9.4s, v2.4s
-	WORD $0x6e2bdd29 // fmul v9.4s, v9.4s, v11.4s
-	WORD $0x4f8c1103 // fmla v3.4s, v8.4s, v12.s[0]
-	WORD $0x4f8c1124 // fmla v4.4s, v9.4s, v12.s[0]
-	WORD $0x4fac1105 // fmla v5.4s, v8.4s, v12.s[1]
-	WORD $0x4fac1126 // fmla v6.4s, v9.4s, v12.s[1]
-	SUBS $1, R8, R8
-	BGE halfgroup2step
-
-halfgroup2stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD $2, R12, R12
-	B halfnext
-
-	// 3 queries.
-halfgroup3:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	CBZ R5, halfgroup3zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-
-halfgroup3zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup3turnend
-	PCALIGN $32
-
-halfgroup3turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup3ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup3ahead:
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	SUBS $8, R8, R8
-	BGE halfgroup3turn
-
-halfgroup3turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup3stepend
-	PCALIGN $32
-
-halfgroup3step:
-	FMOVD (R6), F9
-	FMOVQ (R7), F14
-	VLD1R (R23), [V13.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V9.B16, V9.B16
-	VZIP1 V1.B16, V9.B16, V12.B16
-	VZIP1 V1.H8, V12.H8, V10.H8
-	WORD $0x4ea2d54a // fsub v10.4s, v10.4s, v2.4s
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	VZIP2 V1.H8, V12.H8, V11.H8
-	WORD $0x4ea2d56b // fsub v11.4s, v11.4s, v2.4s
-	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
-	WORD $0x4f8e1143 // fmla v3.4s, v10.4s, v14.s[0]
-	WORD $0x4f8e1164 // fmla v4.4s, v11.4s, v14.s[0]
-	WORD $0x4fae1145 // fmla v5.4s, v10.4s, v14.s[1]
-	WORD $0x4fae1166 // fmla v6.4s, v11.4s, v14.s[1]
-	WORD $0x4f8e1947 // fmla v7.4s, v10.4s, v14.s[2]
-	WORD $0x4f8e1968 // fmla v8.4s, v11.4s, v14.s[2]
-	SUBS $1, R8, R8
-	BGE halfgroup3step
-
-halfgroup3stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD $3, R12, R12
-	B halfnext
-
-	// 4 queries.
-halfgroup4:
-	VMOVI $0, V3.B16
-	VMOVI $0, V4.B16
-	VMOVI $0, V5.B16
-	VMOVI $0, V6.B16
-	VMOVI $0, V7.B16
-	VMOVI $0, V8.B16
-	VMOVI $0, V9.B16
-	VMOVI $0, V10.B16
-	CBZ R5, halfgroup4zero
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ (R6), F3
-	FMOVQ 16(R6), F4
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F5
-	FMOVQ 16(R6), F6
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F7
-	FMOVQ 16(R6), F8
-	ADD R7<<2, R6, R6
-	FMOVQ (R6), F9
-	FMOVQ 16(R6), F10
-
-halfgroup4zero:
-	ADD R10<<0, R0, R6
-	ADD R12<<2, R2, R7
-	MOVD R22, R23
-	MOVD R9, R8
-	SUBS $8, R8, R8
-	BLT halfgroup4turnend
-	PCALIGN $32
-
-halfgroup4turn:
-	PRFM (R13), PLDL1KEEP
-	PRFM (R14), PLDL2KEEP
-	ADD $64, R13, R13
-	ADD $64, R14, R14
-	SUBS $64, R15, R15
-	BNE halfgroup4ahead
-	ADD R16, R13, R13
-	ADD R16, R14, R14
-	MOVD R20, R15
-
-halfgroup4ahead:
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	SUBS $8, R8, R8
-	BGE halfgroup4turn
-
-halfgroup4turnend:
-	ADD $8, R8, R8
-	SUBS $1, R8, R8
-	BLT halfgroup4stepend
-	PCALIGN $32
-
-halfgroup4step:
-	FMOVD (R6), F11
-	FMOVQ (R7), F16
-	VLD1R (R23), [V15.S4]
-	ADD R24, R23, R23
-	ADD R1, R6, R6
-	ADD R3, R7, R7
-	VEOR V0.B16, V11.B16, V11.B16
-	VZIP1 V1.B16, V11.B16, V14.B16
-	VZIP1 V1.H8, V14.H8, V12.H8
-	WORD $0x4ea2d58c // fsub v12.4s, v12.4s, v2.4s
-	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
-	VZIP2 V1.H8, V14.H8, V13.H8
-	WORD $0x4ea2d5ad // fsub v13.4s, v13.4s, v2.4s
-	WORD $0x6e2fddad // fmul v13.4s, v13.4s, v15.4s
-	WORD $0x4f901183 // fmla v3.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a4 // fmla v4.4s, v13.4s, v16.s[0]
-	WORD $0x4fb01185 // fmla v5.4s, v12.4s, v16.s[1]
-	WORD $0x4fb011a6 // fmla v6.4s, v13.4s, v16.s[1]
-	WORD $0x4f901987 // fmla v7.4s, v12.4s, v16.s[2]
-	WORD $0x4f9019a8 // fmla v8.4s, v13.4s, v16.s[2]
-	WORD $0x4fb01989 // fmla v9.4s, v12.4s, v16.s[3]
-	WORD $0x4fb019aa // fmla v10.4s, v13.4s, v16.s[3]
-	SUBS $1, R8, R8
-	BGE halfgroup4step
-
-halfgroup4stepend:
-	ADD $1, R8, R8
-	MOVD ldo+24(FP), R7
-	MUL R7, R12, R6
-	ADD R10, R6, R6
-	MOVD o_base+0(FP), R8
-	ADD R6<<2, R8, R6
-	FMOVQ F3, (R6)
-	FMOVQ F4, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F5, (R6)
-	FMOVQ F6, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F7, (R6)
-	FMOVQ F8, 16(R6)
-	ADD R7<<2, R6, R6
-	FMOVQ F9, (R6)
-	FMOVQ F10, 16(R6)
-	ADD $4, R12, R12
 	B halfnext
 
 	// 5 queries.

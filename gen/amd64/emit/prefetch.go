@@ -2,6 +2,7 @@ package emit
 
 import (
 	"math"
+	"slices"
 
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
@@ -30,7 +31,9 @@ type Prefetch struct {
 	address, far, left reg.GPVirtual
 	Base, length, gap  operand.Mem
 	step               int // bytes of a step: whole lines, or part of one
-	level              int // of the cache for the nearer address
+	level              int // of the cache for the nearer address; if 0, Level has it
+
+	Level operand.Mem
 }
 
 // NewPrefetch prepares a stream of rows, ld bytes apart, in steps of step bytes, into a level
@@ -63,19 +66,36 @@ func (p *Prefetch) Start() {
 	p.MOVQ(p.length, p.left)
 }
 
-// Line prefetches line i of a step, if the step is that long.
-func (p *Prefetch) Line(i int) {
-	if i >= p.step/spec.LineBytes {
+// Lines prefetches some lines of a step, those of them that it has. name is the name of labels.
+func (p *Prefetch) Lines(name string, lines ...int) {
+	lines = slices.DeleteFunc(lines, func(i int) bool { return i >= p.step/spec.LineBytes })
+	if len(lines) == 0 {
 		return
 	}
-	if near := At(p.address, i*spec.LineBytes); p.level == 2 {
-		p.PREFETCHT1(near)
-	} else {
-		p.PREFETCHT0(near)
+	near := func(hint func(operand.Op)) {
+		for _, i := range lines {
+			hint(At(p.address, i*spec.LineBytes))
+		}
 	}
-	further := Indexed(p.address, p.far, 1)
-	further.Disp = i * spec.LineBytes
-	p.PREFETCHT1(further)
+	switch p.level {
+	case 0:
+		p.CMPQ(p.Level, operand.Imm(2))
+		p.JE(operand.LabelRef(name + "level2"))
+		near(p.PREFETCHT0)
+		p.JMP(operand.LabelRef(name + "far"))
+		p.Label(name + "level2")
+		near(p.PREFETCHT1)
+		p.Label(name + "far")
+	case 1:
+		near(p.PREFETCHT0)
+	case 2:
+		near(p.PREFETCHT1)
+	}
+	for _, i := range lines {
+		further := Indexed(p.address, p.far, 1)
+		further.Disp = i * spec.LineBytes
+		p.PREFETCHT1(further)
+	}
 }
 
 // Advance goes on by a step. name is the name of a label.

@@ -32,20 +32,33 @@ import (
 // the keys of the pass, the scales' stride in bytes, the start of the pass's scales, that of
 // the current columns' scales, and the columns left that have these.
 func (g *gen) SkinnyPV(v spec.Element) {
-	if _, variants := g.SkinnyVariants(); v == spec.Float32 {
+	_, variants := g.SkinnyVariants()
+	switch {
+	case v != spec.Float32:
+		g.Kernel(spec.SkinnyPV(v))
+		g.skinnyPV(v, 1)
+	case len(variants) == 1:
+		g.Kernel(variants[0].Function())
+		g.skinnyPV(v, variants[0].Near)
+	default:
+		const name = "valueProduct"
+		fn := spec.SkinnyPV(v)
+		g.Shared(name, fn, "is "+fn.Name+" in all variants, which jump to it.")
+		g.skinnyPV(v, 0)
 		for _, x := range variants {
-			g.skinnyPV(v, x.Function(), x.Near)
+			g.Kernel(x.Function())
+			g.MOVQ(operand.U32(x.Near), g.Memory(g.Param("o").Len()))
+			g.TailJump(name)
 		}
-		return
 	}
-	g.skinnyPV(v, spec.SkinnyPV(v), 1)
 }
 
-// skinnyPV emits a variant of SkinnyPV, which prefetches into a level of the cache.
-func (g *gen) skinnyPV(v spec.Element, fn spec.Function, near int) {
-	g.Kernel(fn)
+// skinnyPV emits SkinnyPV, which prefetches into a level of the cache, or with 0 into the one that
+// the length of o says.
+func (g *gen) skinnyPV(v spec.Element, near int) {
 	f := &pvEmitter{g: g, element: v, ldv: g.StrideOf("ldv", v), load: g.Argument("load"), left: g.Argument("m"), keys: g.Memory(g.Param("v").Len())}
 	f.prefetch = g.NewPrefetch(f.ldv, "dv", v, f.unrolled()*spec.SkinnyKeys<<v.Shift(), near)
+	f.prefetch.Level = g.Memory(g.Param("o").Len())
 	f.v, f.p, f.ldp = g.Slice("v"), g.Slice("p"), g.Stride("ldp")
 	f.vj, f.pj, f.steps = g.GP64(), g.GP64(), g.GP64()
 	f.column, f.columns, f.lane = g.GP64(), g.GP64(), g.GP64()
@@ -158,7 +171,7 @@ type columnBlock struct {
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, upTo(f.g.SkinnyRows()), 1,
+	return columnBlock{"line", spec.SkinnyKeys, fromOne(f.g.SkinnyRows()), 1,
 		func() []reg.VecVirtual { return f.g.Vecs(spec.LineBytes / f.g.VecBytes()) }, f.g.VMOVUPS, f.g.fmaVectors}
 }
 
@@ -168,7 +181,7 @@ const quadLines = 4
 // quad is the block of 4 lines. 6 queries take 24 accumulators, 4 vectors of V and a weight.
 func (f *pvEmitter) quad() columnBlock {
 	s := f.line()
-	s.name, s.columns, s.sizes, s.lines = "quad", quadLines*spec.SkinnyKeys, upTo(6), quadLines
+	s.name, s.columns, s.sizes, s.lines = "quad", quadLines*spec.SkinnyKeys, fromOne(6), quadLines
 	s.vectors = func() []reg.VecVirtual { return f.g.Vecs(quadLines) }
 	return s
 }
@@ -176,9 +189,11 @@ func (f *pvEmitter) quad() columnBlock {
 // fewSizes are the sizes of groups for less than a line: there are few such columns, if any.
 var fewSizes = []int{1, 4}
 
-// upTo lists the numbers from 1 to n.
+// fromOne lists the numbers from 1 to n, upTo those from 0 to n-1.
+func fromOne(n int) []int { return upTo(n + 1)[1:] }
+
 func upTo(n int) (list []int) {
-	for i := 1; i <= n; i++ {
+	for i := range n {
 		list = append(list, i)
 	}
 	return list
@@ -287,9 +302,7 @@ func (f *pvEmitter) keyByKey(s columnBlock, acc [][]reg.VecVirtual, name string)
 	f.g.AlignLoop()
 	f.g.Label(name + "turn")
 	for x := range s.lines / f.unrolled() {
-		for i := range f.unrolled() {
-			f.prefetch.Line(i)
-		}
+		f.prefetch.Lines(fmt.Sprintf("%snear%d", name, x), upTo(f.unrolled())...)
 		f.prefetch.Advance(fmt.Sprintf("%sahead%d", name, x))
 	}
 	f.step(s, acc)
@@ -306,7 +319,7 @@ func (f *pvEmitter) someKeys(s columnBlock, acc [][]reg.VecVirtual, name string)
 	f.g.Label(name + "turn")
 	for i := range unrolled {
 		if s.lines > 0 {
-			f.prefetch.Line(i)
+			f.prefetch.Lines(fmt.Sprintf("%snear%d", name, i), i)
 		}
 		f.step(s, acc)
 	}

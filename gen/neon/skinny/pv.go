@@ -1,6 +1,8 @@
 package skinny
 
 import (
+	"slices"
+
 	"github.com/attn-go/attn/gen/a64"
 	"github.com/attn-go/attn/gen/neon/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -74,27 +76,33 @@ func (f *pvEmitter) passes() {
 }
 
 // blocks emits the loops over blocks of columns. Narrow types have rows of whole lines. Many
-// queries take half a line at a time, so that it is widened for all of them at once.
+// queries take half a line at a time, so that it is widened for all of them at once. As they are at
+// least 5, groups of 2 to 4 are for what 8 leaves over, and there is code for one of these only.
 func (f *pvEmitter) blocks() {
-	line := columnBlock{"line", spec.SkinnyKeys, skinnyRows, f.widener.Element}
+	line := columnBlock{"line", spec.SkinnyKeys, []int{1, 2, 3, 4}, f.widener.Element}
 	if f.widener.Element == spec.Float32 {
 		f.block(line)
-		f.block(columnBlock{"four", emit.VecLanes, skinnyRows, spec.Float32})
-		f.block(columnBlock{"single", 1, skinnyRows, spec.Float32})
+		f.block(columnBlock{"four", emit.VecLanes, fewSizes, spec.Float32})
+		f.block(columnBlock{"single", 1, fewSizes, spec.Float32})
 		return
 	}
 	f.Load(f.Param("n"), f.steps)
 	f.Op("CMP", skinnyRows, f.steps)
 	f.Jump("BGT", "half")
 	f.block(line)
-	f.block(columnBlock{"half", spec.SkinnyKeys / 2, 2 * skinnyRows, f.widener.Element})
+	f.block(columnBlock{"half", spec.SkinnyKeys / 2, []int{1, 5, 6, 7, 8}, f.widener.Element})
 }
 
-// A columnBlock is a number of columns that are computed at once, for up to most queries.
+// fewSizes are the sizes of groups for less than a line: there are few such columns, if any.
+var fewSizes = []int{1, skinnyRows}
+
+// A columnBlock is a number of columns that are computed at once, for as many queries as there is
+// code for.
 type columnBlock struct {
-	name          string
-	columns, most int
-	element       spec.Element
+	name    string
+	columns int
+	sizes   []int // numbers of queries, from 1 on
+	element spec.Element
 }
 
 // bytes is the size of the columns in V.
@@ -132,15 +140,15 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.Op("SUBS", s.columns, f.columns, f.columns)
 	f.Jump("BLT", s.name+"end")
 	f.Op("MOVD", 0, f.lane)
-	f.Commentf("A group of up to %d queries.", s.most)
+	f.Commentf("The largest group of queries that there is code for.")
 	f.Label(s.name + "group")
 	f.Load(f.Param("n"), f.steps)
 	f.Op("SUB", f.lane, f.steps, f.steps)
-	for size := s.most; size > 1; size-- {
+	for _, size := range slices.Backward(s.sizes[1:]) {
 		f.Op("CMP", size, f.steps)
 		f.Jump("BGE", s.name+groupLabel(size))
 	}
-	for size := 1; size <= s.most; size++ {
+	for _, size := range s.sizes {
 		f.Scope(func() { f.group(s, size) })
 	}
 	f.Label(s.name + "next")
@@ -214,8 +222,12 @@ func (f *pvEmitter) step(s columnBlock, acc [][]a64.Vec) {
 		for i := range v {
 			f.Op(moveOf(s.bytes()), a64.At(f.vj, i*emit.VecBytes), v[i])
 		}
-		for i := range p {
-			f.LoadFrom(a64.At(f.pj, i*emit.VecBytes), p[i])
+		if len(acc) == 1 {
+			f.Op("FMOVS", a64.At(f.pj, 0), p[0]) // perhaps the last lane
+		} else {
+			for i := range p {
+				f.LoadFrom(a64.At(f.pj, i*emit.VecBytes), p[i])
+			}
 		}
 		f.scales.load(scale)
 		f.Op("ADD", f.ldv, f.vj, f.vj)

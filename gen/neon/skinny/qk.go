@@ -49,12 +49,16 @@ type qkEmitter struct {
 
 	columns, adds a64.Param   // columns after the current segment; not 0 if there is a sum of those before it
 	sums          []a64.Local // that sum, for every accumulator
+	size          a64.Param   // queries of the tile, while the remaining columns are computed
+
+	acc [][]a64.Vec // accumulators, by vector of keys and query
 }
 
 func (g *neon) SkinnyQK(k spec.Element) {
 	g.Kernel(spec.SkinnyQK(k))
 	f := &qkEmitter{neon: g, widener: g.NewWidener(k), ld: g.StrideOf("ldk", k), left: g.Num("m"), s: g.Slice("s"),
 		w: g.LoadParam(g.Len("max")), qx: g.GP(), lane: g.GP(), steps: g.GP(), scratch: g.GP(), columns: g.Cap("k").Local(), adds: g.Cap("s").Local(),
+		size: g.Len("q").Local(),
 		sums: g.Frame(spec.SkinnyKeys / emit.VecLanes * skinnyRows)}
 	f.prefetch = g.NewPrefetch(f.ld, "d", k, emit.VecLanes/f.widener.Groups())
 	if k == spec.Int8 {
@@ -98,9 +102,17 @@ func (f *qkEmitter) tiles() {
 		f.Op("CMP", size, f.scratch)
 		f.Jump("BGE", groupLabel(size))
 	}
-	for size := 1; size <= skinnyRows; size++ {
-		f.Scope(func() { f.group(size) })
+	f.acc = make([][]a64.Vec, spec.SkinnyKeys/emit.VecLanes)
+	for v := range f.acc {
+		f.acc[v] = f.Vecs(skinnyRows)
 	}
+	for size := 1; size <= skinnyRows; size++ {
+		f.group(size)
+	}
+	if f.widener.Element == spec.Float32 {
+		f.rest()
+	}
+	f.Scope(f.store)
 
 	f.Label("next")
 	f.Load(f.Param("d"), f.scratch)
@@ -134,17 +146,25 @@ func (f *qkEmitter) group(size int) {
 	if size > 1 {
 		f.Label(name)
 	}
-	acc := make([][]a64.Vec, spec.SkinnyKeys/emit.VecLanes)
+	acc := make([][]a64.Vec, len(f.acc))
+	f.Scope(func() {
+		for v := range acc {
+			acc[v] = f.acc[v][:size]
+			f.Free(f.acc[v][size:])
+		}
+		f.Load(f.Base("q"), f.qx)
+		f.Op("ADD", f.lane.Shl(2), f.qx, f.qx)
+		f.prefetch.Start()
+		f.scales.start()
+		f.segments(acc, name)
+	})
 	for v := range acc {
-		acc[v] = f.Vecs(size)
+		last := acc[v][size-1].B16()
+		for _, x := range f.acc[v][size:] {
+			f.Op("VORR", last, last, x.B16())
+		}
 	}
-	f.Load(f.Base("q"), f.qx)
-	f.Op("ADD", f.lane.Shl(2), f.qx, f.qx)
-	f.prefetch.Start()
-	f.scales.start()
-	f.segments(acc, name)
-	f.storeTile(acc, size, name)
-	f.Jump("B", "next")
+	f.Jump("B", "store")
 }
 
 // segments emits the loop over the segments, as in amd64/skinny/qk.go. It leaves the scores
@@ -181,7 +201,12 @@ func (f *qkEmitter) segments(acc [][]a64.Vec, name string) {
 		f.Label(name + "rest")
 		f.Load(f.columns, f.scratch)
 		f.Jump("CBNZ", name+"sum", f.scratch)
-		f.rest(acc, name)
+		f.Load(f.Param("d"), f.steps)
+		f.Op("ANDS", 3, f.steps, f.steps)
+		f.Jump("BEQ", name+"sum")
+		f.Op("MOVD", len(acc[0]), f.scratch)
+		f.Op("MOVD", f.scratch, f.size)
+		f.Jump("B", "rest")
 		f.Label(name + "sum")
 	}
 	f.addSums(acc, name)
@@ -313,65 +338,62 @@ func (f *qkEmitter) loadRows(rows []a64.Vec, v int) {
 }
 
 // rest emits the remaining columns of the last segment if 4 does not divide them: it loads
-// the last 4 and skips the first of them.
-func (f *qkEmitter) rest(acc [][]a64.Vec, name string) {
-	f.Load(f.Param("d"), f.steps)
-	f.Op("ANDS", 3, f.steps, f.steps)
-	f.Jump("BEQ", name+"sum")
+// the last 4 and skips the first of them. The products of queries that a tile does not have are
+// not used.
+func (f *qkEmitter) rest() {
+	f.Commentf("The remaining columns.")
+	f.Label("rest")
 	f.Op("SUB", 4, f.steps, f.steps) // below 0
 	for _, k := range f.k {
 		f.Op("ADD", f.steps.Shl(2), k, k)
 	}
 	f.Op("MUL", f.w, f.steps, f.scratch)
 	f.Op("ADD", f.scratch, f.qx, f.qx)
-	f.eachColumn(acc, func(x int, column func()) {
+	f.eachColumn(f.acc, func(x int, column func()) {
 		if x%4 == 0 {
 			return
 		}
-		skip := fmt.Sprintf("%sskip%d", name, x)
+		skip := fmt.Sprintf("skip%d", x)
 		f.Op("CMP", -(x % 4), f.steps) // the columns from -steps on are new
 		f.Jump("BLT", skip)
 		column()
 		f.Label(skip)
 	})
+	f.Load(f.size, f.scratch)
+	for size := 1; size < skinnyRows; size++ {
+		f.Op("CMP", size, f.scratch)
+		f.Jump("BEQ", groupLabel(size)+"sum")
+	}
+	f.Jump("B", groupLabel(skinnyRows)+"sum")
 }
 
-// storeTile stores the scores of a tile as in amd64/skinny/qk.go.
-func (f *qkEmitter) storeTile(acc [][]a64.Vec, size int, name string) {
-	f.Scope(func() {
-		t, keys := f.Vecs(4), make([][]a64.Vec, len(acc))
-		for v := range acc {
-			keys[v] = acc[v]
-			for len(keys[v]) < skinnyRows {
-				x := f.Vec()
-				f.Op("VORR", acc[v][size-1].B16(), acc[v][size-1].B16(), x.B16())
-				keys[v] = append(keys[v], x)
-			}
+// store stores the scores of all tiles as in amd64/skinny/qk.go.
+func (f *qkEmitter) store() {
+	t := f.Vecs(4)
+	f.Label("store")
+	for _, keys := range f.acc {
+		f.Transpose4(keys, t)
+	}
+	max, larger := t[0], t[1]
+	f.Label("lanes")
+	f.Op("ADD", f.lane.Shl(2), f.s, f.qx)
+	f.Load(f.Base("max"), f.scratch)
+	f.Op("ADD", f.lane.Shl(2), f.scratch, f.scratch)
+	f.LoadFrom(a64.At(f.scratch, 0), max)
+	for _, keys := range f.acc {
+		for _, x := range keys {
+			f.StoreTo(x, a64.At(f.qx, 0))
+			f.Raise(max, x, larger)
+			f.Op("ADD", f.w, f.qx, f.qx)
 		}
-		for v := range keys {
-			f.Transpose4(keys[v], t)
-		}
-		max, larger := t[0], t[1]
-		f.Label(name + "lanes")
-		f.Op("ADD", f.lane.Shl(2), f.s, f.qx)
-		f.Load(f.Base("max"), f.scratch)
-		f.Op("ADD", f.lane.Shl(2), f.scratch, f.scratch)
-		f.LoadFrom(a64.At(f.scratch, 0), max)
-		for v := range keys {
-			for _, x := range keys[v] {
-				f.StoreTo(x, a64.At(f.qx, 0))
-				f.Raise(max, x, larger)
-				f.Op("ADD", f.w, f.qx, f.qx)
-			}
-		}
-		f.StoreTo(max, a64.At(f.scratch, 0))
-		f.Op("ADD", skinnyRows, f.lane, f.lane)
-		f.Load(f.Param("n"), f.scratch)
-		f.Op("CMP", f.scratch, f.lane)
-		f.Jump("BLT", "next")
-		f.Op("CMP", f.lane.Shl(2), f.w)
-		f.Jump("BGT", name+"lanes")
-	})
+	}
+	f.StoreTo(max, a64.At(f.scratch, 0))
+	f.Op("ADD", skinnyRows, f.lane, f.lane)
+	f.Load(f.Param("n"), f.scratch)
+	f.Op("CMP", f.scratch, f.lane)
+	f.Jump("BLT", "next")
+	f.Op("CMP", f.lane.Shl(2), f.w)
+	f.Jump("BGT", "lanes")
 }
 
 func groupLabel(size int) string { return fmt.Sprintf("group%d", size) }

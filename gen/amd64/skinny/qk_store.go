@@ -1,0 +1,129 @@
+package skinny
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// What follows the steps of a tile of SkinnyQK is one piece of code for all numbers of queries, which
+// have their accumulators in common.
+
+// toRest emits the way of a tile to the remaining columns of the last segment, if a step does not
+// divide them.
+func (f *qkEmitter) toRest(size int, name string) {
+	f.g.CMPQ(f.columns, operand.Imm(0))
+	f.g.JNE(operand.LabelRef(name + "sum"))
+	left := f.g.Num("d")
+	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	f.g.JZ(operand.LabelRef(name + "sum"))
+	f.g.MOVQ(operand.U32(size), f.size)
+	f.g.JMP(operand.LabelRef(restLabel((size + 3) / 4 * 4)))
+}
+
+func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
+
+// rest emits the remaining columns for tiles of up to a number of queries, a multiple of 4: it
+// loads those of a whole step that ends with the row, and skips the first of them. The products of
+// queries that a tile does not have are not used.
+func (f *qkEmitter) rest(queries int) {
+	name, acc := restLabel(queries), f.acc[1][:queries]
+	f.g.Commentf("The remaining columns for up to %d queries.", queries)
+	f.g.Label(name)
+	left := f.g.Num("d")
+	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
+	for i := range f.k {
+		f.g.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
+	}
+	f.eachColumn(acc, -4*f.words.n, func(x int, products func(q operand.Mem)) {
+		if x == 0 {
+			return
+		}
+		skip := fmt.Sprintf("%sskip%d", name, x)
+		f.g.CMPQ(left, operand.Imm(uint64(f.words.width()-x)))
+		f.g.JL(operand.LabelRef(skip))
+		products(emit.At(f.q, 0))
+		f.g.ADDQ(f.w, f.q)
+		f.g.Label(skip)
+	})
+	for size := queries - 3; size < queries; size++ {
+		f.g.CMPQ(f.size, operand.Imm(uint64(size)))
+		f.g.JE(operand.LabelRef(groupLabel(size) + "sum"))
+	}
+	f.g.JMP(operand.LabelRef(groupLabel(queries) + "sum"))
+}
+
+// toStore emits the way of a tile to where its scores are stored. The lanes after the last query,
+// up to a multiple of 4, repeat it.
+func (f *qkEmitter) toStore(size, times int) {
+	acc := f.acc[times]
+	for i := size; i%4 != 0; i++ {
+		for v := range acc[i] {
+			f.g.VMOVAPS(acc[size-1][v], acc[i][v])
+		}
+	}
+	if len(acc) > 4 {
+		f.g.MOVQ(operand.U32((size-1)/4), f.second)
+	}
+	f.g.JMP(operand.LabelRef(storeLabel(times)))
+}
+
+func storeLabel(times int) string { return fmt.Sprintf("store%d", times) }
+
+// store emits the end of all tiles of times·16 keys: their scores are stored, 4 lanes at a time.
+// The lanes after the last 4 with queries repeat them.
+func (f *qkEmitter) store(times int) {
+	name, acc := storeLabel(times), f.acc[times]
+	f.g.Comment("Store 4 lanes.")
+	f.g.Label(name)
+	t := make([][]reg.VecVirtual, len(acc[0]))
+	for v := range t {
+		t[v] = f.g.Transpose4([]reg.VecVirtual{acc[0][v], acc[1][v], acc[2][v], acc[3][v]})
+	}
+	f.g.Label(name + "lanes")
+	f.storeLanes(t)
+	f.g.ADDQ(operand.Imm(4), f.lane)
+	if len(acc) > 4 {
+		f.g.CMPQ(f.second, operand.Imm(0))
+		f.g.JE(operand.LabelRef(name + "last"))
+		f.g.MOVQ(operand.U32(0), f.second)
+		for i := range 4 {
+			for v := range acc[i] {
+				f.g.VMOVAPS(acc[4+i][v], acc[i][v])
+			}
+		}
+		f.g.JMP(operand.LabelRef(name))
+		f.g.Label(name + "last")
+	}
+	end := f.g.GP64()
+	f.g.MOVQ(f.lane, end)
+	f.g.CMPQ(end, f.g.Argument("n"))
+	f.g.JL(operand.LabelRef(name + "end"))
+	f.g.SHLQ(operand.Imm(2), end)
+	f.g.CMPQ(end, f.w)
+	f.g.JL(operand.LabelRef(name + "lanes"))
+	f.g.Label(name + "end")
+}
+
+// storeLanes stores 4 lanes of all keys and raises their maxima, key by key.
+func (f *qkEmitter) storeLanes(t [][]reg.VecVirtual) {
+	s, p, lane, max := f.g.GP64(), f.g.Slice("max"), f.g.GP64(), f.g.XMM()
+	f.g.MOVQ(f.lane, lane)
+	f.g.MOVQ(f.s, s)
+	f.g.LEAQ(emit.Indexed(s, lane, 4), s)
+	f.g.LEAQ(emit.Indexed(p, lane, 4), p)
+	f.g.VMOVUPS(emit.At(p, 0), max)
+	for v := range t {
+		for q := range f.g.Lanes() / 4 {
+			for _, x := range t[v] {
+				x := f.g.Quarter(f.g.Context, x, q)
+				f.g.VMOVUPS(x, emit.At(s, 0))
+				f.g.VMAXPS(max, x, max)
+				f.g.ADDQ(f.w, s)
+			}
+		}
+	}
+	f.g.VMOVUPS(max, emit.At(p, 0))
+}
