@@ -23,7 +23,7 @@ type Batch struct {
 	steps                           int   // the largest count
 	even                            bool  // all counts are the same
 
-	taken []int32 // scratch memory of Extend
+	taken, unseen []int32 // scratch memory of Extend
 }
 
 // NewBatch returns a batch of sequences of the cache.
@@ -106,27 +106,29 @@ func setInt(x *int, to int) {
 // If the last page of a sequence is partly filled and shared, Extend replaces it by a
 // copy. If the cache has a window, Extend first drops the pages that no later query sees.
 //
-// If there are too few free pages, Extend returns a [*CapacityError], and no sequence
-// grows. If several sequences of the batch share a partly filled page, it needs a page
-// for a copy in each of them.
+// If there are too few free pages, with those that it would drop, Extend returns a
+// [*CapacityError] and changes nothing. If several sequences of the batch share a partly
+// filled page, it needs a page for a copy in each of them.
 func (b *Batch) Extend(counts ...int) error {
 	if f := b.checkExtend(counts); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
 	need := 0
+	b.unseen = b.unseen[:0]
 	for i, s := range b.sequences {
-		s.dropUnseen()
 		need = ints.AddSat(need, s.needs(position.Of(counts, i)))
+		b.unseen = append(b.unseen, s.pages[:s.unseen()]...)
 	}
 	taken := b.taken[:0]
-	if need > 0 {
+	if need > 0 || len(b.unseen) > 0 {
 		var err error
-		if taken, err = b.cache.pool.take(taken, need); err != nil {
+		if taken, err = b.cache.pool.take(taken, need, b.unseen...); err != nil {
 			return err
 		}
 		b.taken = taken
 	}
 	for i, s := range b.sequences {
+		s.forget(s.unseen())
 		taken = s.grow(position.Of(counts, i), taken)
 	}
 	return nil

@@ -3,6 +3,7 @@ package kvcache_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
@@ -164,6 +165,45 @@ func TestFull(t *testing.T) {
 	h.grow([]int{f, a}, []int{1, 1})
 	h.attend(2, threads(0), a, b, f)
 	h.check()
+}
+
+// Extend that finds the cache full leaves everything as it was, also the tokens that it would have
+// dropped under a window: sequences can be forked and cut as before, and growing by less works.
+func TestFullUnderWindow(t *testing.T) {
+	cache, err := kvcache.New(kvcache.Config{Heads: 1, HeadSize: 1, PageSize: 2, Pages: 6, Window: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := cache.NewSequence()
+	batch, err := cache.NewBatch(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := batch.Extend(10); err != nil {
+		t.Fatal(err)
+	}
+	shared, err := a.Fork(6) // keeps three of the pages that the next step drops
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(a.Pages())
+	checkFull(t, batch.Extend(5), kvcache.CapacityError{Need: 3, Free: 2}) // one was free, one is dropped
+	if a.Start() != 0 || a.Len() != 10 || !slices.Equal(a.Pages(), before) || cache.FreePages() != 1 {
+		t.Errorf("after the error: tokens %d to %d in pages %v, %d free; want 0 to 10 in %v, 1 free", a.Start(), a.Len(), a.Pages(), cache.FreePages(), before)
+	}
+	fork, err := a.Fork(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Truncate(4); err != nil || a.Len() != 4 {
+		t.Errorf("Truncate: %v, length %d", err, a.Len())
+	}
+	for _, s := range []*kvcache.Sequence{fork, shared} {
+		s.Free()
+	}
+	if err := batch.Extend(8); err != nil || a.Start() != 2 || a.Len() != 12 || cache.FreePages() != 1 {
+		t.Errorf("Extend: %v, tokens %d to %d, %d pages free", err, a.Start(), a.Len(), cache.FreePages())
+	}
 }
 
 func checkFull(t *testing.T, err error, want kvcache.CapacityError) {

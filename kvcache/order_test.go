@@ -199,12 +199,12 @@ func (o *ordered) extend() {
 	}
 	o.did("extend(%v)", counts)
 	full := o.must(o.batch.Extend(counts...))
+	if full {
+		return
+	}
 	for i, p := range chosen {
-		if w := o.config.Window; w > 0 { // what no later query sees goes, even if the cache is full
+		if w := o.config.Window; w > 0 { // what no later query sees goes
 			p.start += max(0, p.length()-w-p.start) / o.config.PageSize * o.config.PageSize
-		}
-		if full {
-			continue
 		}
 		for layer := range p.tokens {
 			p.tokens[layer] = append(p.tokens[layer], make([]token, counts[i])...)

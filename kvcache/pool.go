@@ -13,11 +13,11 @@ type pagePool struct {
 	refs []int32 // per page
 }
 
-// CapacityError reports a cache with too few free pages. No sequence has grown. A program
-// can free or truncate sequences and try again.
+// CapacityError reports a cache with too few free pages. Nothing has changed. A program can
+// free or truncate sequences and try again.
 type CapacityError struct {
 	Need int // pages that the call needs
-	Free int // pages that are free
+	Free int // pages that are free, with those that the call would have dropped
 }
 
 // Error returns the numbers of pages that are needed and free.
@@ -41,13 +41,21 @@ func (p *pagePool) left() int {
 	return len(p.free)
 }
 
-// take appends n free pages to dst, for one sequence, or none if there are too few.
-func (p *pagePool) take(dst []int32, n int) ([]int32, error) {
+// take releases the pages that are gone and appends n free ones to dst, each for one
+// sequence. If there are too few, it does neither.
+func (p *pagePool) take(dst []int32, n int, gone ...int32) ([]int32, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	before := len(p.free)
+	p.put(gone)
 	rest := len(p.free) - n
 	if rest < 0 {
-		return dst, &CapacityError{Need: n, Free: len(p.free)}
+		err := &CapacityError{Need: n, Free: len(p.free)}
+		p.free = p.free[:before]
+		for _, x := range gone {
+			p.refs[x]++
+		}
+		return dst, err
 	}
 	for i := len(p.free) - 1; i >= rest; i-- {
 		p.refs[p.free[i]] = 1
@@ -78,6 +86,11 @@ func (p *pagePool) isShared(page int32) bool {
 func (p *pagePool) release(pages []int32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.put(pages)
+}
+
+// put is release for a caller that holds the lock.
+func (p *pagePool) put(pages []int32) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		x := pages[i]
 		if p.refs[x]--; p.refs[x] == 0 {

@@ -102,6 +102,11 @@ func (s *Sequence) drop(n int) {
 		return
 	}
 	s.cache.pool.release(s.pages[:k])
+	s.forget(k)
+}
+
+// forget takes the first k pages off the sequence, which no longer owns them.
+func (s *Sequence) forget(k int) {
 	s.pages = s.pages[:copy(s.pages, s.pages[k:])]
 	s.start += k * s.cache.pageSize
 }
@@ -161,11 +166,13 @@ func (s *Sequence) place(l int) (page, row, n int) {
 	return int(s.pages[at/size]), row, min(size-row, s.fresh-l)
 }
 
-// dropUnseen drops what no later query sees.
-func (s *Sequence) dropUnseen() {
+// unseen returns the number of the first pages that no later query sees. The last page is
+// none of them.
+func (s *Sequence) unseen() int {
 	if w := s.cache.window; w > 0 {
-		s.drop(s.length - w)
+		return max(0, s.length-w-s.start) / s.cache.pageSize
 	}
+	return 0
 }
 
 // needs returns how many pages n more tokens take. If mayShare is set afterwards, one of

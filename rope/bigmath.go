@@ -15,11 +15,15 @@ const precision = 320
 // pi is π to 330 bits.
 const pi = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
 
-// angleOf returns an angle that is given in radians, rounded to the nearest.
-func angleOf(radians *big.Float) angle {
+// fullTurn returns 2π, the radians of a turn.
+func fullTurn() *big.Float {
 	full, _ := new(big.Float).SetPrec(precision).SetString(pi)
-	t := number(0).Quo(radians, full.Add(full, full))
-	t.SetMantExp(t, 128)
+	return full.Add(full, full)
+}
+
+// angleOf returns an angle that is given in turns, rounded to the nearest.
+func angleOf(turns *big.Float) angle {
+	t := number(0).SetMantExp(turns, 128)
 	i, _ := t.Add(t, number(0.5)).Int(nil)
 	if t.Sign() < 0 && !t.IsInt() { // Int rounds towards zero
 		i.Sub(i, big.NewInt(1))

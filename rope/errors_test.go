@@ -20,6 +20,7 @@ func TestNewErrors(t *testing.T) {
 		{rope.Config{Dims: 7}, "Config.Dims", "even"},
 		{rope.Config{Dims: -2}, "Config.Dims", "even"},
 		{rope.Config{Dims: math.MaxInt - 1}, "Config.Dims", "even"},
+		{rope.Config{Dims: 1<<16 + 2}, "Config.Dims", "2 to 65536"},
 		{rope.Config{Dims: 4, Base: 0.5}, "Config.Base", "from 1"},
 		{rope.Config{Dims: 4, Base: math.NaN()}, "Config.Base", "from 1"},
 		{rope.Config{Dims: 4, Base: math.Inf(1)}, "Config.Base", "from 1"},

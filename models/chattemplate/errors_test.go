@@ -104,7 +104,7 @@ func render(t *testing.T, template, message string, most time.Duration) {
 func TestHostile(t *testing.T) {
 	const work = "more work than a template may do"
 	for template, message := range map[string]string{
-		"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}":                                                       "calls of macros nested deeper than",
+		"{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}":                                                       "evaluations nested deeper than",
 		"{% for i in range(2000000000) %}{% endfor %}":                                                          work,
 		"{% for i in range(9999) %}{% for j in range(9999) %}{% endfor %}{% endfor %}":                          work,
 		"{{ 'a' * 1000000000000 }}":                                                                             work,
@@ -125,6 +125,33 @@ func TestHostile(t *testing.T) {
 		"{% set x = 'a' * 999999 %}{% for i in range(99999) %}{% if x == x or x < x or x.find('b') %}{% endif %}{% endfor %}":                           work,
 	} {
 		render(t, template, message, time.Minute)
+	}
+}
+
+// Long messages, which raise the limits, do not help such templates.
+func TestHostileWithLongMessages(t *testing.T) {
+	const work = "more work than a template may do"
+	content := strings.Repeat("user x\n", 60_000)
+	parts := "{% set p = ([messages[0].role, 'x'] * 100000) | join %}"
+	for template, want := range map[string]string{ // texts, or messages of errors
+		"{% set n = namespace(x='') %}{% for i in range(60000) %}{% set n.x = " + strings.Repeat("(", 90) + "n.x" + strings.Repeat(", 1)", 90) + " %}{% endfor %}{{ [n.x] | sort }}": "values nested deeper than",
+		"{{ '' * 400000000 }}": work,
+		"{% set c = messages[0].content %}{% for i in range(99999) %}{{ c.strip(c ~ 'a') }}{{ c.split(c) | length }}{% if c ~ 'a' == c ~ 'b' or c in {c: 1} == 'b' %}{% endif %}{% endfor %}": work,
+		"{% set c = messages[0].content %}{{ c.strip(c) }}{{ c.split('\n') | length }} {{ c.splitlines() | length }} {{ c.split() | length }}":                                                "60001 60000 120000",
+		parts + "{{ p.split('x') | length }}":                          "100001",
+		parts + "{{ (p | replace('x', ' ')).split() | length }}":       "100000",
+		parts + "{{ (p | replace('x', '\n')).splitlines() | length }}": "100000",
+		"{{ range(2147483000, 2147483647, 1000) }}":                    "[2147483000]",
+	} {
+		parsed, err := chattemplate.New(template)
+		if err != nil {
+			t.Fatalf("%.100q: %v", template, err)
+		}
+		got, err := parsed.Render(talk("user", content), true)
+		var e *chattemplate.RenderError
+		if got != want && (!errors.As(err, &e) || !strings.Contains(e.Message, want)) {
+			t.Errorf("%.100q: got %.100q and error %v, want %q", template, got, err, want)
+		}
 	}
 }
 

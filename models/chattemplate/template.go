@@ -2,17 +2,18 @@
 // the template that comes with the model, in the language Jinja.
 //
 // There is a Go library for Jinja, gonja v2.9.1, which renders the templates of well-known models
-// right. But a template of 50 bytes, in a file that somebody else made, ends the program with it (a
-// macro that calls itself overflows the stack, which Go cannot recover from; others take all
-// memory or never end), and it does not tell the text of a message from that of the template. Here
-// package internal/jinja limits a template's work and tells them apart.
+// right. But nothing limits a template's time, memory or stack: one of 50 bytes, in a file that
+// somebody else made, ends the program (a macro that calls itself overflows the stack, which Go
+// cannot recover from), others take all memory or never end, and it does not tell the text of a
+// message from that of the template. pongo2 v6.0.0 has no such limits either, and the language of
+// Django, without namespaces and methods. Here package internal/jinja limits what a template does
+// and tells the texts apart.
 package chattemplate
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/attn-go/attn/models/gguf"
@@ -23,8 +24,9 @@ import (
 // maxSize is the largest size of a template in bytes. Known ones have up to 20,000.
 const maxSize = 1 << 16
 
-// Limits on the work of a template: about the number of bytes that it makes and the number of
-// nodes that it evaluates. It may do so much, and so much more for every byte of the messages.
+// Limits on the work of a template, as package jinja counts it: up to 5 nanoseconds, and a quarter
+// of a byte of memory. It may do so much, and so much more for every byte of the messages. Known
+// templates take up to 32 for a byte.
 const (
 	baseWork = 1 << 24
 	byteWork = 1 << 8
@@ -122,23 +124,23 @@ func (t *Template) Parts(ctx context.Context, messages []Message, prompt bool) (
 	if err != nil {
 		return nil, renderError(ctx, err)
 	}
-	parts := make([]tokenizer.Part, len(text))
-	for i, p := range text {
-		parts[i] = tokenizer.Part{Text: p.Text, Special: !p.Outside}
+	parts := []tokenizer.Part{}
+	for text, outside := range text.Parts() {
+		parts = append(parts, tokenizer.Part{Text: text, Special: !outside})
 	}
 	return parts, nil
 }
 
 // variables returns the variables of a template, and the work it may do.
-func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int) {
-	allowed := int64(baseWork)
+func (t *Template) variables(messages []Message, prompt bool) (variables map[string]any, work int64) {
+	work = baseWork
 	list := make([]any, len(messages))
 	for i, m := range messages {
 		d := jinja.NewDict()
 		d.Set("role", jinja.Outside(m.Role))
 		d.Set("content", jinja.Outside(m.Content))
 		list[i] = d
-		allowed += byteWork * int64(len(m.Role)+len(m.Content)+64)
+		work += byteWork * int64(len(m.Role)+len(m.Content)+64)
 	}
 	variables = map[string]any{
 		"messages":              jinja.NewList(list...),
@@ -152,7 +154,7 @@ func (t *Template) variables(messages []Message, prompt bool) (variables map[str
 	for name, v := range t.opts.Variables {
 		variables[name], _ = variable(name, v)
 	}
-	return variables, int(min(allowed, math.MaxInt))
+	return variables, work
 }
 
 // variable returns a variable as package jinja has it.

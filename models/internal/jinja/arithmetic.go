@@ -2,88 +2,24 @@ package jinja
 
 import "math"
 
-func (n *binary) eval(r *runner) value {
-	a, b := r.eval(n.left), r.eval(n.right)
-	if n.op == "~" {
-		return r.made(concat(r.show(a), r.show(b)))
-	}
-	if v, ok := r.sequences(n.op, a, b); ok {
-		return v
-	}
+// calculation is the operation of an operator for numbers.
+func calculation(op string) operation {
+	return func(r *runner, v value, a args) value { return r.calculate(op, v, a.positional[0]) }
+}
+
+// calculate calculates with two numbers.
+func (r *runner) calculate(op string, a, b value) value {
 	x, okX := whole(a)
 	y, okY := whole(b)
-	if okX && okY && n.op != "/" {
-		return r.integers(n.op, x, y)
+	if okX && okY && op != "/" {
+		return r.integers(op, x, y)
 	}
 	f, okF := number(a)
 	g, okG := number(b)
 	if !okF || !okG {
-		r.fail("%s %s %s", typeName(a), n.op, typeName(b))
+		r.fail("%s %s %s", typeName(a), op, typeName(b))
 	}
-	return r.floats(n.op, f, g)
-}
-
-// sequences returns the sum of two strings or lists, or a multiple of one.
-func (r *runner) sequences(op string, a, b value) (value, bool) {
-	if op == "*" {
-		if n, ok := whole(a); ok {
-			return r.repeat(b, n)
-		}
-		n, ok := whole(b)
-		if !ok {
-			return nil, false
-		}
-		return r.repeat(a, n)
-	}
-	if op != "+" {
-		return nil, false
-	}
-	switch x := a.(type) {
-	case Str:
-		if y, ok := b.(Str); ok {
-			r.spend(x.len() + y.len() + partCost*(len(x)+len(y)))
-			return concat(x, y), true
-		}
-	case *List:
-		if y, ok := b.(*List); ok && x.tuple == y.tuple {
-			r.spend(partCost * (len(x.items) + len(y.items)))
-			return &List{append(x.items[:len(x.items):len(x.items)], y.items...), x.tuple}, true
-		}
-	}
-	return nil, false
-}
-
-// repeat returns a string or list n times. The work is counted before it is done.
-func (r *runner) repeat(v value, n int64) (value, bool) {
-	n = max(n, 0)
-	switch v := v.(type) {
-	case Str:
-		r.spendTimes(v.len()+partCost*len(v), n)
-		all := make([]Str, n)
-		for i := range all {
-			all[i] = v
-		}
-		return concat(all...), true
-	case *List:
-		r.spendTimes(partCost*len(v.items), n)
-		l := &List{tuple: v.tuple}
-		for range n {
-			l.items = append(l.items, v.items...)
-		}
-		return l, true
-	}
-	return nil, false
-}
-
-// spendTimes counts work that is done n times.
-func (r *runner) spendTimes(work int, n int64) {
-	if n > int64(r.left) {
-		r.spend(r.left + 1)
-	}
-	if n > 0 && work+1 > r.left/int(n) {
-		r.spend(r.left + 1)
-	}
-	r.spend((work + 1) * int(n))
+	return r.floats(op, f, g)
 }
 
 // integers calculates with integers, which must not overflow.

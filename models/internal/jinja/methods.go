@@ -3,138 +3,137 @@ package jinja
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
-// methods are the methods of a type.
-type methods[T any] map[string]func(r *runner, of T, a args) value
-
 // method returns a method of a value.
-func method[T any](all methods[T], of T, name string) (value, bool) {
-	m, ok := all[name]
-	if !ok {
-		return nil, false
-	}
-	return callable(func(r *runner, a args) value { return m(r, of, a) }), true
+func method(all map[string]operation, of value, name string) (value, bool) {
+	do, ok := all[name]
+	return callable{do, of}, ok
 }
 
-var stringMethods = methods[Str]{
-	"strip":      func(r *runner, s Str, a args) value { return r.trim(s, a, true, true) },
-	"lstrip":     func(r *runner, s Str, a args) value { return r.trim(s, a, true, false) },
-	"rstrip":     func(r *runner, s Str, a args) value { return r.trim(s, a, false, true) },
-	"upper":      func(r *runner, s Str, a args) value { return r.changed("upper", s, a, strings.ToUpper) },
-	"lower":      func(r *runner, s Str, a args) value { return r.changed("lower", s, a, strings.ToLower) },
-	"title":      func(r *runner, s Str, a args) value { return r.changed("title", s, a, titler(notLetter)) },
-	"capitalize": func(r *runner, s Str, a args) value { return r.changed("capitalize", s, a, capitalizer()) },
-	"split":      splitMethod,
-	"splitlines": func(r *runner, s Str, a args) value {
-		r.bind("splitlines", a)
-		flat := r.text(s).String()
-		if flat == "" {
-			return &List{}
+// of returns a method of type T as an operation.
+func of[T any](do func(r *runner, of T, a args) value) operation {
+	return func(r *runner, v value, a args) value { return do(r, v.(T), a) }
+}
+
+var stringMethods = map[string]operation{
+	"strip":      of(func(r *runner, s Str, a args) value { return r.trim(s, a, true, true) }),
+	"lstrip":     of(func(r *runner, s Str, a args) value { return r.trim(s, a, true, false) }),
+	"rstrip":     of(func(r *runner, s Str, a args) value { return r.trim(s, a, false, true) }),
+	"upper":      of(func(r *runner, s Str, a args) value { return r.changed("upper", s, a, strings.ToUpper) }),
+	"lower":      of(func(r *runner, s Str, a args) value { return r.changed("lower", s, a, strings.ToLower) }),
+	"title":      of(func(r *runner, s Str, a args) value { return r.changed("title", s, a, titler(notLetter)) }),
+	"capitalize": of(func(r *runner, s Str, a args) value { return r.changed("capitalize", s, a, capitalizer()) }),
+	"split":      of(split),
+	"splitlines": of(splitLines),
+	"startswith": of(func(r *runner, s Str, a args) value { return r.affix("startswith", s, a, strings.HasPrefix) }),
+	"endswith":   of(func(r *runner, s Str, a args) value { return r.affix("endswith", s, a, strings.HasSuffix) }),
+	"replace":    of(func(r *runner, s Str, a args) value { return r.replaced(s, a) }),
+	"join":       of(func(r *runner, s Str, a args) value { return r.joined(r.items(r.bind("join", a, "items")[0]), s) }),
+	"find":       of(find),
+	"isdigit": of(func(r *runner, s Str, a args) value {
+		return s.text != "" && strings.IndexFunc(s.text, func(c rune) bool { return !unicode.IsDigit(c) }) < 0
+	}),
+}
+
+var dictMethods = map[string]operation{
+	"items":  of(func(r *runner, d *Dict, a args) value { return r.pairs(d) }),
+	"keys":   of(func(r *runner, d *Dict, a args) value { return r.list(r.keys(d)) }),
+	"values": of(func(r *runner, d *Dict, a args) value { return r.list(r.values(d)) }),
+	"get": of(func(r *runner, d *Dict, a args) value {
+		b := r.bind("get", a, "key", "default")
+		if v, ok := d.get(b[0]); ok {
+			return v
 		}
-		if strings.HasSuffix(flat, "\n") {
-			s = s.cut(0, len(flat)-1)
+		if isAbsent(b[1]) {
+			return nil
 		}
-		return list(s.split("\n", -1))
-	},
-	"startswith": func(r *runner, s Str, a args) value {
-		return r.affix("startswith", s, a, strings.HasPrefix)
-	},
-	"endswith": func(r *runner, s Str, a args) value { return r.affix("endswith", s, a, strings.HasSuffix) },
-	"replace": func(r *runner, s Str, a args) value {
-		b := r.bind("replace", a, "old", "new", "count")
-		return r.replaced(s, b[0], b[1], b[2])
-	},
-	"join": func(r *runner, s Str, a args) value {
-		b := r.bind("join", a, "items")
-		return r.joined(r.items(b[0]), s)
-	},
-	"find": func(r *runner, s Str, a args) value {
-		flat := r.text(s).String()
-		n := strings.Index(flat, r.text(r.bind("find", a, "text")[0]).String())
-		if n > 0 {
-			n = len([]rune(flat[:n]))
-		}
-		return int64(n)
-	},
-	"isdigit": func(r *runner, s Str, a args) value {
-		flat := r.text(s).String()
-		return flat != "" && strings.IndexFunc(flat, func(c rune) bool { return !unicode.IsDigit(c) }) < 0
-	},
+		return b[1]
+	}),
 }
 
 func (r *runner) trim(s Str, a args, left, right bool) value {
-	set := r.textOr(r.bind("strip", a, "characters")[0], "")
-	return r.text(s).trim(set, left, right)
+	return s.trim(&r.meter, r.textOr(r.bind("strip", a, "characters")[0], ""), left, right)
 }
 
-func (r *runner) changed(name string, s Str, a args, f func(string) string) value {
+// changed is converted for an operation without arguments.
+func (r *runner) changed(name string, s Str, a args, convert func(string) string) value {
 	r.bind(name, a)
-	return r.text(s).convert(f)
+	return r.converted(s, convert)
+}
+
+// converted returns a string with every part converted.
+func (r *runner) converted(s Str, convert func(string) string) Str {
+	b := builder{m: &r.meter}
+	b.converted(s, convert)
+	return b.str()
 }
 
 // affix also takes a tuple of which one shall fit.
 func (r *runner) affix(name string, s Str, a args, fits func(s, affix string) bool) value {
 	b := r.bind(name, a, "text")
-	flat := r.text(s).String()
-	if l, ok := b[0].(*List); ok {
-		for _, v := range l.items {
-			if fits(flat, r.text(v).String()) {
-				return true
-			}
-		}
-		return false
+	l, ok := b[0].(*List)
+	if !ok {
+		return fits(s.text, r.text(b[0]).text)
 	}
-	return fits(flat, r.text(b[0]).String())
+	for _, v := range r.items(l) {
+		r.read(v)
+		if fits(s.text, r.text(v).text) {
+			return true
+		}
+	}
+	return false
 }
 
-func splitMethod(r *runner, s Str, a args) value {
+func split(r *runner, s Str, a args) value {
 	b := r.bind("split", a, "sep", "maxsplit")
-	r.text(s)
 	if b[0] == nil || isAbsent(b[0]) {
 		if !isAbsent(b[1]) {
 			r.fail("split at white space with a maxsplit")
 		}
-		return r.pieces(s.fields())
+		return r.list(s.fields(&r.meter))
 	}
-	sep := r.text(b[0]).String()
+	sep := r.text(b[0]).text
 	if sep == "" {
 		r.fail("split with an empty separator")
 	}
-	return r.pieces(s.split(sep, r.intOr(b[1], -1)))
+	return r.list(s.split(&r.meter, sep, r.intOr(b[1], -1)))
 }
 
-// pieces counts the work of making a list of strings.
-func (r *runner) pieces(all []Str) value {
-	r.spend(partCost * len(all))
-	return list(all)
-}
-
-func list(all []Str) *List {
-	l := &List{}
-	for _, s := range all {
-		l.items = append(l.items, s)
+func splitLines(r *runner, s Str, a args) value {
+	r.bind("splitlines", a)
+	if s.text == "" {
+		return r.list(nil)
 	}
-	return l
+	return r.list(s.cut(&r.meter, 0, len(strings.TrimSuffix(s.text, "\n"))).split(&r.meter, "\n", -1))
 }
 
-func (r *runner) replaced(s Str, old, new, count value) Str {
-	from, to := r.text(old).String(), r.text(new)
-	n := strings.Count(r.text(s).String(), from)
-	r.spendTimes(to.len()+partCost*(len(to)+1), int64(n))
-	return s.replace(from, to, r.intOr(count, -1))
+func find(r *runner, s Str, a args) value {
+	what := r.text(r.bind("find", a, "text")[0]).text
+	r.search(s.text, what)
+	n := strings.Index(s.text, what)
+	if n > 0 {
+		n = utf8.RuneCountInString(s.text[:n])
+	}
+	return int64(n)
 }
 
+func (r *runner) replaced(s Str, a args) Str {
+	b := r.bind("replace", a, "old", "new", "count")
+	return s.replace(&r.meter, r.text(b[0]).text, r.text(b[1]), r.intOr(b[2], -1))
+}
+
+// joined returns what printing all items gives, with a separator between them.
 func (r *runner) joined(items []value, sep Str) Str {
-	r.spendTimes(sep.len()+partCost*(len(sep)+1), int64(len(items)))
-	all := make([]Str, 0, 2*len(items))
+	b := builder{m: &r.meter}
 	for i, v := range items {
 		if i > 0 {
-			all = append(all, sep)
+			b.add(sep)
 		}
-		all = append(all, r.made(r.show(v)))
+		b.add(r.show(v))
 	}
-	return concat(all...)
+	return b.str()
 }
 
 // titler returns a function for the parts of a string in turn that begins words with upper case.
@@ -170,36 +169,4 @@ func capitalizer() func(string) string {
 			return unicode.ToTitle(c)
 		}, s)
 	}
-}
-
-var dictMethods = methods[*Dict]{
-	"items":  func(r *runner, d *Dict, a args) value { return r.pairs(d) },
-	"keys":   func(r *runner, d *Dict, a args) value { return &List{items: d.names} },
-	"values": func(r *runner, d *Dict, a args) value { return &List{items: r.values(d)} },
-	"get": func(r *runner, d *Dict, a args) value {
-		b := r.bind("get", a, "key", "default")
-		if v, ok := d.get(b[0]); ok {
-			return v
-		}
-		if isAbsent(b[1]) {
-			return nil
-		}
-		return b[1]
-	},
-}
-
-func (r *runner) values(d *Dict) (all []value) {
-	r.spend(partCost * len(d.keys))
-	for _, k := range d.keys {
-		all = append(all, d.values[k])
-	}
-	return all
-}
-
-func (r *runner) pairs(d *Dict) *List {
-	l := &List{}
-	for i, v := range r.values(d) {
-		l.items = append(l.items, &List{[]value{d.names[i], v}, true})
-	}
-	return l
 }

@@ -5,9 +5,6 @@ import (
 	"slices"
 )
 
-// maxNesting is how deep blocks, expressions, values and calls of macros may lie within each other.
-const maxNesting = 100
-
 // Template is a template, parsed. It does not change and is safe for concurrent use.
 type Template struct{ body []statement }
 

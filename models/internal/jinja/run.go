@@ -7,14 +7,11 @@ import (
 
 // runner renders a template once.
 type runner struct {
-	ctx     context.Context
-	left    int // of the work that it may do: about the number of bytes made and nodes evaluated
-	line    int
+	meter
 	scope   *scope
 	root    *scope // of the template outside of loops and macros
-	out     Str
+	out     *builder
 	leaving leaving
-	depth   int // of calls of macros
 }
 
 // leaving is set from a break or a continue to the end of the iteration.
@@ -31,8 +28,10 @@ type scope struct {
 	outer  *scope
 }
 
-func (s *scope) find(name string) (value, bool) {
-	for ; s != nil; s = s.outer {
+// find returns the value of a variable.
+func (r *runner) find(name string) (value, bool) {
+	for s := r.scope; s != nil; s = s.outer {
+		r.work(nodeCost)
 		if v, ok := s.values[name]; ok {
 			return v, true
 		}
@@ -40,117 +39,76 @@ func (s *scope) find(name string) (value, bool) {
 	return nil, false
 }
 
-// costs of evaluating an expression or a statement, and of one of a string's parts
-const (
-	nodeCost = 4
-	partCost = 16
-)
-
 // Render renders the template with variables: nil, bool, int64, float64, Str, *List, *Dict or
-// Function. work is the limit on the work it may do: about the number of bytes that it makes and
-// the number of nodes that it evaluates. An error is a *RenderError or a *RaisedError.
-func (t *Template) Render(ctx context.Context, variables map[string]any, work int) (out Str, err error) {
-	r := &runner{ctx: ctx, left: work}
+// Function. work is the limit on the work it may do: a byte that is read is a unit, a byte of memory
+// that is taken four. An error is a *RenderError or a *RaisedError. Cancelling ctx ends rendering
+// after at most 2^14 units and what is charged at once, such as a pass over a string.
+func (t *Template) Render(ctx context.Context, variables map[string]any, work int64) (Str, error) {
+	return newRunner(ctx, variables, work).render(t)
+}
+
+func newRunner(ctx context.Context, variables map[string]any, work int64) *runner {
+	r := &runner{meter: meter{ctx: ctx, left: work, ask: work}}
+	r.out = &builder{m: &r.meter}
 	r.root = &scope{map[string]value{}, &scope{globals, nil}}
 	for name, v := range variables {
 		if f, ok := v.(Function); ok {
-			v = callable(f.call)
+			v = callable{do: f.call}
 		}
 		r.root.values[name] = v
 	}
 	r.scope = r.root
+	return r
+}
+
+func (r *runner) render(t *Template) (out Str, err error) {
 	defer func() {
 		switch e := recover().(type) {
 		case nil:
 		case *RenderError:
-			out, err = nil, e
+			out, err = Str{}, e
 		case *RaisedError:
-			out, err = nil, e
+			out, err = Str{}, e
 		default:
-			out, err = nil, &RenderError{r.line, fmt.Sprintf("internal error: %v", e)}
+			out, err = Str{}, &RenderError{r.line, fmt.Sprintf("internal error: %v", e)}
 		}
 	}()
 	r.run(t.body)
-	return r.out.join(), nil
+	return r.out.str(), nil
 }
 
-// Function is a variable that templates call with strings.
-type Function func(args ...string) (string, error)
-
-func (f Function) call(r *runner, a args) value {
-	var texts []string
-	for _, v := range a.positional {
-		texts = append(texts, r.text(v).String())
-	}
-	s, err := f(texts...)
-	if raised, ok := err.(*RaisedError); ok {
-		panic(raised)
-	}
-	if err != nil {
-		r.fail("%v", err)
-	}
-	return r.made(Inside(s))
-}
-
-// fail ends rendering.
-func (r *runner) fail(format string, args ...any) {
-	panic(&RenderError{r.line, fmt.Sprintf(format, args...)})
-}
-
-// spend counts work.
-func (r *runner) spend(n int) {
-	if r.left -= n; r.left < 0 {
-		r.fail("more work than a template may do")
-	}
-}
-
-// deep checks the depth of nested values.
-func (r *runner) deep(depth int) {
-	if depth > maxNesting {
-		r.fail("values nested deeper than %d", maxNesting)
-	}
-}
-
-// made counts the work of making a string.
-func (r *runner) made(s Str) Str {
-	r.spend(s.len() + partCost*len(s))
-	return s
-}
-
+// run runs statements until one leaves the iteration.
 func (r *runner) run(body []statement) {
+	r.down()
 	for _, s := range body {
-		if r.line = s.line; r.ctx.Err() != nil {
-			panic(&RenderError{r.line, r.ctx.Err().Error()})
-		}
-		r.spend(nodeCost)
+		r.line = s.line
+		r.work(nodeCost)
 		s.do.run(r)
 		if r.leaving != 0 {
-			return
+			break
 		}
 	}
-}
-
-func (r *runner) eval(n node) value {
-	r.spend(nodeCost)
-	return n.eval(r)
+	r.up()
 }
 
 // captured runs statements in a scope of their own and returns what they print.
 func (r *runner) captured(body []statement, s *scope) Str {
 	out, outer := r.out, r.scope
-	r.out, r.scope = nil, s
+	r.out, r.scope = &builder{m: &r.meter}, s
 	r.run(body)
-	made := r.out.join()
+	made := r.out.str()
 	r.out, r.scope = out, outer
-	return r.made(made)
+	return made
 }
 
-func (r *runner) inner() *scope { return &scope{map[string]value{}, r.scope} }
+// inner returns a scope within one.
+func (r *runner) inner(outer *scope) *scope {
+	r.work(scopeCost)
+	return &scope{map[string]value{}, outer}
+}
 
-func (s *output) run(r *runner)   { r.print(s.text) }
-func (s *printing) run(r *runner) { r.print(r.show(r.eval(s.of))) }
-
-func (r *runner) print(s Str) { r.out = append(r.out, r.made(s)...) }
+func (s *output) run(r *runner)   { r.out.add(s.text) }
+func (s *printing) run(r *runner) { r.out.add(r.show(r.eval(s.of))) }
 
 func (s *branch) run(r *runner) {
 	for i, cond := range s.conds {
@@ -175,6 +133,7 @@ func (s *set) run(r *runner) { r.assign(r.scope, s.names, r.eval(s.of)) }
 
 // assign gives a value to a name, or the items of a value to several names.
 func (r *runner) assign(to *scope, names []string, v value) {
+	r.work(callCost)
 	if len(names) == 1 {
 		to.values[names[0]] = v
 		return
@@ -183,32 +142,33 @@ func (r *runner) assign(to *scope, names []string, v value) {
 	if len(items) != len(names) {
 		r.fail("%d values for %d names", len(items), len(names))
 	}
+	r.memory(nameSize * len(names))
 	for i, name := range names {
 		to.values[name] = items[i]
 	}
 }
 
 func (s *setAttribute) run(r *runner) {
-	v, _ := r.scope.find(s.of)
+	v, _ := r.find(s.of)
 	n, ok := v.(*space)
 	if !ok {
 		r.fail("%s is no namespace, so that its attributes cannot be set", s.of)
 	}
-	n.values[s.name] = r.eval(s.to)
+	r.name(n, s.name, r.eval(s.to))
 }
 
 func (s *setBlock) run(r *runner) {
-	r.scope.values[s.name] = r.through(s.filters, r.captured(s.body, r.inner()))
+	r.scope.values[s.name] = r.through(s.filters, r.captured(s.body, r.inner(r.scope)))
 }
 
 func (s *filterBlock) run(r *runner) {
-	r.print(r.show(r.through(s.filters, r.captured(s.body, r.inner()))))
+	r.out.add(r.show(r.through(s.filters, r.captured(s.body, r.inner(r.scope)))))
 }
 
 // through applies filters in their order.
 func (r *runner) through(chain []filter, v value) value {
 	for i := range chain {
-		v = filters[chain[i].name](r, v, r.args(chain[i].args))
+		v = r.filtered(v, &chain[i])
 	}
 	return v
 }
@@ -218,8 +178,8 @@ func (s *loop) run(r *runner) {
 	items := r.kept(s, r.items(r.eval(s.over)))
 	ended := false // whether an iteration came to its end: jinja2 asks this for else
 	for i, v := range items {
-		r.spend(nodeCost)
-		r.scope = &scope{map[string]value{"loop": &position{items, i}}, outer}
+		r.scope = r.inner(outer)
+		r.scope.values["loop"] = &position{items, i}
 		r.assign(r.scope, s.names, v)
 		r.run(s.body)
 		leaving := r.leaving
@@ -243,9 +203,10 @@ func (r *runner) kept(s *loop, items []value) []value {
 	outer := r.scope
 	var kept []value
 	for _, v := range items {
-		r.scope = &scope{map[string]value{}, outer}
+		r.scope = r.inner(outer)
 		r.assign(r.scope, s.names, v)
 		if truth(r.eval(s.cond)) {
+			r.memory(slotSize)
 			kept = append(kept, v)
 		}
 	}
@@ -253,59 +214,26 @@ func (r *runner) kept(s *loop, items []value) []value {
 	return kept
 }
 
-func (s *macro) run(r *runner) {
-	r.scope.values[s.name] = callable(func(r *runner, a args) value {
-		if r.depth++; r.depth > maxNesting {
-			r.fail("calls of macros nested deeper than %d", maxNesting)
-		}
-		inner := &scope{map[string]value{}, r.root}
-		given := r.bind("macro "+s.name, a, s.names...)
-		outer := r.scope
-		r.scope = inner
-		for i, name := range s.names {
-			v := given[i]
-			d := i - (len(s.names) - len(s.defaults))
-			switch {
-			case isAbsent(v) && d >= 0:
-				v = r.eval(s.defaults[d])
-			case isAbsent(v):
-				v = undefined{name}
-			}
-			inner.values[name] = v
-		}
-		out := r.captured(s.body, inner)
-		r.scope = outer
-		r.depth--
-		return out
-	})
-}
+func (s *macro) run(r *runner) { r.scope.values[s.name] = callable{do: s.call} }
 
-// items returns what a loop over a value goes over.
-func (r *runner) items(v value) []value {
-	switch v := v.(type) {
-	case undefined:
-		return nil
-	case *List:
-		return v.items
-	case *Dict:
-		return v.names
-	case Str:
-		return r.chars(v)
-	}
-	r.fail("%s cannot be gone through", typeName(v))
-	return nil
-}
-
-// chars returns the characters of a string.
-func (r *runner) chars(s Str) []value {
-	r.spend(s.len() * partCost)
-	var items []value
-	for _, p := range s {
-		for _, c := range p.Text {
-			items = append(items, part(string(c), p.Outside))
+// call runs the macro and returns what it prints.
+func (s *macro) call(r *runner, _ value, a args) value {
+	r.memory(nameSize * len(s.names))
+	inner, outer := r.inner(r.root), r.scope
+	r.scope = inner
+	for i, v := range r.bind("macro "+s.name, a, s.names...) {
+		name, d := s.names[i], i-(len(s.names)-len(s.defaults))
+		switch {
+		case isAbsent(v) && d >= 0:
+			v = r.eval(s.defaults[d])
+		case isAbsent(v):
+			v = undefined{name}
 		}
+		inner.values[name] = v
 	}
-	return items
+	out := r.captured(s.body, inner)
+	r.scope = outer
+	return out
 }
 
 // position is the variable loop.
@@ -340,12 +268,15 @@ func (p *position) attribute(name string) (value, bool) {
 			return p.items[p.index+1], true
 		}
 	case "cycle":
-		return callable(func(r *runner, a args) value {
-			if len(a.positional) == 0 {
-				r.fail("loop.cycle without values")
-			}
-			return a.positional[p.index%len(a.positional)]
-		}), true
+		return callable{cycle, p}, true
 	}
 	return nil, false
+}
+
+// cycle is the method of loop that returns one of its arguments in turn.
+func cycle(r *runner, v value, a args) value {
+	if len(a.positional) == 0 {
+		r.fail("loop.cycle without values")
+	}
+	return a.positional[v.(*position).index%len(a.positional)]
 }

@@ -10,91 +10,101 @@ import (
 func (r *runner) show(v value) Str {
 	switch v := v.(type) {
 	case undefined:
-		return nil
+		return Str{}
 	case Str:
 		return v
 	}
-	return r.repr(v, 0)
+	b := builder{m: &r.meter}
+	r.repr(&b, v)
+	return b.str()
 }
 
-// repr returns how Python writes a value within lists.
-func (r *runner) repr(v value, depth int) Str {
-	r.deep(depth)
-	r.spend(1)
+// repr writes a value as Python does within lists.
+func (r *runner) repr(b *builder, v value) {
+	r.work(nodeCost)
 	switch v := v.(type) {
 	case nil:
-		return Inside("None")
+		b.inside("None")
 	case undefined:
-		return Inside("Undefined")
+		b.inside("Undefined")
 	case bool:
 		if v {
-			return Inside("True")
+			b.inside("True")
+		} else {
+			b.inside("False")
 		}
-		return Inside("False")
 	case int64:
-		return Inside(strconv.FormatInt(v, 10))
+		b.inside(strconv.FormatInt(v, 10))
 	case float64:
-		return Inside(formatFloat(v))
+		b.inside(formatFloat(v))
 	case Str:
-		return r.made(quote(v))
+		r.quote(b, v)
 	case *List:
-		open, close := "[", "]"
-		if v.tuple {
-			open, close = "(", ")"
-			if len(v.items) == 1 {
-				close = ",)"
-			}
-		}
-		return r.surround(open, close, len(v.items), func(i int) Str { return r.repr(v.items[i], depth+1) })
+		r.reprList(b, v)
 	case *Dict:
-		return r.surround("{", "}", len(v.keys), func(i int) Str {
-			return concat(r.repr(v.names[i], depth+1), Inside(": "), r.repr(v.values[v.keys[i]], depth+1))
-		})
+		b.inside("{")
+		for i, e := range v.entries {
+			if i > 0 {
+				b.inside(", ")
+			}
+			r.repr(b, e.key)
+			b.inside(": ")
+			r.repr(b, e.value)
+		}
+		b.inside("}")
+	default:
+		r.fail("%s cannot be printed", typeName(v))
 	}
-	r.fail("%s cannot be printed", typeName(v))
-	return nil
 }
 
-// surround puts n items between brackets.
-func (r *runner) surround(open, close string, n int, item func(i int) Str) Str {
-	all := []Str{Inside(open)}
-	for i := range n {
-		if i > 0 {
-			all = append(all, Inside(", "))
+func (r *runner) reprList(b *builder, l *List) {
+	open, close := "[", "]"
+	if l.tuple {
+		open, close = "(", ")"
+		if len(l.items) == 1 {
+			close = ",)"
 		}
-		all = append(all, item(i))
 	}
-	return r.made(concat(append(all, Inside(close))...))
+	b.inside(open)
+	for i, v := range l.items {
+		if i > 0 {
+			b.inside(", ")
+		}
+		r.repr(b, v)
+	}
+	b.inside(close)
 }
 
 // quote writes a string as Python's repr does.
-func quote(s Str) Str {
-	mark := "'"
-	if flat := s.String(); strings.Contains(flat, "'") && !strings.Contains(flat, `"`) {
-		mark = `"`
+func (r *runner) quote(b *builder, s Str) {
+	r.read(s)
+	mark := '\''
+	if strings.Contains(s.text, "'") && !strings.Contains(s.text, `"`) {
+		mark = '"'
 	}
-	inner := s.convert(func(t string) string {
+	b.inside(string(mark))
+	b.converted(s, func(t string) string {
 		var b strings.Builder
-		for _, r := range t {
+		for _, c := range t {
 			switch {
-			case r == '\\' || string(r) == mark:
+			case c == '\\' || c == mark:
 				b.WriteByte('\\')
-				b.WriteRune(r)
-			case r == '\n':
+				b.WriteRune(c)
+			case c == '\n':
 				b.WriteString(`\n`)
-			case r == '\r':
+			case c == '\r':
 				b.WriteString(`\r`)
-			case r == '\t':
+			case c == '\t':
 				b.WriteString(`\t`)
-			case unicode.IsPrint(r):
-				b.WriteRune(r)
+			case unicode.IsPrint(c):
+				b.WriteRune(c)
 			default:
-				b.WriteString(escaped(r))
+				b.WriteString(escaped(c))
 			}
 		}
 		return b.String()
 	})
-	return concat(Inside(mark), inner, Inside(mark))
+	b.inside(string(mark))
 }
 
 // escaped writes a character that cannot be printed.
@@ -114,50 +124,66 @@ func escaped(r rune) string {
 
 // json writes a value as Python's json.dumps does, without escaping what is not ASCII. Lines are
 // indented by indent spaces for each level, if it is not negative.
-func (r *runner) json(v value, indent, depth int) Str {
-	r.deep(depth)
-	r.spend(1)
+func (r *runner) json(b *builder, v value, indent, depth int) {
+	r.work(nodeCost)
 	switch v := v.(type) {
 	case nil:
-		return Inside("null")
+		b.inside("null")
 	case bool:
-		return Inside(strconv.FormatBool(v))
+		b.inside(strconv.FormatBool(v))
 	case Str:
-		return r.made(concat(Inside(`"`), v.convert(jsonString), Inside(`"`)))
+		jsonText(b, v)
 	case int64, float64:
-		return r.repr(v, depth)
+		r.repr(b, v)
 	case *List:
-		return r.block("[", "]", len(v.items), indent, depth, func(i int) Str { return r.json(v.items[i], indent, depth+1) })
+		jsonBlock(b, "[]", len(v.items), indent, depth, func(i int) { r.json(b, v.items[i], indent, depth+1) })
 	case *Dict:
-		return r.block("{", "}", len(v.keys), indent, depth, func(i int) Str {
-			key, ok := v.names[i].(Str)
-			if !ok {
-				key = r.json(v.names[i], indent, depth+1)
+		jsonBlock(b, "{}", len(v.entries), indent, depth, func(i int) {
+			e := v.entries[i]
+			if s, ok := e.key.(Str); ok {
+				jsonText(b, s)
+			} else {
+				b.inside(`"`)
+				r.json(b, e.key, indent, depth+1)
+				b.inside(`"`)
 			}
-			return concat(Inside(`"`), key.convert(jsonString), Inside(`": `), r.json(v.values[v.keys[i]], indent, depth+1))
+			b.inside(": ")
+			r.json(b, e.value, indent, depth+1)
 		})
+	default:
+		r.fail("%s cannot be written as JSON", typeName(v))
 	}
-	r.fail("%s cannot be written as JSON", typeName(v))
-	return nil
 }
 
-// block is surround with line breaks.
-func (r *runner) block(open, close string, n, indent, depth int, item func(i int) Str) Str {
-	if indent < 0 || n == 0 {
-		return r.surround(open, close, n, item)
+// jsonBlock writes n items between brackets.
+func jsonBlock(b *builder, brackets string, n, indent, depth int, item func(i int)) {
+	line := func(depth int) {
+		b.inside("\n" + strings.Repeat(" ", indent*depth))
 	}
-	line := func(depth int) Str {
-		r.spend(indent * depth)
-		return Inside("\n" + strings.Repeat(" ", indent*depth))
-	}
-	all := []Str{Inside(open)}
+	b.inside(brackets[:1])
 	for i := range n {
-		if i > 0 {
-			all = append(all, Inside(","))
+		switch {
+		case i > 0 && indent < 0:
+			b.inside(", ")
+		case i > 0:
+			b.inside(",")
 		}
-		all = append(all, line(depth+1), item(i))
+		if indent >= 0 {
+			line(depth + 1)
+		}
+		item(i)
 	}
-	return r.made(concat(append(all, line(depth), Inside(close))...))
+	if indent >= 0 && n > 0 {
+		line(depth)
+	}
+	b.inside(brackets[1:])
+}
+
+// jsonText writes a string.
+func jsonText(b *builder, s Str) {
+	b.inside(`"`)
+	b.converted(s, jsonString)
+	b.inside(`"`)
 }
 
 func jsonString(s string) string {

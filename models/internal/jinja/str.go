@@ -1,179 +1,186 @@
 package jinja
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // Str is a string that knows which parts of it come from outside the template.
-type Str []Part
-
-// Part is a piece of a string. It is not empty.
-type Part struct {
-	Text    string
-	Outside bool // from a variable that the template was given, not from the template
+type Str struct {
+	text    string
+	outside bool  // whether the first part is from a variable that the template was given
+	turns   []int // where parts from outside and from the template meet
 }
 
 // Inside returns a string as one that the template has.
-func Inside(s string) Str { return part(s, false) }
+func Inside(s string) Str { return Str{text: s} }
 
 // Outside returns a string as one that is given to the template.
-func Outside(s string) Str { return part(s, true) }
+func Outside(s string) Str { return Str{text: s, outside: s != ""} }
 
-func part(s string, outside bool) Str {
-	if s == "" {
-		return nil
-	}
-	return Str{{s, outside}}
-}
+func (s Str) String() string { return s.text }
 
-func (s Str) String() string {
-	if len(s) == 1 {
-		return s[0].Text
-	}
-	var b strings.Builder
-	for _, p := range s {
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
-
-func (s Str) len() int {
-	n := 0
-	for _, p := range s {
-		n += len(p.Text)
-	}
-	return n
-}
-
-// concat returns all strings one after the other. Neighbours of the same kind become one part.
-func concat(all ...Str) Str {
-	var out Str
-	for i := 0; i < len(all); i++ {
-		for _, p := range all[i] {
-			out = append(out, p)
+// Parts returns the parts, none of which is empty, and whether they are from outside. No two
+// neighbours are alike.
+func (s Str) Parts() iter.Seq2[string, bool] {
+	return func(yield func(string, bool) bool) {
+		start, outside := 0, s.outside
+		for _, end := range s.turns {
+			if !yield(s.text[start:end], outside) {
+				return
+			}
+			start, outside = end, !outside
+		}
+		if s.text != "" {
+			yield(s.text[start:], outside)
 		}
 	}
-	return out.join()
-}
-
-// join makes neighbours of the same kind one part.
-func (s Str) join() Str {
-	out := make(Str, 0, len(s))
-	for i := 0; i < len(s); {
-		end := i + 1
-		for end < len(s) && s[end].Outside == s[i].Outside {
-			end++
-		}
-		out = append(out, Part{Str(s[i:end]).String(), s[i].Outside})
-		i = end
-	}
-	return out
 }
 
 // cut returns the bytes from start to end.
-func (s Str) cut(start, end int) Str {
-	var out Str
-	for _, p := range s {
-		from, to := max(start, 0), min(end, len(p.Text))
-		if from < to {
-			out = append(out, Part{p.Text[from:to], p.Outside})
-		}
-		start -= len(p.Text)
-		end -= len(p.Text)
+func (s Str) cut(m *meter, start, end int) Str {
+	if start >= end {
+		return Str{}
 	}
-	return out
-}
-
-// convert returns the string with every part converted.
-func (s Str) convert(f func(string) string) Str {
-	var out Str
-	for _, p := range s {
-		if t := f(p.Text); t != "" {
-			out = append(out, Part{t, p.Outside})
-		}
+	from, _ := slices.BinarySearch(s.turns, start+1)
+	to, _ := slices.BinarySearch(s.turns, end)
+	m.work(nodeCost)
+	m.memory(slotSize * (to - from))
+	c := Str{text: s.text[start:end], outside: s.outside != (from%2 == 1)}
+	for _, at := range s.turns[from:to] {
+		c.turns = append(c.turns, at-start)
 	}
-	return out
+	return c
 }
 
 // trim drops characters of a set from the ends: white space if the set is "".
-func (s Str) trim(set string, left, right bool) Str {
+func (s Str) trim(m *meter, set string, left, right bool) Str {
 	drop := isSpace
 	if set != "" {
-		drop = func(r rune) bool { return strings.ContainsRune(set, r) }
+		m.memory(slotSize * utf8.RuneCountInString(set))
+		chars := map[rune]bool{}
+		for _, c := range set {
+			chars[c] = true
+		}
+		drop = func(c rune) bool { return chars[c] }
 	}
-	flat := s.String()
-	start, end := 0, len(flat)
+	start, end := 0, len(s.text)
 	if left {
-		start = end - len(strings.TrimLeftFunc(flat, drop))
+		start = end - len(strings.TrimLeftFunc(s.text, drop))
 	}
 	if right {
-		end = start + len(strings.TrimRightFunc(flat[start:], drop))
+		end = start + len(strings.TrimRightFunc(s.text[start:], drop))
 	}
-	return s.cut(start, end)
+	return s.cut(m, start, end)
 }
 
-// split splits at a separator, at most some times: at all if most is negative.
-func (s Str) split(sep string, most int) []Str {
-	flat := s.String()
-	var out []Str
+// split splits at a separator, which is not empty, at most some times: at all if most is negative.
+func (s Str) split(m *meter, sep string, most int) (pieces []value) {
+	m.search(s.text, sep)
 	start := 0
-	for most != 0 {
-		n := strings.Index(flat[start:], sep)
+	for ; most != 0; most-- {
+		n := strings.Index(s.text[start:], sep)
 		if n < 0 {
 			break
 		}
-		out = append(out, s.cut(start, start+n))
+		pieces = append(pieces, s.piece(m, start, start+n))
 		start += n + len(sep)
-		most--
 	}
-	return append(out, s.cut(start, len(flat)))
+	return append(pieces, s.piece(m, start, len(s.text)))
 }
 
 // fields splits at white space.
-func (s Str) fields() []Str {
-	flat := s.String()
-	var out []Str
+func (s Str) fields(m *meter) (pieces []value) {
 	start := -1
-	for i, r := range flat {
+	for i, c := range s.text {
 		switch {
-		case isSpace(r) && start >= 0:
-			out = append(out, s.cut(start, i))
+		case isSpace(c) && start >= 0:
+			pieces = append(pieces, s.piece(m, start, i))
 			start = -1
-		case !isSpace(r) && start < 0:
+		case !isSpace(c) && start < 0:
 			start = i
 		}
 	}
 	if start >= 0 {
-		out = append(out, s.cut(start, len(flat)))
+		pieces = append(pieces, s.piece(m, start, len(s.text)))
 	}
-	return out
+	return pieces
 }
 
-// replace replaces old by new, at most some times: at all if most is negative.
-func (s Str) replace(old string, new Str, most int) Str {
+// piece is cut for a list.
+func (s Str) piece(m *meter, start, end int) Str {
+	m.memory(boxSize)
+	return s.cut(m, start, end)
+}
+
+// replace replaces old by new, at most some times: at all if most is negative. An empty old is
+// nowhere.
+func (s Str) replace(m *meter, old string, new Str, most int) Str {
 	if old == "" {
 		return s
 	}
-	pieces := s.split(old, most)
-	out := make([]Str, 0, 2*len(pieces))
-	for i, p := range pieces {
-		if i > 0 {
-			out = append(out, new)
+	m.search(s.text, old)
+	b := builder{m: m}
+	start := 0
+	for ; most != 0; most-- {
+		n := strings.Index(s.text[start:], old)
+		if n < 0 {
+			break
 		}
-		out = append(out, p)
+		b.add(s.cut(m, start, start+n))
+		b.add(new)
+		start += n + len(old)
 	}
-	return concat(out...)
+	b.add(s.cut(m, start, len(s.text)))
+	return b.str()
 }
 
-// runes returns the offsets of all characters and that of the end.
-func (s Str) runes() []int {
-	var at []int
-	flat := s.String()
-	for i := range flat {
-		at = append(at, i)
+// chars returns the characters.
+func (s Str) chars(m *meter) (chars []value) {
+	for part, outside := range s.Parts() {
+		for _, c := range part {
+			m.memory(slotSize)
+			if c < utf8.RuneSelf {
+				chars = append(chars, ascii[c].from(outside))
+				continue
+			}
+			m.memory(boxSize)
+			chars = append(chars, Str{text: string(c), outside: outside})
+		}
 	}
-	return append(at, len(flat))
+	return chars
 }
 
-func (s Str) count() int { return utf8.RuneCountInString(s.String()) }
+// both is a string as one from the template and from outside, as values.
+type both struct{ inside, outside value }
+
+func (b *both) from(outside bool) value {
+	if outside {
+		return b.outside
+	}
+	return b.inside
+}
+
+// ascii are the strings of one character of ASCII, so that they take no memory.
+var ascii = func() (all [utf8.RuneSelf]both) {
+	for c := range all {
+		s := string(rune(c))
+		all[c] = both{Inside(s), Outside(s)}
+	}
+	return all
+}()
+
+// offset returns where a character begins, by its index, which may be that after the last.
+func (s Str) offset(index int) int {
+	for i := range s.text {
+		if index == 0 {
+			return i
+		}
+		index--
+	}
+	return len(s.text)
+}
+
+func (s Str) count() int { return utf8.RuneCountInString(s.text) }

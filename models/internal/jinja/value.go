@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// value is nil (none), bool, int64, float64, Str, *List, *Dict, undefined, *space, callable or
-// *macro.
+// value is nil (none), bool, int64, float64, Str, *List, *Dict, undefined, *space, *position
+// or callable.
 type value any
 
 // undefined is the value of a name that there is not.
@@ -18,59 +18,49 @@ type undefined struct{ name string }
 type List struct {
 	items []value
 	tuple bool
+	depth int // of values within each other, from 1 on
 }
 
-// Dict is a mapping in the order of its keys' insertion. It does not change.
-type Dict struct {
-	keys   []string
-	names  []value // the keys as they were given
-	values map[string]value
-}
-
-// space is what namespace() returns: the only value that changes.
+// space is what namespace() returns: the only value that changes. Nothing recurses into it.
 type space struct{ values map[string]value }
-
-// callable is a function that is called with its arguments.
-type callable func(r *runner, a args) value
 
 // NewList returns a list of values as Value returns them.
 func NewList(items ...any) *List {
-	l := &List{}
-	for _, v := range items {
-		l.items = append(l.items, v)
+	values := make([]value, len(items))
+	for i, v := range items {
+		values[i] = v
 	}
+	return newList(values, false)
+}
+
+func newList(items []value, tuple bool) *List {
+	depth := 0
+	for _, v := range items {
+		depth = max(depth, depthOf(v))
+	}
+	return &List{items, tuple, depth + 1}
+}
+
+// list returns a list of items, for whose slots it charges.
+func (r *runner) list(items []value) *List { return r.sequence(items, false) }
+
+// sequence returns a list or a tuple.
+func (r *runner) sequence(items []value, tuple bool) *List {
+	r.memory(boxSize + slotSize*len(items))
+	l := newList(items, tuple)
+	r.nested(l.depth)
 	return l
 }
 
-// NewDict returns a dict without entries.
-func NewDict() *Dict { return &Dict{values: map[string]value{}} }
-
-// Set adds an entry whose key comes from the template's caller.
-func (d *Dict) Set(key string, v any) { d.set(Inside(key), v) }
-
-func (d *Dict) set(name value, v value) {
-	key := keyOf(name)
-	if _, ok := d.values[key]; !ok {
-		d.keys = append(d.keys, key)
-		d.names = append(d.names, name)
+// depthOf returns how deep values lie within a value.
+func depthOf(v value) int {
+	switch v := v.(type) {
+	case *List:
+		return v.depth
+	case *Dict:
+		return v.depth
 	}
-	d.values[key] = v
-}
-
-// keyOf returns what tells keys apart: 1 and 1.0 and true are the same, "1" is another.
-func keyOf(v value) string {
-	if n, ok := number(v); ok {
-		return "n" + strconv.FormatFloat(n, 'g', -1, 64)
-	}
-	if s, ok := v.(Str); ok {
-		return "s" + s.String()
-	}
-	return fmt.Sprintf("%T", v)
-}
-
-func (d *Dict) get(name value) (value, bool) {
-	v, ok := d.values[keyOf(name)]
-	return v, ok
+	return 0
 }
 
 // number returns the number that v is, if any. True is 1.
@@ -101,116 +91,16 @@ func truth(v value) bool {
 	case nil, undefined:
 		return false
 	case Str:
-		return len(v) > 0
+		return v.text != ""
 	case *List:
 		return len(v.items) > 0
 	case *Dict:
-		return len(v.keys) > 0
+		return len(v.entries) > 0
 	}
 	if n, ok := number(v); ok {
 		return n != 0
 	}
 	return true
-}
-
-// equal returns whether values are equal. depth is how deep in others they lie.
-func (r *runner) equal(a, b value, depth int) bool {
-	r.deep(depth)
-	r.spend(1)
-	if x, ok := whole(a); ok {
-		if y, ok := whole(b); ok {
-			return x == y
-		}
-	}
-	if x, ok := number(a); ok {
-		y, ok := number(b)
-		return ok && x == y
-	}
-	switch x := a.(type) {
-	case nil:
-		return b == nil
-	case undefined:
-		_, ok := b.(undefined)
-		return ok
-	case Str:
-		y, ok := b.(Str)
-		r.spend(x.len())
-		return ok && x.String() == y.String()
-	case *List:
-		y, ok := b.(*List)
-		return ok && x.tuple == y.tuple && r.equalItems(x.items, y.items, depth+1)
-	case *Dict:
-		y, ok := b.(*Dict)
-		return ok && r.equalDicts(x, y, depth+1)
-	}
-	return false
-}
-
-func (r *runner) equalItems(a, b []value, depth int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !r.equal(a[i], b[i], depth) {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *runner) equalDicts(a, b *Dict, depth int) bool {
-	if len(a.keys) != len(b.keys) {
-		return false
-	}
-	for _, k := range a.keys {
-		v, ok := b.values[k]
-		if !ok || !r.equal(a.values[k], v, depth) {
-			return false
-		}
-	}
-	return true
-}
-
-// compare returns the order of two numbers, strings or lists, and whether they have one.
-func (r *runner) compare(a, b value, depth int) (order int, ok bool) {
-	r.deep(depth)
-	r.spend(1)
-	if x, ok := whole(a); ok {
-		if y, ok := whole(b); ok {
-			return cmpOrder(x, y), true
-		}
-	}
-	if x, ok := number(a); ok {
-		y, ok := number(b)
-		return cmpOrder(x, y), ok && x == x && y == y
-	}
-	switch x := a.(type) {
-	case Str:
-		y, ok := b.(Str)
-		return strings.Compare(x.String(), y.String()), ok
-	case *List:
-		y, ok := b.(*List)
-		if !ok || x.tuple != y.tuple {
-			return 0, false
-		}
-		for i := range min(len(x.items), len(y.items)) {
-			if !r.equal(x.items[i], y.items[i], depth+1) {
-				return r.compare(x.items[i], y.items[i], depth+1)
-			}
-		}
-		return cmpOrder(len(x.items), len(y.items)), true
-	}
-	return 0, false
-}
-
-func cmpOrder[T int | int64 | float64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // typeName is for messages of errors.

@@ -24,7 +24,8 @@ const (
 // Config is a vocabulary.
 type Config struct {
 	// Tokens are the tokens, whose index is their id. Those of Type Normal are written in GPT-2's
-	// alphabet of bytes, others as they are. None is empty, none occurs twice.
+	// alphabet of bytes, others as they are. None is empty, none occurs twice. Those of types
+	// Unknown, Control and UserDefined have at most 256 bytes.
 	Tokens []string
 
 	// Types are the types of the tokens, as many as there are. nil means Normal for all.

@@ -158,6 +158,7 @@ func TestNewErrors(t *testing.T) {
 		{"Config.Pre", `"llama-spm"`, func(c *bpe.Config) { c.Pre = "llama-spm" }},
 		{"IDs of eos", "-1", func(c *bpe.Config) { c.IDs[bpe.EOS] = -1 }},
 		{"IDs of bos", "1000", func(c *bpe.Config) { c.IDs[bpe.BOS] = 1000 }},
+		{"token 3", "257 bytes", func(c *bpe.Config) { c.Tokens[3] = strings.Repeat("<", 257) }},
 		{"token 9", "empty", func(c *bpe.Config) { c.Tokens[9] = "" }},
 		{"token 9", `"<unk>" as token 2`, func(c *bpe.Config) { c.Tokens[9] = "<unk>" }},
 		{"merge 1", `"a  b"`, func(c *bpe.Config) { c.Merges[1] = "a  b" }},

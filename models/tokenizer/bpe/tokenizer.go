@@ -57,7 +57,6 @@ func New(c Config) (*Tokenizer, error) {
 func (t *Tokenizer) setTokens() (map[string]int32, error) {
 	ids := make(map[string]int32, len(t.config.Tokens))
 	t.bytes = make([][]byte, len(t.config.Tokens))
-	var special, always []added.Token
 	for i, token := range t.config.Tokens {
 		if token == "" {
 			return nil, &ConfigError{fmt.Sprintf("token %d", i), "an empty one", "at least one character"}
@@ -68,18 +67,33 @@ func (t *Tokenizer) setTokens() (map[string]int32, error) {
 		id := int32(i)
 		ids[token] = id
 		t.bytes[i] = []byte(token)
-		switch t.Type(id) {
-		case Normal:
+		if t.Type(id) == Normal {
 			t.bytes[i] = toBytes(token)
+		}
+	}
+	t.setPieces(ids)
+	return ids, t.setAdded()
+}
+
+// setAdded sets the tokens that are cut out of texts.
+func (t *Tokenizer) setAdded() error {
+	var special, always []added.Token
+	for i, token := range t.config.Tokens {
+		id := int32(i)
+		switch t.Type(id) {
 		case Control, Unknown:
 			special = append(special, added.Token{Text: token, ID: id})
 		case UserDefined:
 			always = append(always, added.Token{Text: token, ID: id})
+		default:
+			continue
+		}
+		if len(token) > added.MaxLength {
+			return &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%d bytes of type %d", len(token), t.Type(id)), fmt.Sprintf("at most %d", added.MaxLength)}
 		}
 	}
 	t.special, t.always = added.New(slices.Concat(special, always)), added.New(always)
-	t.setPieces(ids)
-	return ids, nil
+	return nil
 }
 
 // setPieces sets the tokens of single bytes and of whole pieces.

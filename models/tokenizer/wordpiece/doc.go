@@ -5,7 +5,8 @@
 // punctuation sign and CJK ideograph, freed of accents and lower-cased. Of every word the longest
 // known prefix becomes a token, then the longest known continuation (in the vocabulary it begins
 // with ##), and so on. A word whose rest is not known, or of more than 100 characters, becomes the
-// token [UNK].
+// token [UNK]. Encode takes time in proportion to the length of the text, but for long runs of
+// accents, whatever the vocabulary.
 //
 // The categories of characters, decompositions and lower case are those of Unicode 15.0, as Go
 // 1.26 has them. The reference implementation in Rust has older tables of categories and newer ones

@@ -156,7 +156,7 @@ func (e *encoder) endWord() {
 func (e *encoder) pieces() bool {
 	v, rest := &e.t.words, e.word
 	for len(rest) > 0 {
-		id, n := v.prefix(rest)
+		id, n := v.first(rest)
 		if n == 0 {
 			return false
 		}

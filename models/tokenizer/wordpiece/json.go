@@ -90,8 +90,8 @@ func (f *file) check() error {
 			return unexpected(c.item, fmt.Sprintf("%q", c.got), fmt.Sprintf("%q", c.want))
 		}
 	}
-	if f.Model.MaxWord < 1 {
-		return unexpected("model.max_input_chars_per_word", f.Model.MaxWord, "1 or more")
+	if f.Model.MaxWord < 1 || f.Model.MaxWord > maxWord {
+		return unexpected("model.max_input_chars_per_word", f.Model.MaxWord, fmt.Sprintf("1 to %d", maxWord))
 	}
 	return nil
 }
@@ -128,6 +128,8 @@ func (f *file) vocab() ([]string, error) {
 		switch {
 		case a.Content == "":
 			return nil, unexpected("added_tokens", "an empty token", "at least one character")
+		case len(a.Content) > added.MaxLength:
+			return nil, unexpected("added_tokens", fmt.Sprintf("a token of %d bytes", len(a.Content)), fmt.Sprintf("at most %d", added.MaxLength))
 		case known && id != a.ID:
 			return nil, unexpected("added_tokens", fmt.Sprintf("%q with id %d", a.Content, a.ID), fmt.Sprintf("id %d, as in the vocabulary", id))
 		case a.SingleWord || a.Left || a.Right || a.Normalized:

@@ -12,6 +12,10 @@ type Options struct {
 	PlainText bool
 
 	// MaxWord is the largest number of characters, after normalisation, of a word that is
-	// split into tokens. 0 means 100.
+	// split into tokens, up to 256. 0 means 100.
 	MaxWord int
 }
+
+// maxWord is the largest MaxWord. It bounds the work for every character of a text, as the tokens of
+// a word can take time in proportion to the square of its length. Known models have 100 or 200.
+const maxWord = 256

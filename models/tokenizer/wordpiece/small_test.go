@@ -126,6 +126,7 @@ func TestNewErrors(t *testing.T) {
 		{change(2, "x"), wordpiece.Options{}, "vocabulary", "no token [CLS]"},
 		{change(3, "x"), wordpiece.Options{}, "vocabulary", "no token [SEP]"},
 		{small, wordpiece.Options{MaxWord: -1}, "MaxWord", "-1"},
+		{small, wordpiece.Options{MaxWord: 257}, "MaxWord", "257"},
 	} {
 		_, err := wordpiece.New(test.vocab, test.opts)
 		checkError(t, err, test.item, test.got)
@@ -167,7 +168,9 @@ func TestTokenizerJSON(t *testing.T) {
 		{"BertPreTokenizer", "Whitespace", "pre_tokenizer.type", "Whitespace"},
 		{`["[CLS]", 1]`, `["<s>", 1]`, "post_processor", "<s> text [SEP]"},
 		{"100", "0", "max_input_chars", "0"},
+		{"100", "257", "max_input_chars", "257"},
 		{`"content": "[NEW]"`, `"content": ""`, "added_tokens", "empty"},
+		{"[NEW]", strings.Repeat("N", 257), "added_tokens", "257 bytes"},
 		{`"content": "[NEW]"`, `"content": "[NEW]", "lstrip": true`, "added_tokens", "[NEW]"},
 		{`"id": 3`, `"id": 2`, "added_tokens", "[MASK]"},
 		{`"id": 5`, `"id": 6`, "model.vocab", "[NEW]"},

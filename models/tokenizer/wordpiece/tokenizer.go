@@ -50,8 +50,8 @@ func New(vocab []string, opts Options) (*Tokenizer, error) {
 
 // newTokenizer returns a tokenizer that parses no special tokens yet, and the ids of all tokens.
 func newTokenizer(vocab []string, opts Options) (*Tokenizer, map[string]int32, error) {
-	if opts.MaxWord < 0 {
-		return nil, nil, &ConfigError{"Options.MaxWord", fmt.Sprint(opts.MaxWord), "0 or more"}
+	if opts.MaxWord < 0 || opts.MaxWord > maxWord {
+		return nil, nil, &ConfigError{"Options.MaxWord", fmt.Sprint(opts.MaxWord), fmt.Sprintf("0 to %d", maxWord)}
 	}
 	if opts.MaxWord == 0 {
 		opts.MaxWord = 100
@@ -59,7 +59,7 @@ func newTokenizer(vocab []string, opts Options) (*Tokenizer, map[string]int32, e
 	if len(vocab) == 0 || len(vocab) > math.MaxInt32 {
 		return nil, nil, &ConfigError{"the vocabulary", fmt.Sprintf("%d tokens", len(vocab)), "1 to 2147483647"}
 	}
-	t := &Tokenizer{opts: opts, vocab: vocab, words: newVocabulary(len(vocab)), rests: newVocabulary(len(vocab) / 4)}
+	t := &Tokenizer{opts: opts, vocab: vocab}
 	ids := make(map[string]int32, len(vocab))
 	for i, token := range vocab {
 		if token == "" {
@@ -69,8 +69,8 @@ func newTokenizer(vocab []string, opts Options) (*Tokenizer, map[string]int32, e
 			return nil, nil, &ConfigError{fmt.Sprintf("token %d", i), fmt.Sprintf("%q as token %d", token, first), "no token twice"}
 		}
 		ids[token] = int32(i)
-		t.add(token, int32(i))
 	}
+	t.words, t.rests = vocabularies(vocab)
 	for _, s := range [...]struct {
 		token string
 		id    *int32
@@ -82,14 +82,6 @@ func newTokenizer(vocab []string, opts Options) (*Tokenizer, map[string]int32, e
 		*s.id = id
 	}
 	return t, ids, nil
-}
-
-// add puts a token where words look for it. A token ## alone begins a word and continues none.
-func (t *Tokenizer) add(token string, id int32) {
-	t.words.add(token, id)
-	if len(token) > len(continuation) && token[:len(continuation)] == continuation {
-		t.rests.add(token[len(continuation):], id)
-	}
 }
 
 func (t *Tokenizer) parse(special []added.Token) {

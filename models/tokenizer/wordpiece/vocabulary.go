@@ -1,28 +1,49 @@
 package wordpiece
 
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/attn-go/attn/models/tokenizer/internal/longest"
+)
+
 // vocabulary finds the longest token that a word begins with.
 type vocabulary struct {
-	ids     map[string]int32
-	longest int // of the tokens, in bytes
+	whole  map[string]int32
+	prefix *longest.Set
 }
 
-func newVocabulary(size int) vocabulary { return vocabulary{ids: make(map[string]int32, size)} }
-
-func (v *vocabulary) add(token string, id int32) {
-	v.ids[token] = id
-	v.longest = max(v.longest, len(token))
-}
-
-// prefix returns the longest token that word begins with and its length in bytes, which is 0 if
-// there is none. A token ends where a character ends.
-func (v *vocabulary) prefix(word []byte) (id int32, length int) {
-	for n := min(v.longest, len(word)); n > 0; n-- {
-		if n < len(word) && word[n]&0xc0 == 0x80 {
-			continue // within a character
-		}
-		if id, ok := v.ids[string(word[:n])]; ok {
-			return id, n
+// vocabularies returns the tokens for beginnings of words, and those that continue one, without ##.
+// A token ## alone begins a word and continues none.
+func vocabularies(tokens []string) (words, rests vocabulary) {
+	var continued []longest.Token
+	all := make([]longest.Token, len(tokens))
+	for i, token := range tokens {
+		all[i] = longest.Token{Text: token, ID: int32(i)}
+		if rest, ok := strings.CutPrefix(token, continuation); ok && rest != "" {
+			continued = append(continued, longest.Token{Text: rest, ID: int32(i)})
 		}
 	}
-	return 0, 0
+	return newVocabulary(all), newVocabulary(continued)
+}
+
+// newVocabulary returns a vocabulary of those tokens that are UTF-8, as words are: a token ends
+// where a character ends.
+func newVocabulary(tokens []longest.Token) vocabulary {
+	tokens = slices.DeleteFunc(tokens, func(t longest.Token) bool { return !utf8.ValidString(t.Text) })
+	v := vocabulary{make(map[string]int32, len(tokens)), longest.New(tokens)}
+	for _, t := range tokens {
+		v.whole[t.Text] = t.ID
+	}
+	return v
+}
+
+// first returns the longest token that word begins with and its length in bytes, which is 0 if
+// there is none.
+func (v *vocabulary) first(word []byte) (id int32, length int) {
+	if id, ok := v.whole[string(word)]; ok { // as most words are
+		return id, len(word)
+	}
+	return v.prefix.Match(string(word))
 }

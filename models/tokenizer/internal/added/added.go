@@ -2,46 +2,26 @@
 // special tokens such as [SEP] and <|im_end|>.
 package added
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-)
+import "github.com/attn-go/attn/models/tokenizer/internal/longest"
+
+// MaxLength is the largest length of a token in bytes. It bounds the work for every byte of a text,
+// whatever the vocabulary. Known models have up to some 50.
+const MaxLength = 256
 
 // Token is such a token. Its text is not empty.
-type Token struct {
-	Text string
-	ID   int32
-}
+type Token = longest.Token
 
 // Set is a set of tokens with different texts. It does not change and is safe for concurrent
 // use.
-type Set struct {
-	first [256][]Token // by their first byte, longest first
-}
+type Set struct{ tokens *longest.Set }
 
 // New returns the set of tokens.
-func New(tokens []Token) *Set {
-	s := &Set{}
-	for _, t := range tokens {
-		s.first[t.Text[0]] = append(s.first[t.Text[0]], t)
-	}
-	for _, tokens := range s.first {
-		slices.SortFunc(tokens, func(a, b Token) int { return cmp.Compare(len(b.Text), len(a.Text)) })
-	}
-	return s
-}
+func New(tokens []Token) *Set { return &Set{longest.New(tokens)} }
 
 // At returns the longest token that text begins with, if any.
 func (s *Set) At(text string) (Token, bool) {
-	if text != "" {
-		for _, t := range s.first[text[0]] {
-			if strings.HasPrefix(text, t.Text) {
-				return t, true
-			}
-		}
-	}
-	return Token{}, false
+	id, n := s.tokens.Match(text)
+	return Token{Text: text[:n], ID: id}, n > 0
 }
 
 // Cut returns the text before the leftmost token, that token, and the text after it. Of tokens

@@ -1,0 +1,119 @@
+package jinja
+
+import (
+	"math"
+)
+
+// Dict is a mapping in the order of its keys' insertion. It does not change once the template has
+// it.
+type Dict struct {
+	entries []entry
+	places  map[dictKey]int // in entries
+	depth   int             // of values within each other, from 1 on
+}
+
+type entry struct{ key, value value }
+
+// NewDict returns a dict without entries.
+func NewDict() *Dict { return &Dict{places: map[dictKey]int{}, depth: 1} }
+
+// Set adds an entry whose key comes from the template's caller.
+func (d *Dict) Set(key string, v any) { d.set(Inside(key), v) }
+
+func (d *Dict) set(key, v value) {
+	d.depth = max(d.depth, depthOf(v)+1)
+	k := keyOf(key)
+	if at, ok := d.places[k]; ok {
+		d.entries[at].value = v
+		return
+	}
+	d.places[k] = len(d.entries)
+	d.entries = append(d.entries, entry{key, v})
+}
+
+func (d *Dict) get(key value) (value, bool) {
+	at, ok := d.places[keyOf(key)]
+	if !ok {
+		return nil, false
+	}
+	return d.entries[at].value, true
+}
+
+// put is set for a dict that is being made, with what it takes.
+func (r *runner) put(d *Dict, key, v value) {
+	r.read(key)
+	r.memory(entrySize)
+	d.set(r.key(key), v)
+	r.nested(d.depth)
+}
+
+// key checks that a value can be a key.
+func (r *runner) key(v value) value {
+	switch v.(type) {
+	case nil, bool, int64, float64, Str:
+		return v
+	}
+	r.fail("%s cannot be a key", typeName(v))
+	return nil
+}
+
+// keys returns the keys of a dict.
+func (r *runner) keys(d *Dict) []value {
+	r.memory(slotSize * len(d.entries))
+	all := make([]value, len(d.entries))
+	for i, e := range d.entries {
+		all[i] = e.key
+	}
+	return all
+}
+
+// values returns the values of a dict.
+func (r *runner) values(d *Dict) []value {
+	r.memory(slotSize * len(d.entries))
+	all := make([]value, len(d.entries))
+	for i, e := range d.entries {
+		all[i] = e.value
+	}
+	return all
+}
+
+// pairs returns the entries of a dict as a list of tuples.
+func (r *runner) pairs(d *Dict) *List {
+	var all []value
+	for _, e := range d.entries {
+		all = append(all, r.sequence([]value{e.key, e.value}, true))
+	}
+	return r.list(all)
+}
+
+// dictKey is what tells keys apart: 1 and 1.0 and true are the same, "1" is another.
+type dictKey struct {
+	kind   keyKind
+	number uint64
+	text   string
+}
+
+type keyKind uint8
+
+const (
+	numberKey keyKind = iota
+	textKey
+	noneKey
+	noKey // of values that cannot be keys
+)
+
+func keyOf(v value) dictKey {
+	if x, ok := number(v); ok {
+		if x != x {
+			x = math.NaN()
+		}
+		return dictKey{kind: numberKey, number: math.Float64bits(x + 0)} // -0 is 0
+	}
+	if s, ok := v.(Str); ok {
+		return dictKey{kind: textKey, text: s.text}
+	}
+	if v == nil {
+		return dictKey{kind: noneKey}
+	}
+	return dictKey{kind: noKey}
+}
