@@ -1,7 +1,7 @@
 # make test needs only Go and make. What other targets need is said in their help texts.
 
 .DEFAULT_GOAL := help
-.PHONY: help test bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
+.PHONY: help test three bridges models bench report peers mca generate drift lint vet fmt race v3 standalone fuzz soak cross build-all
 
 GOFMT     = $(shell go env GOROOT)/bin/gofmt
 FUZZTIME ?= 30s
@@ -15,13 +15,16 @@ ARGS ?=
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-13s %s\n", $$1, $$2 }' Makefile
 
-# The tests of internal/ukernel print which tiers they test. go test shows the output of
+# The tests of internal/tier print which tiers they test. go test shows the output of
 # passing tests only if it runs in the package's own folder. So it first runs none there.
 # Nor would it show which tests of models/ are skipped because weights are missing.
 test: ## all tests of all modules (needs only Go and make)
-	@go test -C internal/ukernel -run '^$$' -count=1 | grep '^attn:'
+	@go test -C internal/tier -run '^$$' -count=1 | grep '^attn:'
 	@go run ./models/fetch -check
 	go test $(TESTFLAGS) work
+
+three: ## the short tests of kernel, linear and norm on a tier of three assembly kernels
+	go test $(TESTFLAGS) -short ./kernel ./linear ./norm -args -three
 
 # Both modules are left out of go.work: one has many dependencies, the other needs a newer Go.
 bridges: ## vet and test the bridges to hugot, and to GoMLX if the Go that it needs can be had
@@ -49,18 +52,14 @@ peers: ## attn beside PyTorch, ONNX Runtime and OpenVINO, which it installs into
 mca: ## the speed of the hottest loops on eight CPUs, as llvm-mca predicts it (needs llvm)
 	tools/mca.sh
 
-generate: ## write asm/ and the tables of its kernels in internal/ukernel anew with gen/
+generate: ## write asm/ anew with gen/
 	go run ./gen
 
-# Package asm holds generated files and nothing else. Of package ukernel the tables
-# are generated.
-TABLES = internal/ukernel/kernels_*64.go
-
+# Package asm holds generated files and nothing else.
 drift: ## fail if make generate would change, add or leave over a file
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -root "$$dir" && diff -r asm "$$dir/asm" && \
-		mkdir "$$dir/tables" && cp $(TABLES) "$$dir/tables" && diff -r "$$dir/tables" "$$dir/internal/ukernel" || \
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && go run ./gen -root "$$dir" && diff -r asm "$$dir/asm" || \
 		{ echo 'drift: the generated files are not what gen/ makes: run make generate' >&2; exit 1; }
-	@new=$$(git ls-files --others -- asm $(TABLES)) && test -z "$$new" || \
+	@new=$$(git ls-files --others -- asm) && test -z "$$new" || \
 		{ printf 'drift: not under version control:\n%s\n' "$$new" >&2; exit 1; }
 
 lint: fmt vet ## gofmt, and go vet for amd64, arm64 and purego

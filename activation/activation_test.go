@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/activation"
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -20,9 +20,9 @@ var functions = []struct {
 	gated func(dst, gate, up []float32) error
 	want  func(x float32) float32
 }{
-	{"SiLU", activation.SiLU, activation.SwiGLU, fallback.SiLU},
-	{"GELU", activation.GELU, activation.GeGLU, fallback.GELU},
-	{"GELUTanh", activation.GELUTanh, activation.GeGLUTanh, fallback.GELUTanh},
+	{"SiLU", activation.SiLU, activation.SwiGLU, scalar.SiLU},
+	{"GELU", activation.GELU, activation.GeGLU, scalar.GELU},
+	{"GELUTanh", activation.GELUTanh, activation.GeGLUTanh, scalar.GELUTanh},
 }
 
 // lengths go from none to several calls of a kernel.
@@ -131,7 +131,7 @@ func TestErrors(t *testing.T) {
 			contracttest.CheckArgument(t, c.what, f.gated(c.dst, c.gate, c.up), c.arg, c.want)
 		}
 	}
-	contracttest.SetDefault(t, nil, &ukernel.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
+	contracttest.SetDefault(t, nil, &tier.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
 	for _, f := range functions {
 		for _, err := range []error{f.plain(x[:10], x[20:30]), f.gated(x[:10], x[20:30], x[40:50])} {
 			var tier *kernel.TierError

@@ -6,7 +6,7 @@ import (
 
 	"github.com/attn-go/attn/internal/elementwise"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -72,7 +72,7 @@ type chunk struct{ f, slope, other [chunkElements]float32 }
 var chunks = parallel.FreeList[chunk]{New: func() *chunk { return new(chunk) }}
 
 // A slope computes a function f and its slope for the elements of x.
-type slope func(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32)
+type slope func(s *chunk, t *tier.Tier, x []float32) (f, slope []float32)
 
 // ratio returns f(x)/x, and 1/2 for 0.
 func ratio(f, x float32) float32 {
@@ -83,13 +83,13 @@ func ratio(f, x float32) float32 {
 }
 
 // siluSlope uses x·(1-s) = -SiLU(-x).
-func siluSlope(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32) {
+func siluSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
 	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations.SiLU(f, x)
+	t.Activations().SiLU(f, x)
 	for i, x := range x {
 		other[i] = -x
 	}
-	t.Activations.SiLU(other, other)
+	t.Activations().SiLU(other, other)
 	for i, x := range x {
 		slope[i] = float32(ratio(f[i], x) * (1 - other[i]))
 		if x < -steep || x > steep {
@@ -111,13 +111,13 @@ func step(x float32) float32 {
 }
 
 // geluSlope uses Φ(x) = GELU(x)/x and φ(x) = 2^(-x²·log2(e)/2)/sqrt(2π).
-func geluSlope(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32) {
+func geluSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
 	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations.GELU(f, x)
+	t.Activations().GELU(f, x)
 	for i, x := range x {
 		other[i] = float32(x*x) * (-math.Log2E / 2)
 	}
-	t.Functions.Exp2(other, other)
+	t.Elementwise().Exp2(other, other)
 	for i, x := range x {
 		slope[i] = ratio(f[i], x) + float32(x*float32(other[i]*invRootTwoPi))
 		if x < -steep || x > steep {
@@ -134,13 +134,13 @@ const (
 )
 
 // geluTanhSlope uses x·(1-s) = -GELUTanh(-x).
-func geluTanhSlope(s *chunk, t *ukernel.Tier, x []float32) (f, slope []float32) {
+func geluTanhSlope(s *chunk, t *tier.Tier, x []float32) (f, slope []float32) {
 	f, slope, other := s.f[:len(x)], s.slope[:len(x)], s.other[:len(x)]
-	t.Activations.GELUTanh(f, x)
+	t.Activations().GELUTanh(f, x)
 	for i, x := range x {
 		other[i] = -x
 	}
-	t.Activations.GELUTanh(other, other)
+	t.Activations().GELUTanh(other, other)
 	for i, x := range x {
 		u := tanhSlope0 + float32(float32(x*x)*tanhSlope1)
 		slope[i] = float32(ratio(f[i], x) * (1 - float32(other[i]*u)))
@@ -159,7 +159,7 @@ func slopes(dx, x, dy []float32, function slope) error {
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
@@ -189,7 +189,7 @@ func gatedSlopes(dgate, dup, gate, up, dy []float32, function slope) error {
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}

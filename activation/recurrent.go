@@ -6,7 +6,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/elementwise"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -37,14 +37,14 @@ func GRU(state, gates, in, hidden []float32, size int) error {
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
 	announce(view.Read, in, hidden)
 	announce(view.Write, state, gates)
 	for at := 0; at < len(state); at += size {
-		t.Activations.GRU(state[at:at+size], gates[3*at:3*(at+size)], in[3*at:3*(at+size)], hidden[3*at:3*(at+size)])
+		t.Activations().GRU(state[at:at+size], gates[3*at:3*(at+size)], in[3*at:3*(at+size)], hidden[3*at:3*(at+size)])
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func GRUBackward(d, dIn, dHidden, gates, hidden, before []float32, size int) err
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
@@ -83,7 +83,7 @@ func GRUBackward(d, dIn, dHidden, gates, hidden, before []float32, size int) err
 	announce(view.Write, d, dIn, dHidden)
 	for at := 0; at < len(d); at += size {
 		lo, hi := 3*at, 3*(at+size)
-		t.Activations.GRUBackward(d[at:at+size], dIn[lo:hi], dHidden[lo:hi], gates[lo:hi], hidden[lo:hi], before[at:at+size])
+		t.Activations().GRUBackward(d[at:at+size], dIn[lo:hi], dHidden[lo:hi], gates[lo:hi], hidden[lo:hi], before[at:at+size])
 	}
 	return nil
 }

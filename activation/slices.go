@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
@@ -13,11 +14,11 @@ func onSlice(dst, src []float32, function func(a *ukernel.Activations) func(dst,
 	if f := cmp.Or(elementwise.CheckLength("dst", dst, "src", src), elementwise.CheckPlace(dst, "src", src)); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	elementwise.Unary(dst, src, function(&t.Activations))
+	elementwise.Unary(dst, src, function(t.Activations()))
 	return nil
 }
 
@@ -29,10 +30,10 @@ func onPair(dst, gate, up []float32, function func(a *ukernel.Activations) func(
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	elementwise.Binary(dst, gate, up, function(&t.Activations))
+	elementwise.Binary(dst, gate, up, function(t.Activations()))
 	return nil
 }

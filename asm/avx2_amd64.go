@@ -4,372 +4,372 @@
 
 package asm
 
-// Gemm1AVX2 is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm1AVX2 is Products.Gemm, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
-func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax1AVX2 is Gemm1AVX2 without load and raises max to the results.
+// gemmMax1AVX2 is Products.GemmMax, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
-func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge1AVX2 is Gemm1AVX2 of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge1AVX2 is Products.GemmMerge, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
-func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm2AVX2 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm2AVX2 is Products.Gemm, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
-func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax2AVX2 is Gemm2AVX2 without load and raises max to the results.
+// gemmMax2AVX2 is Products.GemmMax, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
-func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge2AVX2 is Gemm2AVX2 of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge2AVX2 is Products.GemmMerge, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
-func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm3AVX2 is the matrix product for query tiles of 24 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm3AVX2 is Products.Gemm, see package ukernel. The query tile has 24 lanes.
 //
 //go:noescape
-func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax3AVX2 is Gemm3AVX2 without load and raises max to the results.
+// gemmMax3AVX2 is Products.GemmMax, see package ukernel. The query tile has 24 lanes.
 //
 //go:noescape
-func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge3AVX2 is Gemm3AVX2 of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge3AVX2 is Products.GemmMerge, see package ukernel. The query tile has 24 lanes.
 //
 //go:noescape
-func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmAVX2 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next.
+// weightGemmAVX2 is WeightKernels.Gemm, see package ukernel.
 //
 //go:noescape
-func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+func weightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next.
+// weightGemmF16AVX2 is WeightKernels.GemmF16, see package ukernel.
 //
 //go:noescape
-func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16AVX2 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next.
+// weightGemmBF16AVX2 is WeightKernels.GemmBF16, see package ukernel.
 //
 //go:noescape
-func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// AddBiasAVX2 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+// weightAddBiasAVX2 is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func AddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 
-// WeightPackAVX2 transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8.
+// weightPackAVX2 is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
-func WeightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
+func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 
-// WeightPackHalvesAVX2 is WeightPack for weights of 16 bits.
+// weightPackHalvesAVX2 is WeightKernels.PackHalves, see package ukernel.
 //
 //go:noescape
-func WeightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// WeightGemmQ8_0AVX2 is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
+// weightGemmQ8_0AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
 //
 //go:noescape
-func WeightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ8_0AVX2 converts k rows of a packed panel of quantized weights, Q8_0, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ8_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
 //
 //go:noescape
-func WeightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
 
-// WeightGemmQ4_0AVX2 is WeightGemm for a packed panel of quantized weights, Q4_0. k is a multiple of 32, and not 0.
+// weightGemmQ4_0AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
 //
 //go:noescape
-func WeightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ4_0AVX2 converts k rows of a packed panel of quantized weights, Q4_0, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ4_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
 //
 //go:noescape
-func WeightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
 
-// WeightGemmQ4_1AVX2 is WeightGemm for a packed panel of quantized weights, Q4_1. k is a multiple of 32, and not 0.
+// weightGemmQ4_1AVX2 is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
 //
 //go:noescape
-func WeightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ4_1AVX2 converts k rows of a packed panel of quantized weights, Q4_1, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ4_1AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
 //
 //go:noescape
-func WeightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
 
-// AdditiveAVX2 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16.
+// skinnyAdditiveAVX2 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape
-func AdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+func skinnyAdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// AdditiveBackwardAVX2 adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x.
+// additiveBackwardAVX2 is Gradients.AdditiveBackward, see package ukernel.
 //
 //go:noescape
-func AdditiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
-// AddWeightedAVX2 adds n rows of src, len(weights) elements each, to those of dst, each element times its weight.
+// addWeightedAVX2 is Gradients.AddWeighted, see package ukernel.
 //
 //go:noescape
-func AddWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
-// AdamWAVX2 is a step of the optimizer AdamW: it changes len(w) weights, and the means m and v of their gradients g and of the squares.
+// adamWAVX2 is Elementwise.AdamW, see package ukernel.
 //
 //go:noescape
-func AdamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 
-// SoftcapAVX2 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
+// softcapAVX2 is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape
-func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 
-// MaskSpanAVX2 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to the results.
+// maskSpanAVX2 is LaneKernels.MaskSpan, see package ukernel.
 //
 //go:noescape
-func MaskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
-// ALiBiAVX2 subtracts from the scores of n keys, from number j0 on, their distances to the lanes' positions times the lanes' slopes, and raises max to the results.
+// aLiBiAVX2 is LaneKernels.ALiBi, see package ukernel.
 //
 //go:noescape
-func ALiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+func aLiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
-// BiasAVX2 adds biases times log2 e to the scores of n keys, or selects -Inf where the bias is -Inf, and raises max to the results. The rows of biases start at off in src.
+// biasAVX2 is LaneKernels.Bias, see package ukernel.
 //
 //go:noescape
-func BiasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
+func biasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
 
-// MaskBoolAVX2 replaces scores by -Inf where keep equals hidden, for n keys, and raises max to the results. The rows of keep start at off.
+// maskBoolAVX2 is LaneKernels.MaskBool, see package ukernel.
 //
 //go:noescape
-func MaskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+func maskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
-// SoftmaxAVX2 turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
+// softmaxAVX2 is LaneKernels.Softmax, see package ukernel.
 //
 //go:noescape
-func SoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
-// DropoutAVX2 multiplies the weights of n keys, from number j0 on, by scale, or by 0 where a word of Philox4x32-10 with these round keys is below threshold.
+// dropoutAVX2 is LaneKernels.Dropout, see package ukernel.
 //
 //go:noescape
-func DropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+func dropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 
-// MergeStatsAVX2 merges the statistics of a block into the running ones and writes the factors for the output.
+// mergeStatsAVX2 is LaneKernels.MergeStats, see package ukernel.
 //
 //go:noescape
-func MergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
-// PackAVX2 transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them.
+// packAVX2 is LaneKernels.Pack, see package ukernel.
 //
 //go:noescape
-func PackAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+func packAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 
-// UnpackAVX2 normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
+// unpackAVX2 is LaneKernels.Unpack, see package ukernel.
 //
 //go:noescape
-func UnpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+func unpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// HeadScoresAVX2 computes m rows of scores, len(max) lanes wide: the products of the packed panel q and rows of k, which start at off for every lane. It sets max to the largest. d is a multiple of 8, at most 64.
+// headScoresAVX2 is LaneKernels.HeadScores, see package ukernel.
 //
 //go:noescape
-func HeadScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+func headScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
 
-// HeadValuesAVX2 computes n rows of dst, which start at off: the products of the weights p with m rows of v, which start at offv for every lane, normalised, o·(1/sum) + 0. It returns the set of lanes that hold a NaN.
+// skinnyHeadValuesAVX2 is SkinnyKernels.HeadValues, see package ukernel.
 //
 //go:noescape
-func HeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+func skinnyHeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// SkinnyQK16x1L1AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQK16x1L1AVX2 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyPVL1AVX2 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on. The near prefetches go to level 1 of the cache.
+// skinnyPVL1AVX2 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func skinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// SkinnyQKF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKF16AVX2 is SkinnyKernels.QKF16, see package ukernel.
 //
 //go:noescape
-func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func skinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVF16AVX2 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from o, and prefetches rows from next on.
+// skinnyPVF16AVX2 is SkinnyKernels.PVF16, see package ukernel.
 //
 //go:noescape
-func SkinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKBF16AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKBF16AVX2 is SkinnyKernels.QKBF16, see package ukernel.
 //
 //go:noescape
-func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func skinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVBF16AVX2 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from o, and prefetches rows from next on.
+// skinnyPVBF16AVX2 is SkinnyKernels.PVBF16, see package ukernel.
 //
 //go:noescape
-func SkinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKInt8AVX2 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKInt8AVX2 is SkinnyKernels.QKInt8, see package ukernel.
 //
 //go:noescape
-func SkinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+func skinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// SkinnyPVInt8AVX2 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from o, and prefetches rows from next on.
+// skinnyPVInt8AVX2 is SkinnyKernels.PVInt8, see package ukernel.
 //
 //go:noescape
-func SkinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+func skinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
-// SkinnySoftmaxAVX2 is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row.
+// skinnySoftmaxAVX2 is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape
-func SkinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+func skinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 
-// SkinnyMergeAVX2 merges n rows of part into those of o: fma(part, beta, o·alpha).
+// skinnyMergeAVX2 is SkinnyKernels.Merge, see package ukernel.
 //
 //go:noescape
-func SkinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+func skinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 
-// SkinnyUnpackAVX2 normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
+// skinnyUnpackAVX2 is SkinnyKernels.Unpack, see package ukernel.
 //
 //go:noescape
-func SkinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+func skinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
-// WidenF16AVX2 converts n rows of d binary16.
+// widenF16AVX2 is Converters.WidenF16, see package ukernel.
 //
 //go:noescape
-func WidenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenBF16AVX2 converts n rows of d bfloat16.
+// widenBF16AVX2 is Converters.WidenBF16, see package ukernel.
 //
 //go:noescape
-func WidenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenInt8AVX2 converts n rows of d integers and scales them. In a row, group neighbours share a scale.
+// widenInt8AVX2 is Converters.WidenInt8, see package ukernel.
 //
 //go:noescape
-func WidenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+func widenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
-// NarrowF16AVX2 rounds n rows of d numbers to binary16, every NaN to 0x7e00.
+// narrowF16AVX2 is Converters.NarrowF16, see package ukernel.
 //
 //go:noescape
-func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
-// NarrowBF16AVX2 rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0.
+// narrowBF16AVX2 is Converters.NarrowBF16, see package ukernel.
 //
 //go:noescape
-func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
-// QuantizeInt8AVX2 makes integers and scales of n rows of d numbers. In a row, group neighbours share a scale. It stops at a number that is not finite and returns false.
+// quantizeInt8AVX2 is Converters.QuantizeInt8, see package ukernel.
 //
 //go:noescape
-func QuantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
-// FiniteAVX2 tells whether all of src is finite.
+// finiteAVX2 is Converters.Finite, see package ukernel.
 //
 //go:noescape
-func FiniteAVX2(src []float32) bool
+func finiteAVX2(src []float32) bool
 
-// RMSNormAVX2 normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
+// rmsNormAVX2 is Norms.RMSNorm, see package ukernel.
 //
 //go:noescape
-func RMSNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+func rmsNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 
-// LayerNormAVX2 normalises n rows of src, len(weight) elements each, to mean 0 and variance 1, multiplies them by weight and adds bias. size is len(weight).
+// layerNormAVX2 is Norms.LayerNorm, see package ukernel.
 //
 //go:noescape
-func LayerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+func layerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
-// AddAVX2 computes dst = x + y for len(dst) elements. dst may be x or y.
+// addAVX2 is Elementwise.Add, see package ukernel.
 //
 //go:noescape
-func AddAVX2(dst []float32, x []float32, y []float32)
+func addAVX2(dst []float32, x []float32, y []float32)
 
-// AddRowsAVX2 adds n ≥ 1 rows of src, len(dst) elements each, to dst, one after the other.
+// addRowsAVX2 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
-func AddRowsAVX2(dst []float32, src []float32, lds int, n int)
+func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 
-// Exp2AVX2 computes dst = 2^src for len(dst) elements. dst may be src.
+// exp2AVX2 is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape
-func Exp2AVX2(dst []float32, src []float32)
+func exp2AVX2(dst []float32, src []float32)
 
-// TanhAVX2 computes dst = tanh(src) for len(dst) elements. dst may be src.
+// tanhAVX2 is Elementwise.Tanh, see package ukernel.
 //
 //go:noescape
-func TanhAVX2(dst []float32, src []float32)
+func tanhAVX2(dst []float32, src []float32)
 
-// SiLUAVX2 computes dst = SiLU(src) for len(dst) elements. dst may be src.
+// siLUAVX2 is Activations.SiLU, see package ukernel.
 //
 //go:noescape
-func SiLUAVX2(dst []float32, src []float32)
+func siLUAVX2(dst []float32, src []float32)
 
-// GELUAVX2 computes dst = GELU(src) for len(dst) elements. dst may be src.
+// geluAVX2 is Activations.GELU, see package ukernel.
 //
 //go:noescape
-func GELUAVX2(dst []float32, src []float32)
+func geluAVX2(dst []float32, src []float32)
 
-// GELUTanhAVX2 computes dst = GELU(src), with tanh, for len(dst) elements. dst may be src.
+// geluTanhAVX2 is Activations.GELUTanh, see package ukernel.
 //
 //go:noescape
-func GELUTanhAVX2(dst []float32, src []float32)
+func geluTanhAVX2(dst []float32, src []float32)
 
-// SwiGLUAVX2 computes dst = SiLU(gate)·up for len(dst) elements. dst may be gate or up.
+// swiGLUAVX2 is Activations.SwiGLU, see package ukernel.
 //
 //go:noescape
-func SwiGLUAVX2(dst []float32, gate []float32, up []float32)
+func swiGLUAVX2(dst []float32, gate []float32, up []float32)
 
-// GeGLUAVX2 computes dst = GELU(gate)·up for len(dst) elements. dst may be gate or up.
+// geGLUAVX2 is Activations.GeGLU, see package ukernel.
 //
 //go:noescape
-func GeGLUAVX2(dst []float32, gate []float32, up []float32)
+func geGLUAVX2(dst []float32, gate []float32, up []float32)
 
-// GeGLUTanhAVX2 computes dst = GELU(gate)·up, with tanh, for len(dst) elements. dst may be gate or up.
+// geGLUTanhAVX2 is Activations.GeGLUTanh, see package ukernel.
 //
 //go:noescape
-func GeGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 
-// GRUAVX2 replaces a state of a gated recurrent unit by the next one, and writes the gates.
+// gruAVX2 is Activations.GRU, see package ukernel.
 //
 //go:noescape
-func GRUAVX2(state []float32, gates []float32, in []float32, hidden []float32)
+func gruAVX2(state []float32, gates []float32, in []float32, hidden []float32)
 
-// GRUBackwardAVX2 takes the gradient d of a state to the state before, and writes those of in and hidden.
+// gruBackwardAVX2 is Activations.GRUBackward, see package ukernel.
 //
 //go:noescape
-func GRUBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func gruBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 
-// BackwardWeightsAVX2 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
+// backwardWeightsAVX2 is Gradients.BackwardWeights, see package ukernel.
 //
 //go:noescape
-func BackwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+func backwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
 
-// BackwardScoresAVX2 multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
+// backwardScoresAVX2 is Gradients.BackwardScores, see package ukernel.
 //
 //go:noescape
-func BackwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+func backwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 
-// BackwardSoftcapAVX2 multiplies n rows of gradients by 1 - (s·inv)².
+// backwardSoftcapAVX2 is Gradients.BackwardSoftcap, see package ukernel.
 //
 //go:noescape
-func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
-// PeakAVX2 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
+// peakAVX2 is Machine.Peak, see package ukernel.
 //
 //go:noescape
-func PeakAVX2(n int)
+func peakAVX2(n int)
 
-// ReadAVX2 reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of caches and memory.
+// readAVX2 is Machine.Read, see package ukernel.
 //
 //go:noescape
-func ReadAVX2(p []float32)
+func readAVX2(p []float32)

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func Gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, CMOV, FMA3
-TEXT ·Gemm1AVX2(SB), NOSPLIT, $0-129
+TEXT ·gemm1AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -2047,9 +2047,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// func gemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, CMOV, FMA3
-TEXT ·GemmMax1AVX2(SB), NOSPLIT, $0-152
+TEXT ·gemmMax1AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -4214,9 +4214,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func gemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
-TEXT ·GemmMerge1AVX2(SB), NOSPLIT, $0-168
+TEXT ·gemmMerge1AVX2(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -5784,9 +5784,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·Gemm2AVX2(SB), NOSPLIT, $0-129
+TEXT ·gemm2AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -6787,9 +6787,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// func gemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·GemmMax2AVX2(SB), NOSPLIT, $0-152
+TEXT ·gemmMax2AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -7887,9 +7887,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func gemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3, MMX+
-TEXT ·GemmMerge2AVX2(SB), NOSPLIT, $0-168
+TEXT ·gemmMerge2AVX2(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -8681,9 +8681,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, CMOV, FMA3
-TEXT ·Gemm3AVX2(SB), NOSPLIT, $0-129
+TEXT ·gemm3AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -9382,9 +9382,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// func gemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, CMOV, FMA3
-TEXT ·GemmMax3AVX2(SB), NOSPLIT, $0-152
+TEXT ·gemmMax3AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -10143,9 +10143,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func gemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
-TEXT ·GemmMerge3AVX2(SB), NOSPLIT, $0-168
+TEXT ·gemmMerge3AVX2(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -10707,9 +10707,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func WeightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·WeightGemmAVX2(SB), NOSPLIT, $0-152
+TEXT ·weightGemmAVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -11212,9 +11212,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
-TEXT ·WeightGemmF16AVX2(SB), NOSPLIT, $0-152
+TEXT ·weightGemmF16AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -11783,9 +11783,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·WeightGemmBF16AVX2(SB), NOSPLIT, $0-152
+TEXT ·weightGemmBF16AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -12450,9 +12450,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func AddBiasAVX2(c []float32, ldc int, m int, bias []float32)
+// func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX
-TEXT ·AddBiasAVX2(SB), NOSPLIT, $0-64
+TEXT ·weightAddBiasAVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -12497,9 +12497,9 @@ DATA const7fc00000AVX2<>+24(SB)/4, $0x7fc00000
 DATA const7fc00000AVX2<>+28(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func WeightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
+// func weightPackAVX2(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX
-TEXT ·WeightPackAVX2(SB), NOSPLIT, $0-80
+TEXT ·weightPackAVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -12614,9 +12614,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func WeightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX2
-TEXT ·WeightPackHalvesAVX2(SB), NOSPLIT, $0-80
+TEXT ·weightPackHalvesAVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -12805,9 +12805,9 @@ DATA const0000ffffAVX2<>+24(SB)/4, $0x0000ffff
 DATA const0000ffffAVX2<>+28(SB)/4, $0x0000ffff
 GLOBL const0000ffffAVX2<>(SB), RODATA|NOPTR, $32
 
-// func WeightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·WeightGemmQ8_0AVX2(SB), NOSPLIT, $0-113
+TEXT ·weightGemmQ8_0AVX2(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -13356,9 +13356,9 @@ rows1done:
 	VZEROUPPER
 	RET
 
-// func WeightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C
-TEXT ·WeightWidenQ8_0AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenQ8_0AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -13423,9 +13423,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func WeightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·WeightGemmQ4_0AVX2(SB), NOSPLIT, $192-113
+TEXT ·weightGemmQ4_0AVX2(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -14383,9 +14383,9 @@ DATA const4d800000AVX2<>+24(SB)/4, $0x4d800000
 DATA const4d800000AVX2<>+28(SB)/4, $0x4d800000
 GLOBL const4d800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func WeightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·WeightWidenQ4_0AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenQ4_0AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -14460,9 +14460,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func WeightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
-TEXT ·WeightGemmQ4_1AVX2(SB), NOSPLIT, $192-113
+TEXT ·weightGemmQ4_1AVX2(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -15380,9 +15380,9 @@ rows1done:
 	VZEROUPPER
 	RET
 
-// func WeightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
+// func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·WeightWidenQ4_1AVX2(SB), NOSPLIT, $0-64
+TEXT ·weightWidenQ4_1AVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -15457,9 +15457,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func AdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+// func skinnyAdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·AdditiveAVX2(SB), NOSPLIT, $0-160
+TEXT ·skinnyAdditiveAVX2(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    weights_base+112(FP), DX
 	MOVQ    weights_len+120(FP), BX
@@ -15690,9 +15690,9 @@ DATA tanhVAVX2<>+24(SB)/4, $0x360ffffb
 DATA tanhVAVX2<>+28(SB)/4, $0x34000000
 GLOBL tanhVAVX2<>(SB), RODATA|NOPTR, $32
 
-// func AdditiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+// func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·AdditiveBackwardAVX2(SB), NOSPLIT, $0-168
+TEXT ·additiveBackwardAVX2(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    ldd+24(FP), CX
 	SHLQ    $0x02, CX
@@ -16003,9 +16003,9 @@ DATA masksAVX2<>+504(SB)/4, $0x00000000
 DATA masksAVX2<>+508(SB)/4, $0x00000000
 GLOBL masksAVX2<>(SB), RODATA|NOPTR, $512
 
-// func AddWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+// func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 // Requires: AVX
-TEXT ·AddWeightedAVX2(SB), NOSPLIT, $0-96
+TEXT ·addWeightedAVX2(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+32(FP), CX
@@ -16134,9 +16134,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func AdamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+// func adamWAVX2(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 // Requires: AVX
-TEXT ·AdamWAVX2(SB), NOSPLIT, $0-124
+TEXT ·adamWAVX2(SB), NOSPLIT, $0-124
 	PCALIGN      $0x40
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
@@ -16277,9 +16277,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func SoftcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+// func softcapAVX2(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·SoftcapAVX2(SB), NOSPLIT, $0-72
+TEXT ·softcapAVX2(SB), NOSPLIT, $0-72
 	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
@@ -16432,9 +16432,9 @@ chunk1done:
 	SUBQ    $0x00000008, SI
 	JMP     columns
 
-// func MaskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+// func maskSpanAVX2(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX2
-TEXT ·MaskSpanAVX2(SB), NOSPLIT, $0-120
+TEXT ·maskSpanAVX2(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -16506,9 +16506,9 @@ DATA constff800000AVX2<>+24(SB)/4, $0xff800000
 DATA constff800000AVX2<>+28(SB)/4, $0xff800000
 GLOBL constff800000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func ALiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// func aLiBiAVX2(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·ALiBiAVX2(SB), NOSPLIT, $0-120
+TEXT ·aLiBiAVX2(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -16608,9 +16608,9 @@ chunk1done:
 	SUBQ    $0x00000008, R8
 	JMP     columns
 
-// func BiasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
+// func biasAVX2(s []float32, ld int, n int, src []float32, off []int, max []float32)
 // Requires: AVX, FMA3
-TEXT ·BiasAVX2(SB), NOSPLIT, $0-112
+TEXT ·biasAVX2(SB), NOSPLIT, $0-112
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -16855,9 +16855,9 @@ DATA const3fb8aa3bAVX2<>+24(SB)/4, $0x3fb8aa3b
 DATA const3fb8aa3bAVX2<>+28(SB)/4, $0x3fb8aa3b
 GLOBL const3fb8aa3bAVX2<>(SB), RODATA|NOPTR, $32
 
-// func MaskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+// func maskBoolAVX2(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX2
-TEXT ·MaskBoolAVX2(SB), NOSPLIT, $0-120
+TEXT ·maskBoolAVX2(SB), NOSPLIT, $0-120
 	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
@@ -17119,9 +17119,9 @@ DATA spread3AVX2<>+24(SB)/4, $0x0e808080
 DATA spread3AVX2<>+28(SB)/4, $0x0f808080
 GLOBL spread3AVX2<>(SB), RODATA|NOPTR, $32
 
-// func SoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+// func softmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·SoftmaxAVX2(SB), NOSPLIT, $0-88
+TEXT ·softmaxAVX2(SB), NOSPLIT, $0-88
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -17340,9 +17340,9 @@ DATA constc2fc0000AVX2<>+24(SB)/4, $0xc2fc0000
 DATA constc2fc0000AVX2<>+28(SB)/4, $0xc2fc0000
 GLOBL constc2fc0000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func DropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+// func dropoutAVX2(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX2
-TEXT ·DropoutAVX2(SB), NOSPLIT, $0-136
+TEXT ·dropoutAVX2(SB), NOSPLIT, $0-136
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -17671,9 +17671,9 @@ DATA constcd9e8d57AVX2<>+24(SB)/4, $0xcd9e8d57
 DATA constcd9e8d57AVX2<>+28(SB)/4, $0xcd9e8d57
 GLOBL constcd9e8d57AVX2<>(SB), RODATA|NOPTR, $32
 
-// func MergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+// func mergeStatsAVX2(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·MergeStatsAVX2(SB), NOSPLIT, $0-144
+TEXT ·mergeStatsAVX2(SB), NOSPLIT, $0-144
 	PCALIGN $0x40
 	MOVQ    max_base+0(FP), AX
 	MOVQ    sum_base+24(FP), CX
@@ -17752,9 +17752,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func PackAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+// func packAVX2(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 // Requires: AVX
-TEXT ·PackAVX2(SB), NOSPLIT, $0-100
+TEXT ·packAVX2(SB), NOSPLIT, $0-100
 	PCALIGN      $0x40
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
@@ -18081,9 +18081,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func UnpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+// func unpackAVX2(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 // Requires: AVX
-TEXT ·UnpackAVX2(SB), NOSPLIT, $0-128
+TEXT ·unpackAVX2(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
@@ -18481,9 +18481,9 @@ finite:
 	JL   lane
 	JMP  done
 
-// func HeadScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+// func headScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
 // Requires: AVX, FMA3
-TEXT ·HeadScoresAVX2(SB), NOSPLIT, $0-144
+TEXT ·headScoresAVX2(SB), NOSPLIT, $0-144
 	PCALIGN $0x40
 	MOVQ    off_base+48(FP), AX
 	MOVQ    ldk+72(FP), CX
@@ -18743,9 +18743,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func HeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+// func skinnyHeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 // Requires: AVX, CMOV, FMA3
-TEXT ·HeadValuesAVX2(SB), NOSPLIT, $256-192
+TEXT ·skinnyHeadValuesAVX2(SB), NOSPLIT, $256-192
 	PCALIGN $0x40
 	MOVQ    ldv+96(FP), AX
 	SHLQ    $0x02, AX
@@ -19304,9 +19304,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func SkinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func skinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyQK16x1L1AVX2(SB), NOSPLIT, $256-160
+TEXT ·skinnyQK16x1L1AVX2(SB), NOSPLIT, $256-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -20769,9 +20769,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func skinnyPVL1AVX2(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·SkinnyPVL1AVX2(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVL1AVX2(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -21939,9 +21939,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func skinnyQKF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·SkinnyQKF16AVX2(SB), NOSPLIT, $256-160
+TEXT ·skinnyQKF16AVX2(SB), NOSPLIT, $256-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -23354,9 +23354,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func skinnyPVF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, F16C, FMA3, MMX+
-TEXT ·SkinnyPVF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVF16AVX2(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -23954,9 +23954,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func skinnyQKBF16AVX2(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·SkinnyQKBF16AVX2(SB), NOSPLIT, $256-160
+TEXT ·skinnyQKBF16AVX2(SB), NOSPLIT, $256-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -25251,9 +25251,9 @@ DATA constffff0000AVX2<>+24(SB)/4, $0xffff0000
 DATA constffff0000AVX2<>+28(SB)/4, $0xffff0000
 GLOBL constffff0000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func SkinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func skinnyPVBF16AVX2(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·SkinnyPVBF16AVX2(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVBF16AVX2(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -25891,9 +25891,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+// func skinnyQKInt8AVX2(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·SkinnyQKInt8AVX2(SB), NOSPLIT, $256-200
+TEXT ·skinnyQKInt8AVX2(SB), NOSPLIT, $256-200
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, lsc+80(FP)
@@ -28034,9 +28034,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+// func skinnyPVInt8AVX2(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·SkinnyPVInt8AVX2(SB), NOSPLIT, $0-200
+TEXT ·skinnyPVInt8AVX2(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	MOVQ    far+192(FP), DX
@@ -28760,9 +28760,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
+// func skinnySoftmaxAVX2(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·SkinnySoftmaxAVX2(SB), NOSPLIT, $0-88
+TEXT ·skinnySoftmaxAVX2(SB), NOSPLIT, $0-88
 	PCALIGN        $0x40
 	MOVQ           s_base+0(FP), AX
 	MOVQ           ld+24(FP), CX
@@ -28877,9 +28877,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+// func skinnyMergeAVX2(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, FMA3
-TEXT ·SkinnyMergeAVX2(SB), NOSPLIT, $0-128
+TEXT ·skinnyMergeAVX2(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    o_base+0(FP), AX
 	MOVQ    ldo+24(FP), CX
@@ -28935,9 +28935,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+// func skinnyUnpackAVX2(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 // Requires: AVX
-TEXT ·SkinnyUnpackAVX2(SB), NOSPLIT, $0-128
+TEXT ·skinnyUnpackAVX2(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
@@ -29013,9 +29013,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func WidenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, F16C
-TEXT ·WidenF16AVX2(SB), NOSPLIT, $0-80
+TEXT ·widenF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29066,9 +29066,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func WidenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX2
-TEXT ·WidenBF16AVX2(SB), NOSPLIT, $0-80
+TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29119,9 +29119,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func WidenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+// func widenInt8AVX2(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 // Requires: AVX, AVX2, CMOV
-TEXT ·WidenInt8AVX2(SB), NOSPLIT, $0-120
+TEXT ·widenInt8AVX2(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29193,9 +29193,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func NarrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, F16C
-TEXT ·NarrowF16AVX2(SB), NOSPLIT, $0-80
+TEXT ·narrowF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29250,9 +29250,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func NarrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX2
-TEXT ·NarrowBF16AVX2(SB), NOSPLIT, $0-80
+TEXT ·narrowBF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29330,9 +29330,9 @@ DATA const00007fffAVX2<>+24(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+28(SB)/4, $0x00007fff
 GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
 
-// func QuantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+// func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 // Requires: AVX, AVX2
-TEXT ·QuantizeInt8AVX2(SB), NOSPLIT, $0-121
+TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    src_base+64(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29496,9 +29496,9 @@ DATA constc2fe0000AVX2<>+24(SB)/4, $0xc2fe0000
 DATA constc2fe0000AVX2<>+28(SB)/4, $0xc2fe0000
 GLOBL constc2fe0000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func FiniteAVX2(src []float32) bool
+// func finiteAVX2(src []float32) bool
 // Requires: AVX, AVX2
-TEXT ·FiniteAVX2(SB), NOSPLIT, $0-25
+TEXT ·finiteAVX2(SB), NOSPLIT, $0-25
 	PCALIGN $0x40
 	MOVQ    src_base+0(FP), AX
 	MOVQ    src_len+8(FP), CX
@@ -29555,9 +29555,9 @@ infinite:
 	VZEROUPPER
 	RET
 
-// func RMSNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+// func rmsNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·RMSNormAVX2(SB), NOSPLIT, $0-104
+TEXT ·rmsNormAVX2(SB), NOSPLIT, $0-104
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29708,9 +29708,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func LayerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+// func layerNormAVX2(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·LayerNormAVX2(SB), NOSPLIT, $0-128
+TEXT ·layerNormAVX2(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -29974,9 +29974,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func AddAVX2(dst []float32, x []float32, y []float32)
+// func addAVX2(dst []float32, x []float32, y []float32)
 // Requires: AVX
-TEXT ·AddAVX2(SB), NOSPLIT, $0-72
+TEXT ·addAVX2(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -30019,9 +30019,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func AddRowsAVX2(dst []float32, src []float32, lds int, n int)
+// func addRowsAVX2(dst []float32, src []float32, lds int, n int)
 // Requires: AVX
-TEXT ·AddRowsAVX2(SB), NOSPLIT, $0-64
+TEXT ·addRowsAVX2(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -30159,9 +30159,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func Exp2AVX2(dst []float32, src []float32)
+// func exp2AVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·Exp2AVX2(SB), NOSPLIT, $0-48
+TEXT ·exp2AVX2(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -30274,9 +30274,9 @@ DATA const43000000AVX2<>+24(SB)/4, $0x43000000
 DATA const43000000AVX2<>+28(SB)/4, $0x43000000
 GLOBL const43000000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func TanhAVX2(dst []float32, src []float32)
+// func tanhAVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·TanhAVX2(SB), NOSPLIT, $0-48
+TEXT ·tanhAVX2(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -30392,9 +30392,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SiLUAVX2(dst []float32, src []float32)
+// func siLUAVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·SiLUAVX2(SB), NOSPLIT, $0-48
+TEXT ·siLUAVX2(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -30565,9 +30565,9 @@ DATA constb2a57060AVX2<>+24(SB)/4, $0xb2a57060
 DATA constb2a57060AVX2<>+28(SB)/4, $0xb2a57060
 GLOBL constb2a57060AVX2<>(SB), RODATA|NOPTR, $32
 
-// func GELUAVX2(dst []float32, src []float32)
+// func geluAVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·GELUAVX2(SB), NOSPLIT, $0-48
+TEXT ·geluAVX2(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -30937,9 +30937,9 @@ DATA geluT6AVX2<>+24(SB)/4, $0xb3b1ca7f
 DATA geluT6AVX2<>+28(SB)/4, $0xb1ac238b
 GLOBL geluT6AVX2<>(SB), RODATA|NOPTR, $32
 
-// func GELUTanhAVX2(dst []float32, src []float32)
+// func geluTanhAVX2(dst []float32, src []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·GELUTanhAVX2(SB), NOSPLIT, $0-48
+TEXT ·geluTanhAVX2(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -31165,9 +31165,9 @@ DATA const310a8d56AVX2<>+24(SB)/4, $0x310a8d56
 DATA const310a8d56AVX2<>+28(SB)/4, $0x310a8d56
 GLOBL const310a8d56AVX2<>(SB), RODATA|NOPTR, $32
 
-// func SwiGLUAVX2(dst []float32, gate []float32, up []float32)
+// func swiGLUAVX2(dst []float32, gate []float32, up []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·SwiGLUAVX2(SB), NOSPLIT, $0-72
+TEXT ·swiGLUAVX2(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    gate_base+24(FP), CX
@@ -31302,9 +31302,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func GeGLUAVX2(dst []float32, gate []float32, up []float32)
+// func geGLUAVX2(dst []float32, gate []float32, up []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·GeGLUAVX2(SB), NOSPLIT, $0-72
+TEXT ·geGLUAVX2(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    gate_base+24(FP), CX
@@ -31518,9 +31518,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func GeGLUTanhAVX2(dst []float32, gate []float32, up []float32)
+// func geGLUTanhAVX2(dst []float32, gate []float32, up []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·GeGLUTanhAVX2(SB), NOSPLIT, $0-72
+TEXT ·geGLUTanhAVX2(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    gate_base+24(FP), CX
@@ -31700,9 +31700,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func GRUAVX2(state []float32, gates []float32, in []float32, hidden []float32)
+// func gruAVX2(state []float32, gates []float32, in []float32, hidden []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·GRUAVX2(SB), NOSPLIT, $0-96
+TEXT ·gruAVX2(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
 	MOVQ    state_len+8(FP), AX
 	MOVQ    state_base+0(FP), CX
@@ -31930,9 +31930,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func GRUBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+// func gruBackwardAVX2(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 // Requires: AVX
-TEXT ·GRUBackwardAVX2(SB), NOSPLIT, $0-144
+TEXT ·gruBackwardAVX2(SB), NOSPLIT, $0-144
 	PCALIGN $0x40
 	MOVQ    d_len+8(FP), AX
 	MOVQ    d_base+0(FP), CX
@@ -32053,9 +32053,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func BackwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+// func backwardWeightsAVX2(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·BackwardWeightsAVX2(SB), NOSPLIT, $0-136
+TEXT ·backwardWeightsAVX2(SB), NOSPLIT, $0-136
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    dp_base+24(FP), CX
@@ -32238,9 +32238,9 @@ DATA const00000000AVX2<>+24(SB)/4, $0x00000000
 DATA const00000000AVX2<>+28(SB)/4, $0x00000000
 GLOBL const00000000AVX2<>(SB), RODATA|NOPTR, $32
 
-// func BackwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+// func backwardScoresAVX2(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 // Requires: AVX
-TEXT ·BackwardScoresAVX2(SB), NOSPLIT, $0-112
+TEXT ·backwardScoresAVX2(SB), NOSPLIT, $0-112
 	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
 	MOVQ    dp_base+24(FP), CX
@@ -32338,9 +32338,9 @@ chunk1done:
 	SUBQ $0x00000008, SI
 	JMP  columns
 
-// func BackwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// func backwardSoftcapAVX2(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 // Requires: AVX, FMA3
-TEXT ·BackwardSoftcapAVX2(SB), NOSPLIT, $0-76
+TEXT ·backwardSoftcapAVX2(SB), NOSPLIT, $0-76
 	PCALIGN      $0x40
 	MOVQ         ds_base+0(FP), AX
 	MOVQ         s_base+24(FP), CX
@@ -32419,9 +32419,9 @@ chunk1done:
 	SUBQ $0x00000008, SI
 	JMP  columns
 
-// func PeakAVX2(n int)
+// func peakAVX2(n int)
 // Requires: AVX, FMA3
-TEXT ·PeakAVX2(SB), NOSPLIT, $0-8
+TEXT ·peakAVX2(SB), NOSPLIT, $0-8
 	PCALIGN $0x40
 	MOVQ    n+0(FP), AX
 	VXORPS  Y0, Y0, Y0
@@ -32471,9 +32471,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func ReadAVX2(p []float32)
+// func readAVX2(p []float32)
 // Requires: AVX
-TEXT ·ReadAVX2(SB), NOSPLIT, $0-24
+TEXT ·readAVX2(SB), NOSPLIT, $0-24
 	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
 	MOVQ    p_len+8(FP), CX

@@ -4,422 +4,422 @@
 
 package asm
 
-// Gemm1AVX512 is the matrix product for query tiles of 16 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm1AVX512 is Products.Gemm, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
-func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax1AVX512 is Gemm1AVX512 without load and raises max to the results.
+// gemmMax1AVX512 is Products.GemmMax, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
-func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge1AVX512 is Gemm1AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge1AVX512 is Products.GemmMerge, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
-func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm2AVX512 is the matrix product for query tiles of 32 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm2AVX512 is Products.Gemm, see package ukernel. The query tile has 32 lanes.
 //
 //go:noescape
-func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax2AVX512 is Gemm2AVX512 without load and raises max to the results.
+// gemmMax2AVX512 is Products.GemmMax, see package ukernel. The query tile has 32 lanes.
 //
 //go:noescape
-func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge2AVX512 is Gemm2AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge2AVX512 is Products.GemmMerge, see package ukernel. The query tile has 32 lanes.
 //
 //go:noescape
-func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm3AVX512 is the matrix product for query tiles of 48 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm3AVX512 is Products.Gemm, see package ukernel. The query tile has 48 lanes.
 //
 //go:noescape
-func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax3AVX512 is Gemm3AVX512 without load and raises max to the results.
+// gemmMax3AVX512 is Products.GemmMax, see package ukernel. The query tile has 48 lanes.
 //
 //go:noescape
-func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge3AVX512 is Gemm3AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge3AVX512 is Products.GemmMerge, see package ukernel. The query tile has 48 lanes.
 //
 //go:noescape
-func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm4AVX512 is the matrix product for query tiles of 64 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm4AVX512 is Products.Gemm, see package ukernel. The query tile has 64 lanes.
 //
 //go:noescape
-func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax4AVX512 is Gemm4AVX512 without load and raises max to the results.
+// gemmMax4AVX512 is Products.GemmMax, see package ukernel. The query tile has 64 lanes.
 //
 //go:noescape
-func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge4AVX512 is Gemm4AVX512 of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge4AVX512 is Products.GemmMerge, see package ukernel. The query tile has 64 lanes.
 //
 //go:noescape
-func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmP0AVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
+// weightGemmP0AVX512 is WeightKernels.Gemm, see package ukernel. High register tiles prefetch the panel.
 //
 //go:noescape
-func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+func weightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmP1AVX512 is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next. All register tiles prefetch the panel, and several of them the next part, too.
+// weightGemmP1AVX512 is WeightKernels.Gemm, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
-func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+func weightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
+// weightGemmF16P0AVX512 is WeightKernels.GemmF16, see package ukernel. High register tiles prefetch the panel.
 //
 //go:noescape
-func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16P1AVX512 is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next. All register tiles prefetch the panel, and several of them the next part, too.
+// weightGemmF16P1AVX512 is WeightKernels.GemmF16, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
-func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16P0AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next. High register tiles prefetch the panel.
+// weightGemmBF16P0AVX512 is WeightKernels.GemmBF16, see package ukernel. High register tiles prefetch the panel.
 //
 //go:noescape
-func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16P1AVX512 is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next. All register tiles prefetch the panel, and several of them the next part, too.
+// weightGemmBF16P1AVX512 is WeightKernels.GemmBF16, see package ukernel. All register tiles prefetch the panel, and several of them the next part, too.
 //
 //go:noescape
-func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// AddBiasAVX512 adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+// weightAddBiasAVX512 is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 
-// WeightPackAVX512 transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8.
+// weightPackAVX512 is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
-func WeightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
+func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
 
-// WeightPackHalvesAVX512 is WeightPack for weights of 16 bits.
+// weightPackHalvesAVX512 is WeightKernels.PackHalves, see package ukernel.
 //
 //go:noescape
-func WeightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// WeightGemmQ8_0AVX512 is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
+// weightGemmQ8_0AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
 //
 //go:noescape
-func WeightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ8_0AVX512 converts k rows of a packed panel of quantized weights, Q8_0, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ8_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
 //
 //go:noescape
-func WeightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
 
-// WeightGemmQ4_0AVX512 is WeightGemm for a packed panel of quantized weights, Q4_0. k is a multiple of 32, and not 0.
+// weightGemmQ4_0AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
 //
 //go:noescape
-func WeightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ4_0AVX512 converts k rows of a packed panel of quantized weights, Q4_0, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ4_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
 //
 //go:noescape
-func WeightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
 
-// WeightGemmQ4_1AVX512 is WeightGemm for a packed panel of quantized weights, Q4_1. k is a multiple of 32, and not 0.
+// weightGemmQ4_1AVX512 is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
 //
 //go:noescape
-func WeightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ4_1AVX512 converts k rows of a packed panel of quantized weights, Q4_1, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ4_1AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
 //
 //go:noescape
-func WeightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
 
-// AdditiveAVX512 computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16.
+// skinnyAdditiveAVX512 is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape
-func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// AdditiveBackwardAVX512 adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x.
+// additiveBackwardAVX512 is Gradients.AdditiveBackward, see package ukernel.
 //
 //go:noescape
-func AdditiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
-// AddWeightedAVX512 adds n rows of src, len(weights) elements each, to those of dst, each element times its weight.
+// addWeightedAVX512 is Gradients.AddWeighted, see package ukernel.
 //
 //go:noescape
-func AddWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
-// AdamWAVX512 is a step of the optimizer AdamW: it changes len(w) weights, and the means m and v of their gradients g and of the squares.
+// adamWAVX512 is Elementwise.AdamW, see package ukernel.
 //
 //go:noescape
-func AdamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 
-// SoftcapAVX512 limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
+// softcapAVX512 is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape
-func SoftcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 
-// MaskSpanAVX512 replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to the results.
+// maskSpanAVX512 is LaneKernels.MaskSpan, see package ukernel.
 //
 //go:noescape
-func MaskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
-// ALiBiAVX512 subtracts from the scores of n keys, from number j0 on, their distances to the lanes' positions times the lanes' slopes, and raises max to the results.
+// aLiBiAVX512 is LaneKernels.ALiBi, see package ukernel.
 //
 //go:noescape
-func ALiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+func aLiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
-// BiasAVX512 adds biases times log2 e to the scores of n keys, or selects -Inf where the bias is -Inf, and raises max to the results. The rows of biases start at off in src.
+// biasAVX512 is LaneKernels.Bias, see package ukernel.
 //
 //go:noescape
-func BiasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
+func biasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
 
-// MaskBoolAVX512 replaces scores by -Inf where keep equals hidden, for n keys, and raises max to the results. The rows of keep start at off.
+// maskBoolAVX512 is LaneKernels.MaskBool, see package ukernel.
 //
 //go:noescape
-func MaskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+func maskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
-// SoftmaxAVX512 turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
+// softmaxAVX512 is LaneKernels.Softmax, see package ukernel.
 //
 //go:noescape
-func SoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 
-// DropoutAVX512 multiplies the weights of n keys, from number j0 on, by scale, or by 0 where a word of Philox4x32-10 with these round keys is below threshold.
+// dropoutAVX512 is LaneKernels.Dropout, see package ukernel.
 //
 //go:noescape
-func DropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+func dropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 
-// MergeStatsAVX512 merges the statistics of a block into the running ones and writes the factors for the output.
+// mergeStatsAVX512 is LaneKernels.MergeStats, see package ukernel.
 //
 //go:noescape
-func MergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
-// PackAVX512 transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them.
+// packAVX512 is LaneKernels.Pack, see package ukernel.
 //
 //go:noescape
-func PackAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+func packAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 
-// UnpackAVX512 normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
+// unpackAVX512 is LaneKernels.Unpack, see package ukernel.
 //
 //go:noescape
-func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+func unpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// HeadValuesAVX512 computes n rows of dst, which start at off: the products of the weights p with m rows of v, which start at offv for every lane, normalised, o·(1/sum) + 0. It returns the set of lanes that hold a NaN.
+// skinnyHeadValuesAVX512 is SkinnyKernels.HeadValues, see package ukernel.
 //
 //go:noescape
-func HeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+func skinnyHeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// SkinnyQK16x1L2AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 2 of the cache.
+// skinnyQK16x1L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 2 of the cache.
 //
 //go:noescape
-func SkinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyQK16x1L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQK16x1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQK16x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQK16x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyQK16x2L2AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 2 of the cache.
+// skinnyQK16x2L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 2 of the cache.
 //
 //go:noescape
-func SkinnyQK16x2L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQK16x2L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyQK16x2L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQK16x2L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQK16x2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQK16x2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyQK32x1L1AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on. Tiles for up to 4 queries have 32 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQK32x1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 32 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyQK32x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQK32x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyPVL2AVX512 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on. The near prefetches go to level 2 of the cache.
+// skinnyPVL2AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 2 of the cache.
 //
 //go:noescape
-func SkinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func skinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// SkinnyPVL1AVX512 computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on. The near prefetches go to level 1 of the cache.
+// skinnyPVL1AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func SkinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func skinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// SkinnyQKF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKF16AVX512 is SkinnyKernels.QKF16, see package ukernel.
 //
 //go:noescape
-func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVF16AVX512 computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from o, and prefetches rows from next on.
+// skinnyPVF16AVX512 is SkinnyKernels.PVF16, see package ukernel.
 //
 //go:noescape
-func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKBF16AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKBF16AVX512 is SkinnyKernels.QKBF16, see package ukernel.
 //
 //go:noescape
-func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVBF16AVX512 computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from o, and prefetches rows from next on.
+// skinnyPVBF16AVX512 is SkinnyKernels.PVBF16, see package ukernel.
 //
 //go:noescape
-func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKInt8AVX512 computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKInt8AVX512 is SkinnyKernels.QKInt8, see package ukernel.
 //
 //go:noescape
-func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+func skinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// SkinnyPVInt8AVX512 computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from o, and prefetches rows from next on.
+// skinnyPVInt8AVX512 is SkinnyKernels.PVInt8, see package ukernel.
 //
 //go:noescape
-func SkinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+func skinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
-// SkinnySoftmaxAVX512 is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row.
+// skinnySoftmaxAVX512 is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape
-func SkinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+func skinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 
-// SkinnyMergeAVX512 merges n rows of part into those of o: fma(part, beta, o·alpha).
+// skinnyMergeAVX512 is SkinnyKernels.Merge, see package ukernel.
 //
 //go:noescape
-func SkinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 
-// SkinnyUnpackAVX512 normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
+// skinnyUnpackAVX512 is SkinnyKernels.Unpack, see package ukernel.
 //
 //go:noescape
-func SkinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
-// WidenF16AVX512 converts n rows of d binary16.
+// widenF16AVX512 is Converters.WidenF16, see package ukernel.
 //
 //go:noescape
-func WidenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenBF16AVX512 converts n rows of d bfloat16.
+// widenBF16AVX512 is Converters.WidenBF16, see package ukernel.
 //
 //go:noescape
-func WidenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenInt8AVX512 converts n rows of d integers and scales them. In a row, group neighbours share a scale.
+// widenInt8AVX512 is Converters.WidenInt8, see package ukernel.
 //
 //go:noescape
-func WidenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+func widenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
-// NarrowF16AVX512 rounds n rows of d numbers to binary16, every NaN to 0x7e00.
+// narrowF16AVX512 is Converters.NarrowF16, see package ukernel.
 //
 //go:noescape
-func NarrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
-// NarrowBF16AVX512 rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0.
+// narrowBF16AVX512 is Converters.NarrowBF16, see package ukernel.
 //
 //go:noescape
-func NarrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
-// QuantizeInt8AVX512 makes integers and scales of n rows of d numbers. In a row, group neighbours share a scale. It stops at a number that is not finite and returns false.
+// quantizeInt8AVX512 is Converters.QuantizeInt8, see package ukernel.
 //
 //go:noescape
-func QuantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
-// FiniteAVX512 tells whether all of src is finite.
+// finiteAVX512 is Converters.Finite, see package ukernel.
 //
 //go:noescape
-func FiniteAVX512(src []float32) bool
+func finiteAVX512(src []float32) bool
 
-// RMSNormAVX512 normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
+// rmsNormAVX512 is Norms.RMSNorm, see package ukernel.
 //
 //go:noescape
-func RMSNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+func rmsNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 
-// LayerNormAVX512 normalises n rows of src, len(weight) elements each, to mean 0 and variance 1, multiplies them by weight and adds bias. size is len(weight).
+// layerNormAVX512 is Norms.LayerNorm, see package ukernel.
 //
 //go:noescape
-func LayerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+func layerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
-// AddAVX512 computes dst = x + y for len(dst) elements. dst may be x or y.
+// addAVX512 is Elementwise.Add, see package ukernel.
 //
 //go:noescape
-func AddAVX512(dst []float32, x []float32, y []float32)
+func addAVX512(dst []float32, x []float32, y []float32)
 
-// AddRowsAVX512 adds n ≥ 1 rows of src, len(dst) elements each, to dst, one after the other.
+// addRowsAVX512 is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
-func AddRowsAVX512(dst []float32, src []float32, lds int, n int)
+func addRowsAVX512(dst []float32, src []float32, lds int, n int)
 
-// Exp2AVX512 computes dst = 2^src for len(dst) elements. dst may be src.
+// exp2AVX512 is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape
-func Exp2AVX512(dst []float32, src []float32)
+func exp2AVX512(dst []float32, src []float32)
 
-// TanhAVX512 computes dst = tanh(src) for len(dst) elements. dst may be src.
+// tanhAVX512 is Elementwise.Tanh, see package ukernel.
 //
 //go:noescape
-func TanhAVX512(dst []float32, src []float32)
+func tanhAVX512(dst []float32, src []float32)
 
-// SiLUAVX512 computes dst = SiLU(src) for len(dst) elements. dst may be src.
+// siLUAVX512 is Activations.SiLU, see package ukernel.
 //
 //go:noescape
-func SiLUAVX512(dst []float32, src []float32)
+func siLUAVX512(dst []float32, src []float32)
 
-// GELUAVX512 computes dst = GELU(src) for len(dst) elements. dst may be src.
+// geluAVX512 is Activations.GELU, see package ukernel.
 //
 //go:noescape
-func GELUAVX512(dst []float32, src []float32)
+func geluAVX512(dst []float32, src []float32)
 
-// GELUTanhAVX512 computes dst = GELU(src), with tanh, for len(dst) elements. dst may be src.
+// geluTanhAVX512 is Activations.GELUTanh, see package ukernel.
 //
 //go:noescape
-func GELUTanhAVX512(dst []float32, src []float32)
+func geluTanhAVX512(dst []float32, src []float32)
 
-// SwiGLUAVX512 computes dst = SiLU(gate)·up for len(dst) elements. dst may be gate or up.
+// swiGLUAVX512 is Activations.SwiGLU, see package ukernel.
 //
 //go:noescape
-func SwiGLUAVX512(dst []float32, gate []float32, up []float32)
+func swiGLUAVX512(dst []float32, gate []float32, up []float32)
 
-// GeGLUAVX512 computes dst = GELU(gate)·up for len(dst) elements. dst may be gate or up.
+// geGLUAVX512 is Activations.GeGLU, see package ukernel.
 //
 //go:noescape
-func GeGLUAVX512(dst []float32, gate []float32, up []float32)
+func geGLUAVX512(dst []float32, gate []float32, up []float32)
 
-// GeGLUTanhAVX512 computes dst = GELU(gate)·up, with tanh, for len(dst) elements. dst may be gate or up.
+// geGLUTanhAVX512 is Activations.GeGLUTanh, see package ukernel.
 //
 //go:noescape
-func GeGLUTanhAVX512(dst []float32, gate []float32, up []float32)
+func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
 
-// GRUAVX512 replaces a state of a gated recurrent unit by the next one, and writes the gates.
+// gruAVX512 is Activations.GRU, see package ukernel.
 //
 //go:noescape
-func GRUAVX512(state []float32, gates []float32, in []float32, hidden []float32)
+func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
 
-// GRUBackwardAVX512 takes the gradient d of a state to the state before, and writes those of in and hidden.
+// gruBackwardAVX512 is Activations.GRUBackward, see package ukernel.
 //
 //go:noescape
-func GRUBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 
-// BackwardWeightsAVX512 turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
+// backwardWeightsAVX512 is Gradients.BackwardWeights, see package ukernel.
 //
 //go:noescape
-func BackwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+func backwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
 
-// BackwardScoresAVX512 multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
+// backwardScoresAVX512 is Gradients.BackwardScores, see package ukernel.
 //
 //go:noescape
-func BackwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+func backwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 
-// BackwardSoftcapAVX512 multiplies n rows of gradients by 1 - (s·inv)².
+// backwardSoftcapAVX512 is Gradients.BackwardSoftcap, see package ukernel.
 //
 //go:noescape
-func BackwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
-// PeakAVX512 executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
+// peakAVX512 is Machine.Peak, see package ukernel.
 //
 //go:noescape
-func PeakAVX512(n int)
+func peakAVX512(n int)
 
-// ReadAVX512 reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of caches and memory.
+// readAVX512 is Machine.Read, see package ukernel.
 //
 //go:noescape
-func ReadAVX512(p []float32)
+func readAVX512(p []float32)

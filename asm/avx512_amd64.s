@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func Gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func gemm1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·Gemm1AVX512(SB), NOSPLIT, $0-129
+TEXT ·gemm1AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -1813,9 +1813,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// func gemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax1AVX512(SB), NOSPLIT, $0-152
+TEXT ·gemmMax1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -3746,9 +3746,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func gemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge1AVX512(SB), NOSPLIT, $0-168
+TEXT ·gemmMerge1AVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -5082,9 +5082,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func gemm2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·Gemm2AVX512(SB), NOSPLIT, $0-129
+TEXT ·gemm2AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -6542,9 +6542,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// func gemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax2AVX512(SB), NOSPLIT, $0-152
+TEXT ·gemmMax2AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -8120,9 +8120,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func gemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge2AVX512(SB), NOSPLIT, $0-168
+TEXT ·gemmMerge2AVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -9309,9 +9309,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func gemm3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·Gemm3AVX512(SB), NOSPLIT, $0-129
+TEXT ·gemm3AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -11161,9 +11161,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// func gemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax3AVX512(SB), NOSPLIT, $0-152
+TEXT ·gemmMax3AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -13072,9 +13072,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func gemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge3AVX512(SB), NOSPLIT, $0-168
+TEXT ·gemmMerge3AVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -14578,9 +14578,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func Gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func gemm4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·Gemm4AVX512(SB), NOSPLIT, $0-129
+TEXT ·gemm4AVX512(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -15988,9 +15988,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+// func gemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV
-TEXT ·GemmMax4AVX512(SB), NOSPLIT, $0-152
+TEXT ·gemmMax4AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, seg+120(FP)
@@ -17467,9 +17467,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func GemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+// func gemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GemmMerge4AVX512(SB), NOSPLIT, $0-168
+TEXT ·gemmMerge4AVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
@@ -18637,9 +18637,9 @@ tile1done:
 	LEAQ (AX)(DX*1), AX
 	JMP  rows
 
-// func WeightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmP0AVX512(SB), NOSPLIT, $0-152
+TEXT ·weightGemmP0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -20414,9 +20414,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmP1AVX512(SB), NOSPLIT, $0-152
+TEXT ·weightGemmP1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -22705,9 +22705,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmF16P0AVX512(SB), NOSPLIT, $0-152
+TEXT ·weightGemmF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -24506,9 +24506,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmF16P1AVX512(SB), NOSPLIT, $0-152
+TEXT ·weightGemmF16P1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -26806,9 +26806,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmBF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmBF16P0AVX512(SB), NOSPLIT, $0-152
+TEXT ·weightGemmBF16P0AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -28703,9 +28703,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func WeightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+// func weightGemmBF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
+TEXT ·weightGemmBF16P1AVX512(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
 	MOVQ    k+112(FP), AX
 	CMPQ    AX, $0x00000080
@@ -31141,9 +31141,9 @@ cut:
 	MOVQ    $0x00000001, c_len+8(FP)
 	JMP     tiles
 
-// func AddBiasAVX512(c []float32, ldc int, m int, bias []float32)
+// func weightAddBiasAVX512(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX, AVX512F
-TEXT ·AddBiasAVX512(SB), NOSPLIT, $0-64
+TEXT ·weightAddBiasAVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    c_base+0(FP), AX
 	MOVQ    ldc+24(FP), CX
@@ -31196,9 +31196,9 @@ DATA const7fc00000AVX512<>+56(SB)/4, $0x7fc00000
 DATA const7fc00000AVX512<>+60(SB)/4, $0x7fc00000
 GLOBL const7fc00000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func WeightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
+// func weightPackAVX512(dst []float32, ld int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F
-TEXT ·WeightPackAVX512(SB), NOSPLIT, $0-80
+TEXT ·weightPackAVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -31294,9 +31294,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func WeightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+// func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·WeightPackHalvesAVX512(SB), NOSPLIT, $0-80
+TEXT ·weightPackHalvesAVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -31426,9 +31426,9 @@ DATA const0000ffffAVX512<>+56(SB)/4, $0x0000ffff
 DATA const0000ffffAVX512<>+60(SB)/4, $0x0000ffff
 GLOBL const0000ffffAVX512<>(SB), RODATA|NOPTR, $64
 
-// func WeightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmQ8_0AVX512(SB), NOSPLIT, $0-113
+TEXT ·weightGemmQ8_0AVX512(SB), NOSPLIT, $0-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -31944,9 +31944,9 @@ rows1done:
 	VZEROUPPER
 	RET
 
-// func WeightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
+// func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
-TEXT ·WeightWidenQ8_0AVX512(SB), NOSPLIT, $0-64
+TEXT ·weightWidenQ8_0AVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -32011,9 +32011,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func WeightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmQ4_0AVX512(SB), NOSPLIT, $192-113
+TEXT ·weightGemmQ4_0AVX512(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -34216,9 +34216,9 @@ DATA numbers16AVX512<>+56(SB)/4, $0x41600000
 DATA numbers16AVX512<>+60(SB)/4, $0x41700000
 GLOBL numbers16AVX512<>(SB), RODATA|NOPTR, $64
 
-// func WeightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
+// func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·WeightWidenQ4_0AVX512(SB), NOSPLIT, $0-64
+TEXT ·weightWidenQ4_0AVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -34311,9 +34311,9 @@ DATA const0000000fAVX512<>+56(SB)/4, $0x0000000f
 DATA const0000000fAVX512<>+60(SB)/4, $0x0000000f
 GLOBL const0000000fAVX512<>(SB), RODATA|NOPTR, $64
 
-// func WeightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+// func weightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 // Requires: AVX, AVX512DQ, AVX512F, CMOV, MMX+
-TEXT ·WeightGemmQ4_1AVX512(SB), NOSPLIT, $192-113
+TEXT ·weightGemmQ4_1AVX512(SB), NOSPLIT, $192-113
 	PCALIGN $0x40
 	SHLQ    $0x02, ldc+24(FP)
 	MOVQ    c_base+0(FP), AX
@@ -36480,9 +36480,9 @@ rows1done:
 	VZEROUPPER
 	RET
 
-// func WeightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
+// func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·WeightWidenQ4_1AVX512(SB), NOSPLIT, $0-64
+TEXT ·weightWidenQ4_1AVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    b_base+24(FP), CX
@@ -36557,9 +36557,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func AdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+// func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·AdditiveAVX512(SB), NOSPLIT, $0-160
+TEXT ·skinnyAdditiveAVX512(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    weights_base+112(FP), DX
 	MOVQ    weights_len+120(FP), BX
@@ -36858,9 +36858,9 @@ DATA tanhVAVX512<>+56(SB)/4, $0x360ffffb
 DATA tanhVAVX512<>+60(SB)/4, $0x34000000
 GLOBL tanhVAVX512<>(SB), RODATA|NOPTR, $64
 
-// func AdditiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+// func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·AdditiveBackwardAVX512(SB), NOSPLIT, $0-168
+TEXT ·additiveBackwardAVX512(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
 	MOVQ    ldd+24(FP), CX
 	SHLQ    $0x02, CX
@@ -37186,9 +37186,9 @@ DATA masksAVX512<>+504(SB)/4, $0x00000000
 DATA masksAVX512<>+508(SB)/4, $0x00000000
 GLOBL masksAVX512<>(SB), RODATA|NOPTR, $512
 
-// func AddWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+// func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·AddWeightedAVX512(SB), NOSPLIT, $0-96
+TEXT ·addWeightedAVX512(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+32(FP), CX
@@ -37321,9 +37321,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func AdamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+// func adamWAVX512(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·AdamWAVX512(SB), NOSPLIT, $0-124
+TEXT ·adamWAVX512(SB), NOSPLIT, $0-124
 	PCALIGN      $0x40
 	MOVQ         w_base+0(FP), AX
 	MOVQ         g_base+24(FP), CX
@@ -37471,9 +37471,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func SoftcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+// func softcapAVX512(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·SoftcapAVX512(SB), NOSPLIT, $0-72
+TEXT ·softcapAVX512(SB), NOSPLIT, $0-72
 	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
@@ -37773,9 +37773,9 @@ chunk1done:
 	SUBQ    $0x00000010, SI
 	JMP     columns
 
-// func MaskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+// func maskSpanAVX512(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 // Requires: AVX, AVX512F
-TEXT ·MaskSpanAVX512(SB), NOSPLIT, $0-120
+TEXT ·maskSpanAVX512(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -37862,9 +37862,9 @@ DATA constff800000AVX512<>+56(SB)/4, $0xff800000
 DATA constff800000AVX512<>+60(SB)/4, $0xff800000
 GLOBL constff800000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func ALiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+// func aLiBiAVX512(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 // Requires: AVX, AVX512F
-TEXT ·ALiBiAVX512(SB), NOSPLIT, $0-120
+TEXT ·aLiBiAVX512(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -38033,9 +38033,9 @@ chunk1done:
 	SUBQ    $0x00000010, R8
 	JMP     columns
 
-// func BiasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
+// func biasAVX512(s []float32, ld int, n int, src []float32, off []int, max []float32)
 // Requires: AVX, AVX512F
-TEXT ·BiasAVX512(SB), NOSPLIT, $0-112
+TEXT ·biasAVX512(SB), NOSPLIT, $0-112
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -38397,9 +38397,9 @@ DATA const3fb8aa3bAVX512<>+56(SB)/4, $0x3fb8aa3b
 DATA const3fb8aa3bAVX512<>+60(SB)/4, $0x3fb8aa3b
 GLOBL const3fb8aa3bAVX512<>(SB), RODATA|NOPTR, $64
 
-// func MaskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+// func maskBoolAVX512(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F
-TEXT ·MaskBoolAVX512(SB), NOSPLIT, $0-120
+TEXT ·maskBoolAVX512(SB), NOSPLIT, $0-120
 	PCALIGN      $0x40
 	MOVQ         s_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
@@ -38746,9 +38746,9 @@ DATA spread3AVX512<>+56(SB)/4, $0x0e808080
 DATA spread3AVX512<>+60(SB)/4, $0x0f808080
 GLOBL spread3AVX512<>(SB), RODATA|NOPTR, $64
 
-// func SoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// func softmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·SoftmaxAVX512(SB), NOSPLIT, $0-88
+TEXT ·softmaxAVX512(SB), NOSPLIT, $0-88
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -39142,9 +39142,9 @@ DATA constc2fc0000AVX512<>+56(SB)/4, $0xc2fc0000
 DATA constc2fc0000AVX512<>+60(SB)/4, $0xc2fc0000
 GLOBL constc2fc0000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func DropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+// func dropoutAVX512(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·DropoutAVX512(SB), NOSPLIT, $0-136
+TEXT ·dropoutAVX512(SB), NOSPLIT, $0-136
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    ld+24(FP), CX
@@ -39413,9 +39413,9 @@ DATA constcd9e8d57AVX512<>+56(SB)/4, $0xcd9e8d57
 DATA constcd9e8d57AVX512<>+60(SB)/4, $0xcd9e8d57
 GLOBL constcd9e8d57AVX512<>(SB), RODATA|NOPTR, $64
 
-// func MergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+// func mergeStatsAVX512(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F
-TEXT ·MergeStatsAVX512(SB), NOSPLIT, $0-144
+TEXT ·mergeStatsAVX512(SB), NOSPLIT, $0-144
 	PCALIGN $0x40
 	MOVQ    max_base+0(FP), AX
 	MOVQ    sum_base+24(FP), CX
@@ -39496,9 +39496,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func PackAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+// func packAVX512(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 // Requires: AVX, AVX512F
-TEXT ·PackAVX512(SB), NOSPLIT, $0-100
+TEXT ·packAVX512(SB), NOSPLIT, $0-100
 	PCALIGN      $0x40
 	MOVQ         dst_base+0(FP), AX
 	MOVQ         ld+24(FP), CX
@@ -39737,9 +39737,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func UnpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+// func unpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·UnpackAVX512(SB), NOSPLIT, $0-128
+TEXT ·unpackAVX512(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
@@ -40247,9 +40247,9 @@ finite:
 	JL   lane
 	JMP  done
 
-// func HeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+// func skinnyHeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, CMOV
-TEXT ·HeadValuesAVX512(SB), NOSPLIT, $256-192
+TEXT ·skinnyHeadValuesAVX512(SB), NOSPLIT, $256-192
 	PCALIGN $0x40
 	MOVQ    ldv+96(FP), AX
 	SHLQ    $0x02, AX
@@ -40900,9 +40900,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func SkinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func skinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQK16x1L2AVX512(SB), NOSPLIT, $512-160
+TEXT ·skinnyQK16x1L2AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -44347,9 +44347,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQK16x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func skinnyQK16x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQK16x1L1AVX512(SB), NOSPLIT, $512-160
+TEXT ·skinnyQK16x1L1AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -48388,9 +48388,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQK16x2L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func skinnyQK16x2L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQK16x2L2AVX512(SB), NOSPLIT, $512-160
+TEXT ·skinnyQK16x2L2AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -52783,9 +52783,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQK16x2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func skinnyQK16x2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQK16x2L1AVX512(SB), NOSPLIT, $512-160
+TEXT ·skinnyQK16x2L1AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -57178,9 +57178,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQK32x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func skinnyQK32x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQK32x1L1AVX512(SB), NOSPLIT, $512-160
+TEXT ·skinnyQK32x1L1AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -63107,9 +63107,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func skinnyPVL2AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
-TEXT ·SkinnyPVL2AVX512(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVL2AVX512(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -66415,9 +66415,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+// func skinnyPVL1AVX512(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 // Requires: AVX, AVX512DQ, AVX512F, FMA3, MMX+
-TEXT ·SkinnyPVL1AVX512(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVL1AVX512(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x02, AX
@@ -69723,9 +69723,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func skinnyQKF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512BW, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKF16AVX512(SB), NOSPLIT, $512-160
+TEXT ·skinnyQKF16AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -76917,9 +76917,9 @@ DATA halvesAVX512<>+56(SB)/4, $0x001b0019
 DATA halvesAVX512<>+60(SB)/4, $0x001f001d
 GLOBL halvesAVX512<>(SB), RODATA|NOPTR, $64
 
-// func SkinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func skinnyPVF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyPVF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVF16AVX512(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -78629,9 +78629,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+// func skinnyQKBF16AVX512(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKBF16AVX512(SB), NOSPLIT, $512-160
+TEXT ·skinnyQKBF16AVX512(SB), NOSPLIT, $512-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x01, AX
@@ -85204,9 +85204,9 @@ DATA constffff0000AVX512<>+56(SB)/4, $0xffff0000
 DATA constffff0000AVX512<>+60(SB)/4, $0xffff0000
 GLOBL constffff0000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func SkinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+// func skinnyPVBF16AVX512(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyPVBF16AVX512(SB), NOSPLIT, $0-160
+TEXT ·skinnyPVBF16AVX512(SB), NOSPLIT, $0-160
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	SHLQ    $0x01, AX
@@ -86980,9 +86980,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+// func skinnyQKInt8AVX512(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyQKInt8AVX512(SB), NOSPLIT, $512-200
+TEXT ·skinnyQKInt8AVX512(SB), NOSPLIT, $512-200
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	VMOVUPS const000000ffAVX512<>+0(SB), Z0
@@ -94664,9 +94664,9 @@ DATA const47008000AVX512<>+56(SB)/4, $0x47008000
 DATA const47008000AVX512<>+60(SB)/4, $0x47008000
 GLOBL const47008000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func SkinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+// func skinnyPVInt8AVX512(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 // Requires: AVX, AVX512DQ, AVX512F, MMX+
-TEXT ·SkinnyPVInt8AVX512(SB), NOSPLIT, $0-200
+TEXT ·skinnyPVInt8AVX512(SB), NOSPLIT, $0-200
 	PCALIGN $0x40
 	MOVQ    ldv+56(FP), AX
 	MOVQ    far+192(FP), DX
@@ -96553,9 +96553,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
+// func skinnySoftmaxAVX512(s []float32, ld int, n int, max []float32, sum []float32)
 // Requires: AVX, AVX512F
-TEXT ·SkinnySoftmaxAVX512(SB), NOSPLIT, $0-88
+TEXT ·skinnySoftmaxAVX512(SB), NOSPLIT, $0-88
 	PCALIGN         $0x40
 	MOVQ            s_base+0(FP), AX
 	MOVQ            ld+24(FP), CX
@@ -96655,9 +96655,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+// func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 // Requires: AVX, AVX512F, FMA3
-TEXT ·SkinnyMergeAVX512(SB), NOSPLIT, $0-128
+TEXT ·skinnyMergeAVX512(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    o_base+0(FP), AX
 	MOVQ    ldo+24(FP), CX
@@ -96713,9 +96713,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SkinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+// func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·SkinnyUnpackAVX512(SB), NOSPLIT, $0-128
+TEXT ·skinnyUnpackAVX512(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    off_base+24(FP), CX
@@ -96791,9 +96791,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func WidenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
-TEXT ·WidenF16AVX512(SB), NOSPLIT, $0-80
+TEXT ·widenF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -96844,9 +96844,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func WidenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 // Requires: AVX, AVX512F
-TEXT ·WidenBF16AVX512(SB), NOSPLIT, $0-80
+TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -96897,9 +96897,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func WidenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+// func widenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 // Requires: AVX, AVX512F, CMOV
-TEXT ·WidenInt8AVX512(SB), NOSPLIT, $0-120
+TEXT ·widenInt8AVX512(SB), NOSPLIT, $0-120
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -96971,9 +96971,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func NarrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
-TEXT ·NarrowF16AVX512(SB), NOSPLIT, $0-80
+TEXT ·narrowF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -97028,9 +97028,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func NarrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·NarrowBF16AVX512(SB), NOSPLIT, $0-80
+TEXT ·narrowBF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -97114,9 +97114,9 @@ DATA const00007fffAVX512<>+56(SB)/4, $0x00007fff
 DATA const00007fffAVX512<>+60(SB)/4, $0x00007fff
 GLOBL const00007fffAVX512<>(SB), RODATA|NOPTR, $64
 
-// func QuantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+// func quantizeInt8AVX512(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·QuantizeInt8AVX512(SB), NOSPLIT, $0-121
+TEXT ·quantizeInt8AVX512(SB), NOSPLIT, $0-121
 	PCALIGN $0x40
 	MOVQ    src_base+64(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -97305,9 +97305,9 @@ DATA constc2fe0000AVX512<>+56(SB)/4, $0xc2fe0000
 DATA constc2fe0000AVX512<>+60(SB)/4, $0xc2fe0000
 GLOBL constc2fe0000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func FiniteAVX512(src []float32) bool
+// func finiteAVX512(src []float32) bool
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·FiniteAVX512(SB), NOSPLIT, $0-25
+TEXT ·finiteAVX512(SB), NOSPLIT, $0-25
 	PCALIGN $0x40
 	MOVQ    src_base+0(FP), AX
 	MOVQ    src_len+8(FP), CX
@@ -97368,9 +97368,9 @@ infinite:
 	VZEROUPPER
 	RET
 
-// func RMSNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+// func rmsNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·RMSNormAVX512(SB), NOSPLIT, $0-104
+TEXT ·rmsNormAVX512(SB), NOSPLIT, $0-104
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -97502,9 +97502,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func LayerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+// func layerNormAVX512(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·LayerNormAVX512(SB), NOSPLIT, $0-128
+TEXT ·layerNormAVX512(SB), NOSPLIT, $0-128
 	PCALIGN $0x40
 	MOVQ    src_base+32(FP), AX
 	MOVQ    dst_base+0(FP), CX
@@ -97716,9 +97716,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func AddAVX512(dst []float32, x []float32, y []float32)
+// func addAVX512(dst []float32, x []float32, y []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·AddAVX512(SB), NOSPLIT, $0-72
+TEXT ·addAVX512(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    x_base+24(FP), CX
@@ -97764,9 +97764,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func AddRowsAVX512(dst []float32, src []float32, lds int, n int)
+// func addRowsAVX512(dst []float32, src []float32, lds int, n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·AddRowsAVX512(SB), NOSPLIT, $0-64
+TEXT ·addRowsAVX512(SB), NOSPLIT, $0-64
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -97907,9 +97907,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func Exp2AVX512(dst []float32, src []float32)
+// func exp2AVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512F
-TEXT ·Exp2AVX512(SB), NOSPLIT, $0-48
+TEXT ·exp2AVX512(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -98029,9 +98029,9 @@ DATA const43000000AVX512<>+56(SB)/4, $0x43000000
 DATA const43000000AVX512<>+60(SB)/4, $0x43000000
 GLOBL const43000000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func TanhAVX512(dst []float32, src []float32)
+// func tanhAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·TanhAVX512(SB), NOSPLIT, $0-48
+TEXT ·tanhAVX512(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -98153,9 +98153,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func SiLUAVX512(dst []float32, src []float32)
+// func siLUAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·SiLUAVX512(SB), NOSPLIT, $0-48
+TEXT ·siLUAVX512(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -98370,9 +98370,9 @@ DATA constb2a57060AVX512<>+56(SB)/4, $0xb2a57060
 DATA constb2a57060AVX512<>+60(SB)/4, $0xb2a57060
 GLOBL constb2a57060AVX512<>(SB), RODATA|NOPTR, $64
 
-// func GELUAVX512(dst []float32, src []float32)
+// func geluAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GELUAVX512(SB), NOSPLIT, $0-48
+TEXT ·geluAVX512(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -98878,9 +98878,9 @@ DATA geluT6AVX512<>+56(SB)/4, $0xb3b1ca7f
 DATA geluT6AVX512<>+60(SB)/4, $0xb1ac238b
 GLOBL geluT6AVX512<>(SB), RODATA|NOPTR, $64
 
-// func GELUTanhAVX512(dst []float32, src []float32)
+// func geluTanhAVX512(dst []float32, src []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GELUTanhAVX512(SB), NOSPLIT, $0-48
+TEXT ·geluTanhAVX512(SB), NOSPLIT, $0-48
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    src_base+24(FP), CX
@@ -99160,9 +99160,9 @@ DATA const310a8d56AVX512<>+56(SB)/4, $0x310a8d56
 DATA const310a8d56AVX512<>+60(SB)/4, $0x310a8d56
 GLOBL const310a8d56AVX512<>(SB), RODATA|NOPTR, $64
 
-// func SwiGLUAVX512(dst []float32, gate []float32, up []float32)
+// func swiGLUAVX512(dst []float32, gate []float32, up []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·SwiGLUAVX512(SB), NOSPLIT, $0-72
+TEXT ·swiGLUAVX512(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    gate_base+24(FP), CX
@@ -99309,9 +99309,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func GeGLUAVX512(dst []float32, gate []float32, up []float32)
+// func geGLUAVX512(dst []float32, gate []float32, up []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GeGLUAVX512(SB), NOSPLIT, $0-72
+TEXT ·geGLUAVX512(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    gate_base+24(FP), CX
@@ -99533,9 +99533,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func GeGLUTanhAVX512(dst []float32, gate []float32, up []float32)
+// func geGLUTanhAVX512(dst []float32, gate []float32, up []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GeGLUTanhAVX512(SB), NOSPLIT, $0-72
+TEXT ·geGLUTanhAVX512(SB), NOSPLIT, $0-72
 	PCALIGN $0x40
 	MOVQ    dst_base+0(FP), AX
 	MOVQ    gate_base+24(FP), CX
@@ -99729,9 +99729,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func GRUAVX512(state []float32, gates []float32, in []float32, hidden []float32)
+// func gruAVX512(state []float32, gates []float32, in []float32, hidden []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GRUAVX512(SB), NOSPLIT, $0-96
+TEXT ·gruAVX512(SB), NOSPLIT, $0-96
 	PCALIGN $0x40
 	MOVQ    state_len+8(FP), AX
 	MOVQ    state_base+0(FP), CX
@@ -99977,9 +99977,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func GRUBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+// func gruBackwardAVX512(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·GRUBackwardAVX512(SB), NOSPLIT, $0-144
+TEXT ·gruBackwardAVX512(SB), NOSPLIT, $0-144
 	PCALIGN $0x40
 	MOVQ    d_len+8(FP), AX
 	MOVQ    d_base+0(FP), CX
@@ -100113,9 +100113,9 @@ end:
 	VZEROUPPER
 	RET
 
-// func BackwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+// func backwardWeightsAVX512(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·BackwardWeightsAVX512(SB), NOSPLIT, $0-136
+TEXT ·backwardWeightsAVX512(SB), NOSPLIT, $0-136
 	PCALIGN $0x40
 	MOVQ    s_base+0(FP), AX
 	MOVQ    dp_base+24(FP), CX
@@ -100448,9 +100448,9 @@ DATA const00000000AVX512<>+56(SB)/4, $0x00000000
 DATA const00000000AVX512<>+60(SB)/4, $0x00000000
 GLOBL const00000000AVX512<>(SB), RODATA|NOPTR, $64
 
-// func BackwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+// func backwardScoresAVX512(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 // Requires: AVX, AVX512F
-TEXT ·BackwardScoresAVX512(SB), NOSPLIT, $0-112
+TEXT ·backwardScoresAVX512(SB), NOSPLIT, $0-112
 	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
 	MOVQ    dp_base+24(FP), CX
@@ -100621,9 +100621,9 @@ chunk1done:
 	SUBQ $0x00000010, SI
 	JMP  columns
 
-// func BackwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+// func backwardSoftcapAVX512(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 // Requires: AVX, AVX512F
-TEXT ·BackwardSoftcapAVX512(SB), NOSPLIT, $0-76
+TEXT ·backwardSoftcapAVX512(SB), NOSPLIT, $0-76
 	PCALIGN      $0x40
 	MOVQ         ds_base+0(FP), AX
 	MOVQ         s_base+24(FP), CX
@@ -100753,9 +100753,9 @@ chunk1done:
 	SUBQ $0x00000010, SI
 	JMP  columns
 
-// func PeakAVX512(n int)
+// func peakAVX512(n int)
 // Requires: AVX, AVX512DQ, AVX512F
-TEXT ·PeakAVX512(SB), NOSPLIT, $0-8
+TEXT ·peakAVX512(SB), NOSPLIT, $0-8
 	PCALIGN $0x40
 	MOVQ    n+0(FP), AX
 	VXORPS  Z0, Z0, Z0
@@ -100805,9 +100805,9 @@ loop:
 	VZEROUPPER
 	RET
 
-// func ReadAVX512(p []float32)
+// func readAVX512(p []float32)
 // Requires: AVX, AVX512F
-TEXT ·ReadAVX512(SB), NOSPLIT, $0-24
+TEXT ·readAVX512(SB), NOSPLIT, $0-24
 	PCALIGN $0x40
 	MOVQ    p_base+0(FP), AX
 	MOVQ    p_len+8(FP), CX

@@ -4,372 +4,372 @@
 
 package asm
 
-// Gemm1NEON is the matrix product for query tiles of 4 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm1NEON is Products.Gemm, see package ukernel. The query tile has 4 lanes.
 //
 //go:noescape
-func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax1NEON is Gemm1NEON without load and raises max to the results.
+// gemmMax1NEON is Products.GemmMax, see package ukernel. The query tile has 4 lanes.
 //
 //go:noescape
-func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge1NEON is Gemm1NEON of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge1NEON is Products.GemmMerge, see package ukernel. The query tile has 4 lanes.
 //
 //go:noescape
-func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm2NEON is the matrix product for query tiles of 8 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm2NEON is Products.Gemm, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
-func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax2NEON is Gemm2NEON without load and raises max to the results.
+// gemmMax2NEON is Products.GemmMax, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
-func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge2NEON is Gemm2NEON of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge2NEON is Products.GemmMerge, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
-func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// Gemm3NEON is the matrix product for query tiles of 12 lanes: m rows of c are the products of rows of a and the k rows of b, in segments of seg rows, or c plus these.
+// gemm3NEON is Products.Gemm, see package ukernel. The query tile has 12 lanes.
 //
 //go:noescape
-func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+func gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
-// GemmMax3NEON is Gemm3NEON without load and raises max to the results.
+// gemmMax3NEON is Products.GemmMax, see package ukernel. The query tile has 12 lanes.
 //
 //go:noescape
-func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+func gemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
 
-// GemmMerge3NEON is Gemm3NEON of a single segment, merged into c: fma(result, beta, c·alpha).
+// gemmMerge3NEON is Products.GemmMerge, see package ukernel. The query tile has 12 lanes.
 //
 //go:noescape
-func GemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+func gemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
-// WeightGemmNEON is Gemm for a whole packed panel of weights, 48 lanes, in segments of 128 rows. It may prefetch next.
+// weightGemmNEON is WeightKernels.Gemm, see package ukernel.
 //
 //go:noescape
-func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+func weightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmF16NEON is Gemm for a whole packed panel of weights, 48 lanes of binary16, in segments of 128 rows. It may prefetch next.
+// weightGemmF16NEON is WeightKernels.GemmF16, see package ukernel.
 //
 //go:noescape
-func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// WeightGemmBF16NEON is Gemm for a whole packed panel of weights, 48 lanes of bfloat16, in segments of 128 rows. It may prefetch next.
+// weightGemmBF16NEON is WeightKernels.GemmBF16, see package ukernel.
 //
 //go:noescape
-func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+func weightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
-// AddBiasNEON adds bias to m rows of c, len(bias) lanes wide, and turns every NaN into 0x7fc00000.
+// weightAddBiasNEON is WeightKernels.AddBias, see package ukernel.
 //
 //go:noescape
-func AddBiasNEON(c []float32, ldc int, m int, bias []float32)
+func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
 
-// WeightPackNEON transposes n rows of d weights into lanes of a packed panel. n is a multiple of 16, and d at least 8.
+// weightPackNEON is WeightKernels.Pack, see package ukernel.
 //
 //go:noescape
-func WeightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
+func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
 
-// WeightPackHalvesNEON is WeightPack for weights of 16 bits.
+// weightPackHalvesNEON is WeightKernels.PackHalves, see package ukernel.
 //
 //go:noescape
-func WeightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
 
-// WeightGemmQ8_0NEON is WeightGemm for a packed panel of quantized weights, Q8_0. k is a multiple of 32, and not 0.
+// weightGemmQ8_0NEON is BlockKernels.Gemm, see package ukernel. The format is Q8_0.
 //
 //go:noescape
-func WeightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ8_0NEON converts k rows of a packed panel of quantized weights, Q8_0, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ8_0NEON is BlockKernels.Widen, see package ukernel. The format is Q8_0.
 //
 //go:noescape
-func WeightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
 
-// WeightGemmQ4_0NEON is WeightGemm for a packed panel of quantized weights, Q4_0. k is a multiple of 32, and not 0.
+// weightGemmQ4_0NEON is BlockKernels.Gemm, see package ukernel. The format is Q4_0.
 //
 //go:noescape
-func WeightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ4_0NEON converts k rows of a packed panel of quantized weights, Q4_0, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ4_0NEON is BlockKernels.Widen, see package ukernel. The format is Q4_0.
 //
 //go:noescape
-func WeightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
 
-// WeightGemmQ4_1NEON is WeightGemm for a packed panel of quantized weights, Q4_1. k is a multiple of 32, and not 0.
+// weightGemmQ4_1NEON is BlockKernels.Gemm, see package ukernel. The format is Q4_1.
 //
 //go:noescape
-func WeightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
-// WeightWidenQ4_1NEON converts k rows of a packed panel of quantized weights, Q4_1, to float32. lanes is a multiple of 16, k one of 32.
+// weightWidenQ4_1NEON is BlockKernels.Widen, see package ukernel. The format is Q4_1.
 //
 //go:noescape
-func WeightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
+func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
 
-// AdditiveNEON computes the additive scores, sums of weights·tanh(q + k), of n rows of q and m rows of k. len(weights) is a multiple of 16.
+// skinnyAdditiveNEON is SkinnyKernels.Additive, see package ukernel.
 //
 //go:noescape
-func AdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+func skinnyAdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// AdditiveBackwardNEON adds what n keys contribute to the gradients of the additive scores of a query, len(q) hidden units, given those of the scores x.
+// additiveBackwardNEON is Gradients.AdditiveBackward, see package ukernel.
 //
 //go:noescape
-func AdditiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
-// AddWeightedNEON adds n rows of src, len(weights) elements each, to those of dst, each element times its weight.
+// addWeightedNEON is Gradients.AddWeighted, see package ukernel.
 //
 //go:noescape
-func AddWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
 
-// AdamWNEON is a step of the optimizer AdamW: it changes len(w) weights, and the means m and v of their gradients g and of the squares.
+// adamWNEON is Elementwise.AdamW, see package ukernel.
 //
 //go:noescape
-func AdamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
 
-// SoftcapNEON limits n rows of scores, len(max) lanes wide, to limit·tanh(s·inv), in place, and raises max to the results.
+// softcapNEON is LaneKernels.Softcap, see package ukernel.
 //
 //go:noescape
-func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
 
-// MaskSpanNEON replaces scores outside the spans of their lanes, [lo, hi), by -Inf, for n rows from number j0 on, and raises max to the results.
+// maskSpanNEON is LaneKernels.MaskSpan, see package ukernel.
 //
 //go:noescape
-func MaskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
 
-// ALiBiNEON subtracts from the scores of n keys, from number j0 on, their distances to the lanes' positions times the lanes' slopes, and raises max to the results.
+// aLiBiNEON is LaneKernels.ALiBi, see package ukernel.
 //
 //go:noescape
-func ALiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
 
-// BiasNEON adds biases times log2 e to the scores of n keys, or selects -Inf where the bias is -Inf, and raises max to the results. The rows of biases start at off in src.
+// biasNEON is LaneKernels.Bias, see package ukernel.
 //
 //go:noescape
-func BiasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
+func biasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
 
-// MaskBoolNEON replaces scores by -Inf where keep equals hidden, for n keys, and raises max to the results. The rows of keep start at off.
+// maskBoolNEON is LaneKernels.MaskBool, see package ukernel.
 //
 //go:noescape
-func MaskBoolNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+func maskBoolNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
 
-// SoftmaxNEON turns n rows of scores, len(max) lanes wide, into weights exp2(s - max), in place, and writes their sums.
+// softmaxNEON is LaneKernels.Softmax, see package ukernel.
 //
 //go:noescape
-func SoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
 
-// DropoutNEON multiplies the weights of n keys, from number j0 on, by scale, or by 0 where a word of Philox4x32-10 with these round keys is below threshold.
+// dropoutNEON is LaneKernels.Dropout, see package ukernel.
 //
 //go:noescape
-func DropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+func dropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
 
-// MergeStatsNEON merges the statistics of a block into the running ones and writes the factors for the output.
+// mergeStatsNEON is LaneKernels.MergeStats, see package ukernel.
 //
 //go:noescape
-func MergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
 
-// PackNEON transposes rows of src, which start at off, into a packed panel of len(off) lanes, and scales them.
+// packNEON is LaneKernels.Pack, see package ukernel.
 //
 //go:noescape
-func PackNEON(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+func packNEON(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
 
-// UnpackNEON normalises the output of a tile of len(off) lanes, o·(1/sum) + 0, and transposes it into rows of dst that start at off. It returns the set of lanes that hold a NaN.
+// unpackNEON is LaneKernels.Unpack, see package ukernel.
 //
 //go:noescape
-func UnpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+func unpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
 
-// HeadScoresNEON computes m rows of scores, len(max) lanes wide: the products of the packed panel q and rows of k, which start at off for every lane. It sets max to the largest. d is a multiple of 8, at most 64.
+// headScoresNEON is LaneKernels.HeadScores, see package ukernel.
 //
 //go:noescape
-func HeadScoresNEON(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+func headScoresNEON(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
 
-// HeadValuesNEON computes n rows of dst, which start at off: the products of the weights p with m rows of v, which start at offv for every lane, normalised, o·(1/sum) + 0. It returns the set of lanes that hold a NaN.
+// skinnyHeadValuesNEON is SkinnyKernels.HeadValues, see package ukernel.
 //
 //go:noescape
-func HeadValuesNEON(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+func skinnyHeadValuesNEON(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// SkinnyQKNEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKNEON is SkinnyKernels.QK, see package ukernel.
 //
 //go:noescape
-func SkinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// SkinnyPVNEON computes n rows of o, the products of the weights p and m rows of v, from +0 or from o, and prefetches rows from next on.
+// skinnyPVNEON is SkinnyKernels.PV, see package ukernel.
 //
 //go:noescape
-func SkinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+func skinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
 
-// SkinnyQKF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of binary16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKF16NEON is SkinnyKernels.QKF16, see package ukernel.
 //
 //go:noescape
-func SkinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func skinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVF16NEON computes n rows of o, the products of the weights p and m rows of v of binary16, from +0 or from o, and prefetches rows from next on.
+// skinnyPVF16NEON is SkinnyKernels.PVF16, see package ukernel.
 //
 //go:noescape
-func SkinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKBF16NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of bfloat16 and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKBF16NEON is SkinnyKernels.QKBF16, see package ukernel.
 //
 //go:noescape
-func SkinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+func skinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
 
-// SkinnyPVBF16NEON computes n rows of o, the products of the weights p and m rows of v of bfloat16, from +0 or from o, and prefetches rows from next on.
+// skinnyPVBF16NEON is SkinnyKernels.PVBF16, see package ukernel.
 //
 //go:noescape
-func SkinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+func skinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
 
-// SkinnyQKInt8NEON computes m rows of scores, len(max) lanes wide, of which n are in use: the products of rows of k of scaled integers and the packed panel q, in segments of 64 columns. It raises max to the results and prefetches rows from next on.
+// skinnyQKInt8NEON is SkinnyKernels.QKInt8, see package ukernel.
 //
 //go:noescape
-func SkinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+func skinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
 
-// SkinnyPVInt8NEON computes n rows of o, the products of the weights p and m rows of v of scaled integers, from +0 or from o, and prefetches rows from next on.
+// skinnyPVInt8NEON is SkinnyKernels.PVInt8, see package ukernel.
 //
 //go:noescape
-func SkinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+func skinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
 
-// SkinnySoftmaxNEON is the softmax for 4 lanes, len(max). Afterwards the elements after these lanes may hold anything, except after those of the last row.
+// skinnySoftmaxNEON is SkinnyKernels.Softmax, see package ukernel.
 //
 //go:noescape
-func SkinnySoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+func skinnySoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
 
-// SkinnyMergeNEON merges n rows of part into those of o: fma(part, beta, o·alpha).
+// skinnyMergeNEON is SkinnyKernels.Merge, see package ukernel.
 //
 //go:noescape
-func SkinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+func skinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
 
-// SkinnyUnpackNEON normalises n rows of o, o·(1/sum) + 0, and writes them to rows of dst that start at off. It returns the set of rows that hold a NaN.
+// skinnyUnpackNEON is SkinnyKernels.Unpack, see package ukernel.
 //
 //go:noescape
-func SkinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+func skinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
-// WidenF16NEON converts n rows of d binary16.
+// widenF16NEON is Converters.WidenF16, see package ukernel.
 //
 //go:noescape
-func WidenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenBF16NEON converts n rows of d bfloat16.
+// widenBF16NEON is Converters.WidenBF16, see package ukernel.
 //
 //go:noescape
-func WidenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
 
-// WidenInt8NEON converts n rows of d integers and scales them. In a row, group neighbours share a scale.
+// widenInt8NEON is Converters.WidenInt8, see package ukernel.
 //
 //go:noescape
-func WidenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+func widenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
-// NarrowF16NEON rounds n rows of d numbers to binary16, every NaN to 0x7e00.
+// narrowF16NEON is Converters.NarrowF16, see package ukernel.
 //
 //go:noescape
-func NarrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
-// NarrowBF16NEON rounds n rows of d numbers to bfloat16, every NaN to 0x7fc0.
+// narrowBF16NEON is Converters.NarrowBF16, see package ukernel.
 //
 //go:noescape
-func NarrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
 
-// QuantizeInt8NEON makes integers and scales of n rows of d numbers. In a row, group neighbours share a scale. It stops at a number that is not finite and returns false.
+// quantizeInt8NEON is Converters.QuantizeInt8, see package ukernel.
 //
 //go:noescape
-func QuantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+func quantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 
-// FiniteNEON tells whether all of src is finite.
+// finiteNEON is Converters.Finite, see package ukernel.
 //
 //go:noescape
-func FiniteNEON(src []float32) bool
+func finiteNEON(src []float32) bool
 
-// RMSNormNEON normalises n rows of src, len(weight) elements each, by the root of the mean of their squares, and multiplies them by weight. size is len(weight).
+// rmsNormNEON is Norms.RMSNorm, see package ukernel.
 //
 //go:noescape
-func RMSNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+func rmsNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
 
-// LayerNormNEON normalises n rows of src, len(weight) elements each, to mean 0 and variance 1, multiplies them by weight and adds bias. size is len(weight).
+// layerNormNEON is Norms.LayerNorm, see package ukernel.
 //
 //go:noescape
-func LayerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+func layerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
 
-// AddNEON computes dst = x + y for len(dst) elements. dst may be x or y.
+// addNEON is Elementwise.Add, see package ukernel.
 //
 //go:noescape
-func AddNEON(dst []float32, x []float32, y []float32)
+func addNEON(dst []float32, x []float32, y []float32)
 
-// AddRowsNEON adds n ≥ 1 rows of src, len(dst) elements each, to dst, one after the other.
+// addRowsNEON is Elementwise.AddRows, see package ukernel.
 //
 //go:noescape
-func AddRowsNEON(dst []float32, src []float32, lds int, n int)
+func addRowsNEON(dst []float32, src []float32, lds int, n int)
 
-// Exp2NEON computes dst = 2^src for len(dst) elements. dst may be src.
+// exp2NEON is Elementwise.Exp2, see package ukernel.
 //
 //go:noescape
-func Exp2NEON(dst []float32, src []float32)
+func exp2NEON(dst []float32, src []float32)
 
-// TanhNEON computes dst = tanh(src) for len(dst) elements. dst may be src.
+// tanhNEON is Elementwise.Tanh, see package ukernel.
 //
 //go:noescape
-func TanhNEON(dst []float32, src []float32)
+func tanhNEON(dst []float32, src []float32)
 
-// SiLUNEON computes dst = SiLU(src) for len(dst) elements. dst may be src.
+// siLUNEON is Activations.SiLU, see package ukernel.
 //
 //go:noescape
-func SiLUNEON(dst []float32, src []float32)
+func siLUNEON(dst []float32, src []float32)
 
-// GELUNEON computes dst = GELU(src) for len(dst) elements. dst may be src.
+// geluNEON is Activations.GELU, see package ukernel.
 //
 //go:noescape
-func GELUNEON(dst []float32, src []float32)
+func geluNEON(dst []float32, src []float32)
 
-// GELUTanhNEON computes dst = GELU(src), with tanh, for len(dst) elements. dst may be src.
+// geluTanhNEON is Activations.GELUTanh, see package ukernel.
 //
 //go:noescape
-func GELUTanhNEON(dst []float32, src []float32)
+func geluTanhNEON(dst []float32, src []float32)
 
-// SwiGLUNEON computes dst = SiLU(gate)·up for len(dst) elements. dst may be gate or up.
+// swiGLUNEON is Activations.SwiGLU, see package ukernel.
 //
 //go:noescape
-func SwiGLUNEON(dst []float32, gate []float32, up []float32)
+func swiGLUNEON(dst []float32, gate []float32, up []float32)
 
-// GeGLUNEON computes dst = GELU(gate)·up for len(dst) elements. dst may be gate or up.
+// geGLUNEON is Activations.GeGLU, see package ukernel.
 //
 //go:noescape
-func GeGLUNEON(dst []float32, gate []float32, up []float32)
+func geGLUNEON(dst []float32, gate []float32, up []float32)
 
-// GeGLUTanhNEON computes dst = GELU(gate)·up, with tanh, for len(dst) elements. dst may be gate or up.
+// geGLUTanhNEON is Activations.GeGLUTanh, see package ukernel.
 //
 //go:noescape
-func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
+func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
 
-// GRUNEON replaces a state of a gated recurrent unit by the next one, and writes the gates.
+// gruNEON is Activations.GRU, see package ukernel.
 //
 //go:noescape
-func GRUNEON(state []float32, gates []float32, in []float32, hidden []float32)
+func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
 
-// GRUBackwardNEON takes the gradient d of a state to the state before, and writes those of in and hidden.
+// gruBackwardNEON is Activations.GRUBackward, see package ukernel.
 //
 //go:noescape
-func GRUBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
 
-// BackwardWeightsNEON turns n rows of scores, len(lse) lanes wide, into weights p = exp2(s - lse), in place, and writes their sums, and those of p·dp.
+// backwardWeightsNEON is Gradients.BackwardWeights, see package ukernel.
 //
 //go:noescape
-func BackwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+func backwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
 
-// BackwardScoresNEON multiplies n rows of weights, len(inv) lanes wide, by inv, and turns their gradients into p·(dp - mean), both in place.
+// backwardScoresNEON is Gradients.BackwardScores, see package ukernel.
 //
 //go:noescape
-func BackwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
 
-// BackwardSoftcapNEON multiplies n rows of gradients by 1 - (s·inv)².
+// backwardSoftcapNEON is Gradients.BackwardSoftcap, see package ukernel.
 //
 //go:noescape
-func BackwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
 
-// PeakNEON executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
+// peakNEON is Machine.Peak, see package ukernel.
 //
 //go:noescape
-func PeakNEON(n int)
+func peakNEON(n int)
 
-// ReadNEON reads all of p but the remainder of less than 1024 bytes, to measure the bandwidth of caches and memory.
+// readNEON is Machine.Read, see package ukernel.
 //
 //go:noescape
-func ReadNEON(p []float32)
+func readNEON(p []float32)

@@ -226,8 +226,8 @@ DATA spreadNEON<>+56(SB)/4, $0x0e0e0e0e
 DATA spreadNEON<>+60(SB)/4, $0x0f0f0f0f
 GLOBL spreadNEON<>(SB), RODATA|NOPTR, $64
 
-// func Gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-TEXT ·Gemm1NEON(SB), NOSPLIT, $0-129
+// func gemm1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·gemm1NEON(SB), NOSPLIT, $0-129
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
@@ -4864,8 +4864,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func GemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-TEXT ·GemmMax1NEON(SB), NOSPLIT, $0-152
+// func gemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·gemmMax1NEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
@@ -9853,8 +9853,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func GemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·GemmMerge1NEON(SB), NOSPLIT, $0-168
+// func gemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·gemmMerge1NEON(SB), NOSPLIT, $0-168
 	MOVD a_base+32(FP), R3
 	MOVD c_base+0(FP), R4
 	MOVD m+104(FP), R5
@@ -13729,8 +13729,8 @@ tile1done:
 	SUB $1, R5, R5
 	B rows
 
-// func Gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-TEXT ·Gemm2NEON(SB), NOSPLIT, $0-129
+// func gemm2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·gemm2NEON(SB), NOSPLIT, $0-129
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
@@ -17095,8 +17095,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func GemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-TEXT ·GemmMax2NEON(SB), NOSPLIT, $0-152
+// func gemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·gemmMax2NEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
@@ -20856,8 +20856,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func GemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·GemmMerge2NEON(SB), NOSPLIT, $0-168
+// func gemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·gemmMerge2NEON(SB), NOSPLIT, $0-168
 	MOVD a_base+32(FP), R3
 	MOVD c_base+0(FP), R4
 	MOVD m+104(FP), R5
@@ -23716,8 +23716,8 @@ tile1done:
 	SUB $1, R5, R5
 	B rows
 
-// func Gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-TEXT ·Gemm3NEON(SB), NOSPLIT, $0-129
+// func gemm3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·gemm3NEON(SB), NOSPLIT, $0-129
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
@@ -25970,8 +25970,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func GemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-TEXT ·GemmMax3NEON(SB), NOSPLIT, $0-152
+// func gemmMax3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·gemmMax3NEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD seg+120(FP), R0
 	CMP R0, R2
@@ -28511,8 +28511,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func GemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-TEXT ·GemmMerge3NEON(SB), NOSPLIT, $0-168
+// func gemmMerge3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·gemmMerge3NEON(SB), NOSPLIT, $0-168
 	MOVD a_base+32(FP), R3
 	MOVD c_base+0(FP), R4
 	MOVD m+104(FP), R5
@@ -30467,8 +30467,8 @@ tile1done:
 	SUB $1, R5, R5
 	B rows
 
-// func WeightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
-TEXT ·WeightGemmNEON(SB), NOSPLIT, $0-152
+// func weightGemmNEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+TEXT ·weightGemmNEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
@@ -31474,8 +31474,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func WeightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
-TEXT ·WeightGemmF16NEON(SB), NOSPLIT, $0-152
+// func weightGemmF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+TEXT ·weightGemmF16NEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
@@ -32589,8 +32589,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func WeightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
-TEXT ·WeightGemmBF16NEON(SB), NOSPLIT, $0-152
+// func weightGemmBF16NEON(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+TEXT ·weightGemmBF16NEON(SB), NOSPLIT, $0-152
 	MOVD k+112(FP), R2
 	MOVD $128, R0
 	CMP R0, R2
@@ -33704,8 +33704,8 @@ cut:
 	MOVD R2, c_len+8(FP)
 	B tiles
 
-// func AddBiasNEON(c []float32, ldc int, m int, bias []float32)
-TEXT ·AddBiasNEON(SB), NOSPLIT, $0-64
+// func weightAddBiasNEON(c []float32, ldc int, m int, bias []float32)
+TEXT ·weightAddBiasNEON(SB), NOSPLIT, $0-64
 	MOVD c_base+0(FP), R0
 	MOVD ldc+24(FP), R1
 	LSL $2, R1, R1
@@ -33739,8 +33739,8 @@ vector:
 done:
 	RET
 
-// func WeightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
-TEXT ·WeightPackNEON(SB), NOSPLIT, $0-80
+// func weightPackNEON(dst []float32, ld int, src []float32, lds int, n int, d int)
+TEXT ·weightPackNEON(SB), NOSPLIT, $0-80
 	MOVD d+72(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD ld+24(FP), R2
@@ -33812,8 +33812,8 @@ next:
 done:
 	RET
 
-// func WeightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
-TEXT ·WeightPackHalvesNEON(SB), NOSPLIT, $0-80
+// func weightPackHalvesNEON(dst []uint16, ld int, src []uint16, lds int, n int, d int)
+TEXT ·weightPackHalvesNEON(SB), NOSPLIT, $0-80
 	MOVD d+72(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD ld+24(FP), R2
@@ -33927,8 +33927,8 @@ next:
 done:
 	RET
 
-// func WeightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·WeightGemmQ8_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmQ8_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmQ8_0NEON(SB), NOSPLIT, $0-113
 	MOVD a_base+32(FP), R6
 	MOVD c_base+0(FP), R7
 	MOVD m+96(FP), R8
@@ -34098,8 +34098,8 @@ store:
 done:
 	RET
 
-// func WeightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·WeightWidenQ8_0NEON(SB), NOSPLIT, $0-64
+// func weightWidenQ8_0NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenQ8_0NEON(SB), NOSPLIT, $0-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -34167,8 +34167,8 @@ step:
 done:
 	RET
 
-// func WeightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·WeightGemmQ4_0NEON(SB), NOSPLIT, $0-113
+// func weightGemmQ4_0NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmQ4_0NEON(SB), NOSPLIT, $0-113
 	MOVD a_base+32(FP), R6
 	MOVD c_base+0(FP), R7
 	MOVD m+96(FP), R8
@@ -34597,8 +34597,8 @@ store:
 done:
 	RET
 
-// func WeightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·WeightWidenQ4_0NEON(SB), NOSPLIT, $0-64
+// func weightWidenQ4_0NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenQ4_0NEON(SB), NOSPLIT, $0-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -34790,8 +34790,8 @@ step3:
 done:
 	RET
 
-// func WeightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
-TEXT ·WeightGemmQ4_1NEON(SB), NOSPLIT, $0-113
+// func weightGemmQ4_1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+TEXT ·weightGemmQ4_1NEON(SB), NOSPLIT, $0-113
 	MOVD a_base+32(FP), R6
 	MOVD c_base+0(FP), R7
 	MOVD m+96(FP), R8
@@ -35221,8 +35221,8 @@ store:
 done:
 	RET
 
-// func WeightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
-TEXT ·WeightWidenQ4_1NEON(SB), NOSPLIT, $0-64
+// func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
+TEXT ·weightWidenQ4_1NEON(SB), NOSPLIT, $0-64
 	MOVD dst_base+0(FP), R0
 	MOVD b_base+24(FP), R1
 	MOVD lanes+48(FP), R2
@@ -35416,8 +35416,8 @@ step3:
 done:
 	RET
 
-// func AdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
-TEXT ·AdditiveNEON(SB), NOSPLIT, $0-160
+// func skinnyAdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
+TEXT ·skinnyAdditiveNEON(SB), NOSPLIT, $0-160
 	MOVD $tanhNEON<>(SB), R0
 	FMOVQ.P 16(R0), F0
 	FMOVQ.P 16(R0), F1
@@ -35620,8 +35620,8 @@ sum:
 done:
 	RET
 
-// func AdditiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
-TEXT ·AdditiveBackwardNEON(SB), NOSPLIT, $0-168
+// func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
+TEXT ·additiveBackwardNEON(SB), NOSPLIT, $0-168
 	MOVD $tanhNEON<>(SB), R0
 	FMOVQ.P 16(R0), F0
 	FMOVQ.P 16(R0), F1
@@ -35795,8 +35795,8 @@ keysFMOVS:
 end:
 	RET
 
-// func AddWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
-TEXT ·AddWeightedNEON(SB), NOSPLIT, $0-96
+// func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)
+TEXT ·addWeightedNEON(SB), NOSPLIT, $0-96
 	MOVD dst_base+0(FP), R0
 	MOVD src_base+32(FP), R1
 	MOVD weights_base+72(FP), R2
@@ -35871,8 +35871,8 @@ rowsFMOVS:
 end:
 	RET
 
-// func AdamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
-TEXT ·AdamWNEON(SB), NOSPLIT, $0-124
+// func adamWNEON(w []float32, g []float32, m []float32, v []float32, keep float32, gain1 float32, beta2 float32, gain2 float32, root float32, epsilon float32, rate float32)
+TEXT ·adamWNEON(SB), NOSPLIT, $0-124
 	MOVD w_base+0(FP), R0
 	MOVD g_base+24(FP), R1
 	MOVD m_base+48(FP), R2
@@ -35952,8 +35952,8 @@ single:
 end:
 	RET
 
-// func SoftcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
-TEXT ·SoftcapNEON(SB), NOSPLIT, $0-72
+// func softcapNEON(s []float32, ld int, n int, limit float32, inv float32, max []float32)
+TEXT ·softcapNEON(SB), NOSPLIT, $0-72
 	MOVD $tanhNEON<>(SB), R0
 	FMOVQ.P 16(R0), F0
 	FMOVQ.P 16(R0), F1
@@ -36131,8 +36131,8 @@ chunk1done:
 	SUB $4, R4, R4
 	B columns
 
-// func MaskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
-TEXT ·MaskSpanNEON(SB), NOSPLIT, $0-120
+// func maskSpanNEON(s []float32, ld int, j0 int, n int, lo []int32, hi []int32, max []float32)
+TEXT ·maskSpanNEON(SB), NOSPLIT, $0-120
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -36185,8 +36185,8 @@ next:
 done:
 	RET
 
-// func ALiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
-TEXT ·ALiBiNEON(SB), NOSPLIT, $0-120
+// func aLiBiNEON(s []float32, ld int, j0 int, n int, slopes []float32, pos []int32, max []float32)
+TEXT ·aLiBiNEON(SB), NOSPLIT, $0-120
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -36348,8 +36348,8 @@ chunk1done:
 	SUB $4, R5, R5
 	B columns
 
-// func BiasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
-TEXT ·BiasNEON(SB), NOSPLIT, $0-112
+// func biasNEON(s []float32, ld int, n int, src []float32, off []int, max []float32)
+TEXT ·biasNEON(SB), NOSPLIT, $0-112
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -36462,8 +36462,8 @@ next:
 	BNE lanes
 	RET
 
-// func MaskBoolNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
-TEXT ·MaskBoolNEON(SB), NOSPLIT, $0-120
+// func maskBoolNEON(s []float32, ld int, n int, keep []bool, off []int, hidden bool, max []float32)
+TEXT ·maskBoolNEON(SB), NOSPLIT, $0-120
 	MOVD keep_base+40(FP), R0
 	MOVD off_base+64(FP), R1
 	MOVD n+32(FP), R2
@@ -36679,8 +36679,8 @@ next:
 done:
 	RET
 
-// func SoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-TEXT ·SoftmaxNEON(SB), NOSPLIT, $0-88
+// func softmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·softmaxNEON(SB), NOSPLIT, $0-88
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -36949,8 +36949,8 @@ chunk1done:
 	SUB $4, R4, R4
 	B columns
 
-// func DropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
-TEXT ·DropoutNEON(SB), NOSPLIT, $0-136
+// func dropoutNEON(s []float32, ld int, j0 int, n int, keys []uint32, sequence uint32, head []uint32, pos []uint32, threshold uint32, scale float32)
+TEXT ·dropoutNEON(SB), NOSPLIT, $0-136
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -37196,8 +37196,8 @@ next:
 done:
 	RET
 
-// func MergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
-TEXT ·MergeStatsNEON(SB), NOSPLIT, $0-144
+// func mergeStatsNEON(max []float32, sum []float32, blockMax []float32, blockSum []float32, alpha []float32, beta []float32)
+TEXT ·mergeStatsNEON(SB), NOSPLIT, $0-144
 	MOVD max_base+0(FP), R0
 	MOVD sum_base+24(FP), R1
 	MOVD blockMax_base+48(FP), R2
@@ -37292,8 +37292,8 @@ columns:
 done:
 	RET
 
-// func PackNEON(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
-TEXT ·PackNEON(SB), NOSPLIT, $0-100
+// func packNEON(dst []float32, ld int, src []float32, off []int, n int, d int, scale float32)
+TEXT ·packNEON(SB), NOSPLIT, $0-100
 	MOVD src_base+32(FP), R0
 	MOVD off_base+56(FP), R1
 	MOVD d+88(FP), R2
@@ -37389,8 +37389,8 @@ next:
 done:
 	RET
 
-// func UnpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
-TEXT ·UnpackNEON(SB), NOSPLIT, $0-128
+// func unpackNEON(dst []float32, off []int, src []float32, ld int, n int, d int, sum []float32) uint64
+TEXT ·unpackNEON(SB), NOSPLIT, $0-128
 	MOVD dst_base+0(FP), R0
 	MOVD off_base+24(FP), R1
 	MOVD d+88(FP), R2
@@ -37535,8 +37535,8 @@ done:
 	MOVD R13, ret+120(FP)
 	RET
 
-// func HeadScoresNEON(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
-TEXT ·HeadScoresNEON(SB), NOSPLIT, $0-144
+// func headScoresNEON(s []float32, k []float32, off []int, ldk int, q []float32, m int, d int, max []float32)
+TEXT ·headScoresNEON(SB), NOSPLIT, $0-144
 	MOVD s_base+0(FP), R0
 	MOVD k_base+24(FP), R1
 	MOVD off_base+48(FP), R2
@@ -37621,8 +37621,8 @@ columns:
 	BNE lanes
 	RET
 
-// func HeadValuesNEON(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
-TEXT ·HeadValuesNEON(SB), NOSPLIT, $0-192
+// func skinnyHeadValuesNEON(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
+TEXT ·skinnyHeadValuesNEON(SB), NOSPLIT, $0-192
 	MOVD dst_base+0(FP), R0
 	MOVD off_base+24(FP), R1
 	MOVD v_base+48(FP), R2
@@ -37819,8 +37819,8 @@ finite:
 	MOVD R15, ret+184(FP)
 	RET
 
-// func SkinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
-TEXT ·SkinnyQKNEON(SB), NOSPLIT, $256-160
+// func skinnyQKNEON(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+TEXT ·skinnyQKNEON(SB), NOSPLIT, $256-160
 	MOVD ldk+48(FP), R0
 	LSL $2, R0, R0
 	MOVD m+88(FP), R1
@@ -39855,8 +39855,8 @@ next:
 done:
 	RET
 
-// func SkinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
-TEXT ·SkinnyPVNEON(SB), NOSPLIT, $0-160
+// func skinnyPVNEON(o []float32, ldo int, v []float32, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []float32, far int)
+TEXT ·skinnyPVNEON(SB), NOSPLIT, $0-160
 	MOVD v_base+32(FP), R0
 	MOVD ldv+56(FP), R1
 	LSL $2, R1, R1
@@ -40737,8 +40737,8 @@ singleend:
 done:
 	RET
 
-// func SkinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
-TEXT ·SkinnyQKF16NEON(SB), NOSPLIT, $256-160
+// func skinnyQKF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·skinnyQKF16NEON(SB), NOSPLIT, $256-160
 	MOVD ldk+48(FP), R0
 	LSL $1, R0, R0
 	MOVD m+88(FP), R1
@@ -42477,8 +42477,8 @@ next:
 done:
 	RET
 
-// func SkinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-TEXT ·SkinnyPVF16NEON(SB), NOSPLIT, $0-160
+// func skinnyPVF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·skinnyPVF16NEON(SB), NOSPLIT, $0-160
 	MOVD v_base+32(FP), R0
 	MOVD ldv+56(FP), R1
 	LSL $1, R1, R1
@@ -44469,8 +44469,8 @@ halfend:
 done:
 	RET
 
-// func SkinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
-TEXT ·SkinnyQKBF16NEON(SB), NOSPLIT, $256-160
+// func skinnyQKBF16NEON(s []float32, k []uint16, ldk int, q []float32, n int, m int, d int, max []float32, next []uint16, far int)
+TEXT ·skinnyQKBF16NEON(SB), NOSPLIT, $256-160
 	MOVD $0x00000000, R0
 	VDUP R0, V0.S4
 	MOVD ldk+48(FP), R0
@@ -46279,8 +46279,8 @@ next:
 done:
 	RET
 
-// func SkinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
-TEXT ·SkinnyPVBF16NEON(SB), NOSPLIT, $0-160
+// func skinnyPVBF16NEON(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp int, n int, m int, dv int, load bool, next []uint16, far int)
+TEXT ·skinnyPVBF16NEON(SB), NOSPLIT, $0-160
 	MOVD $0x00000000, R0
 	VDUP R0, V0.S4
 	MOVD v_base+32(FP), R0
@@ -48273,8 +48273,8 @@ halfend:
 done:
 	RET
 
-// func SkinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
-TEXT ·SkinnyQKInt8NEON(SB), NOSPLIT, $256-200
+// func skinnyQKInt8NEON(s []float32, k []int8, ldk int, scales []float32, lsc int, group int, q []float32, n int, m int, d int, max []float32, next []int8, far int)
+TEXT ·skinnyQKInt8NEON(SB), NOSPLIT, $256-200
 	MOVD $0x80808080, R0
 	VDUP R0, V0.S4
 	MOVD $0x4b4b4b4b, R0
@@ -51623,8 +51623,8 @@ next:
 done:
 	RET
 
-// func SkinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
-TEXT ·SkinnyPVInt8NEON(SB), NOSPLIT, $0-200
+// func skinnyPVInt8NEON(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc int, group int, p []float32, ldp int, n int, m int, dv int, load bool, next []int8, far int)
+TEXT ·skinnyPVInt8NEON(SB), NOSPLIT, $0-200
 	MOVD $0x80808080, R0
 	VDUP R0, V0.S4
 	MOVD $0x4b4b4b4b, R0
@@ -55108,8 +55108,8 @@ halfend:
 done:
 	RET
 
-// func SkinnySoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
-TEXT ·SkinnySoftmaxNEON(SB), NOSPLIT, $0-88
+// func skinnySoftmaxNEON(s []float32, ld int, n int, max []float32, sum []float32)
+TEXT ·skinnySoftmaxNEON(SB), NOSPLIT, $0-88
 	MOVD s_base+0(FP), R0
 	MOVD ld+24(FP), R1
 	LSL $2, R1, R1
@@ -55287,8 +55287,8 @@ done:
 	FMOVQ F1, (R6)
 	RET
 
-// func SkinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
-TEXT ·SkinnyMergeNEON(SB), NOSPLIT, $0-128
+// func skinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv int, alpha []float32, beta []float32)
+TEXT ·skinnyMergeNEON(SB), NOSPLIT, $0-128
 	MOVD o_base+0(FP), R0
 	MOVD ldo+24(FP), R1
 	LSL $2, R1, R1
@@ -55348,8 +55348,8 @@ end:
 done:
 	RET
 
-// func SkinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
-TEXT ·SkinnyUnpackNEON(SB), NOSPLIT, $0-128
+// func skinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
+TEXT ·skinnyUnpackNEON(SB), NOSPLIT, $0-128
 	MOVD dst_base+0(FP), R0
 	MOVD off_base+24(FP), R1
 	MOVD o_base+48(FP), R2
@@ -55429,8 +55429,8 @@ done:
 	MOVD R6, ret+120(FP)
 	RET
 
-// func WidenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
-TEXT ·WidenF16NEON(SB), NOSPLIT, $0-80
+// func widenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+TEXT ·widenF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD lds+56(FP), R2
@@ -55485,8 +55485,8 @@ done:
 end:
 	RET
 
-// func WidenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
-TEXT ·WidenBF16NEON(SB), NOSPLIT, $0-80
+// func widenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+TEXT ·widenBF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD lds+56(FP), R2
@@ -55540,8 +55540,8 @@ done:
 end:
 	RET
 
-// func WidenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
-TEXT ·WidenInt8NEON(SB), NOSPLIT, $0-120
+// func widenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
+TEXT ·widenInt8NEON(SB), NOSPLIT, $0-120
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD lds+56(FP), R2
@@ -55620,8 +55620,8 @@ done:
 end:
 	RET
 
-// func NarrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
-TEXT ·NarrowF16NEON(SB), NOSPLIT, $0-80
+// func narrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+TEXT ·narrowF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD lds+56(FP), R2
@@ -55684,8 +55684,8 @@ done:
 end:
 	RET
 
-// func NarrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
-TEXT ·NarrowBF16NEON(SB), NOSPLIT, $0-80
+// func narrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+TEXT ·narrowBF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD lds+56(FP), R2
@@ -55764,8 +55764,8 @@ done:
 end:
 	RET
 
-// func QuantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
-TEXT ·QuantizeInt8NEON(SB), NOSPLIT, $0-121
+// func quantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
+TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-121
 	MOVD src_base+64(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD lds+88(FP), R2
@@ -55915,8 +55915,8 @@ infinite:
 	MOVB R15, ret+120(FP)
 	RET
 
-// func FiniteNEON(src []float32) bool
-TEXT ·FiniteNEON(SB), NOSPLIT, $0-25
+// func finiteNEON(src []float32) bool
+TEXT ·finiteNEON(SB), NOSPLIT, $0-25
 	MOVD src_base+0(FP), R0
 	MOVD src_len+8(FP), R2
 	CBZ R2, finite
@@ -55978,8 +55978,8 @@ infinite:
 	MOVB R3, ret+24(FP)
 	RET
 
-// func RMSNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
-TEXT ·RMSNormNEON(SB), NOSPLIT, $0-104
+// func rmsNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, size float32, eps float32)
+TEXT ·rmsNormNEON(SB), NOSPLIT, $0-104
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD weight_base+72(FP), R2
@@ -56309,8 +56309,8 @@ end:
 done:
 	RET
 
-// func LayerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
-TEXT ·LayerNormNEON(SB), NOSPLIT, $0-128
+// func layerNormNEON(dst []float32, ldd int, src []float32, lds int, n int, weight []float32, bias []float32, size float32, eps float32)
+TEXT ·layerNormNEON(SB), NOSPLIT, $0-128
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
 	MOVD weight_base+72(FP), R2
@@ -56947,8 +56947,8 @@ end:
 done:
 	RET
 
-// func AddNEON(dst []float32, x []float32, y []float32)
-TEXT ·AddNEON(SB), NOSPLIT, $0-72
+// func addNEON(dst []float32, x []float32, y []float32)
+TEXT ·addNEON(SB), NOSPLIT, $0-72
 	MOVD dst_base+0(FP), R0
 	MOVD x_base+24(FP), R1
 	MOVD y_base+48(FP), R2
@@ -56985,8 +56985,8 @@ single:
 end:
 	RET
 
-// func AddRowsNEON(dst []float32, src []float32, lds int, n int)
-TEXT ·AddRowsNEON(SB), NOSPLIT, $0-64
+// func addRowsNEON(dst []float32, src []float32, lds int, n int)
+TEXT ·addRowsNEON(SB), NOSPLIT, $0-64
 	MOVD dst_base+0(FP), R0
 	MOVD src_base+24(FP), R1
 	MOVD lds+48(FP), R2
@@ -57117,8 +57117,8 @@ FMOVSrows:
 end:
 	RET
 
-// func Exp2NEON(dst []float32, src []float32)
-TEXT ·Exp2NEON(SB), NOSPLIT, $0-48
+// func exp2NEON(dst []float32, src []float32)
+TEXT ·exp2NEON(SB), NOSPLIT, $0-48
 	MOVD $0x43000000, R0
 	VDUP R0, V0.S4
 	MOVD $exp2AllNEON<>(SB), R0
@@ -57247,8 +57247,8 @@ single:
 done:
 	RET
 
-// func TanhNEON(dst []float32, src []float32)
-TEXT ·TanhNEON(SB), NOSPLIT, $0-48
+// func tanhNEON(dst []float32, src []float32)
+TEXT ·tanhNEON(SB), NOSPLIT, $0-48
 	MOVD $tanhNEON<>(SB), R0
 	FMOVQ.P 16(R0), F0
 	FMOVQ.P 16(R0), F1
@@ -57388,8 +57388,8 @@ single:
 done:
 	RET
 
-// func SiLUNEON(dst []float32, src []float32)
-TEXT ·SiLUNEON(SB), NOSPLIT, $0-48
+// func siLUNEON(dst []float32, src []float32)
+TEXT ·siLUNEON(SB), NOSPLIT, $0-48
 	MOVD $exp2AllNEON<>(SB), R0
 	FMOVQ 96(R0), F0
 	MOVD $0xc2dc0000, R1
@@ -57542,8 +57542,8 @@ single:
 done:
 	RET
 
-// func GELUNEON(dst []float32, src []float32)
-TEXT ·GELUNEON(SB), NOSPLIT, $0-48
+// func geluNEON(dst []float32, src []float32)
+TEXT ·geluNEON(SB), NOSPLIT, $0-48
 	MOVD $geluNEON<>(SB), R0
 	FMOVQ (R0), F0
 	FMOVQ 16(R0), F1
@@ -57816,8 +57816,8 @@ single:
 done:
 	RET
 
-// func GELUTanhNEON(dst []float32, src []float32)
-TEXT ·GELUTanhNEON(SB), NOSPLIT, $0-48
+// func geluTanhNEON(dst []float32, src []float32)
+TEXT ·geluTanhNEON(SB), NOSPLIT, $0-48
 	MOVD $exp2AllNEON<>(SB), R0
 	FMOVQ 96(R0), F0
 	MOVD $0xc12e6666, R1
@@ -58016,8 +58016,8 @@ single:
 done:
 	RET
 
-// func SwiGLUNEON(dst []float32, gate []float32, up []float32)
-TEXT ·SwiGLUNEON(SB), NOSPLIT, $0-72
+// func swiGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·swiGLUNEON(SB), NOSPLIT, $0-72
 	MOVD $exp2AllNEON<>(SB), R0
 	FMOVQ 96(R0), F0
 	MOVD $0xc2dc0000, R1
@@ -58178,8 +58178,8 @@ single:
 done:
 	RET
 
-// func GeGLUNEON(dst []float32, gate []float32, up []float32)
-TEXT ·GeGLUNEON(SB), NOSPLIT, $0-72
+// func geGLUNEON(dst []float32, gate []float32, up []float32)
+TEXT ·geGLUNEON(SB), NOSPLIT, $0-72
 	MOVD $geluNEON<>(SB), R0
 	FMOVQ (R0), F0
 	FMOVQ 16(R0), F1
@@ -58460,8 +58460,8 @@ single:
 done:
 	RET
 
-// func GeGLUTanhNEON(dst []float32, gate []float32, up []float32)
-TEXT ·GeGLUTanhNEON(SB), NOSPLIT, $0-72
+// func geGLUTanhNEON(dst []float32, gate []float32, up []float32)
+TEXT ·geGLUTanhNEON(SB), NOSPLIT, $0-72
 	MOVD $exp2AllNEON<>(SB), R0
 	FMOVQ 96(R0), F0
 	MOVD $0xc12e6666, R1
@@ -58668,8 +58668,8 @@ single:
 done:
 	RET
 
-// func GRUNEON(state []float32, gates []float32, in []float32, hidden []float32)
-TEXT ·GRUNEON(SB), NOSPLIT, $0-96
+// func gruNEON(state []float32, gates []float32, in []float32, hidden []float32)
+TEXT ·gruNEON(SB), NOSPLIT, $0-96
 	MOVD $tanhNEON<>(SB), R0
 	FMOVQ.P 16(R0), F0
 	FMOVQ.P 16(R0), F1
@@ -58961,8 +58961,8 @@ single:
 end:
 	RET
 
-// func GRUBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
-TEXT ·GRUBackwardNEON(SB), NOSPLIT, $0-144
+// func gruBackwardNEON(d []float32, dIn []float32, dHidden []float32, gates []float32, hidden []float32, before []float32)
+TEXT ·gruBackwardNEON(SB), NOSPLIT, $0-144
 	MOVD d_len+8(FP), R0
 	MOVD d_base+0(FP), R2
 	MOVD before_base+120(FP), R3
@@ -59069,8 +59069,8 @@ single:
 end:
 	RET
 
-// func BackwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
-TEXT ·BackwardWeightsNEON(SB), NOSPLIT, $0-136
+// func backwardWeightsNEON(s []float32, dp []float32, ld int, n int, lse []float32, sum []float32, dot []float32)
+TEXT ·backwardWeightsNEON(SB), NOSPLIT, $0-136
 	MOVD s_base+0(FP), R0
 	MOVD dp_base+24(FP), R1
 	MOVD ld+48(FP), R2
@@ -59262,8 +59262,8 @@ chunk1done:
 	SUB $4, R6, R6
 	B columns
 
-// func BackwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
-TEXT ·BackwardScoresNEON(SB), NOSPLIT, $0-112
+// func backwardScoresNEON(p []float32, dp []float32, ld int, n int, inv []float32, mean []float32)
+TEXT ·backwardScoresNEON(SB), NOSPLIT, $0-112
 	MOVD p_base+0(FP), R0
 	MOVD dp_base+24(FP), R1
 	MOVD ld+48(FP), R2
@@ -59417,8 +59417,8 @@ chunk1done:
 	SUB $4, R5, R5
 	B columns
 
-// func BackwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
-TEXT ·BackwardSoftcapNEON(SB), NOSPLIT, $0-76
+// func backwardSoftcapNEON(ds []float32, s []float32, ld int, n int, lanes int, inv float32)
+TEXT ·backwardSoftcapNEON(SB), NOSPLIT, $0-76
 	MOVD ds_base+0(FP), R0
 	MOVD s_base+24(FP), R1
 	MOVD ld+48(FP), R2
@@ -59550,8 +59550,8 @@ chunk1done:
 	SUB $4, R3, R3
 	B columns
 
-// func PeakNEON(n int)
-TEXT ·PeakNEON(SB), NOSPLIT, $0-8
+// func peakNEON(n int)
+TEXT ·peakNEON(SB), NOSPLIT, $0-8
 	MOVD n+0(FP), R0
 	VMOVI $0, V0.B16
 	VMOVI $0, V1.B16
@@ -59610,8 +59610,8 @@ loop:
 	BNE loop
 	RET
 
-// func ReadNEON(p []float32)
-TEXT ·ReadNEON(SB), NOSPLIT, $0-24
+// func readNEON(p []float32)
+TEXT ·readNEON(SB), NOSPLIT, $0-24
 	MOVD p_base+0(FP), R0
 	MOVD p_len+8(FP), R1
 	LSR $8, R1, R1

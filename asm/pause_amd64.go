@@ -4,5 +4,5 @@
 
 package asm
 
-// Pause waits a moment, some tens of cycles, and leaves the core to the thread that shares it.
-func Pause()
+// pause is Machine.Pause, see package ukernel.
+func pause()

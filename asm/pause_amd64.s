@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func Pause()
-TEXT ·Pause(SB), NOSPLIT, $0
+// func pause()
+TEXT ·pause(SB), NOSPLIT, $0
 	PAUSE
 	RET

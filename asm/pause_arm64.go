@@ -4,7 +4,7 @@
 
 package asm
 
-// Pause waits a moment, some tens of cycles, and leaves the core to the thread that shares it.
+// pause is Machine.Pause, see package ukernel.
 //
 //go:noescape
-func Pause()
+func pause()

@@ -1,30 +1,31 @@
 package fallback
 
-// AdditiveChains is the number of chains in which an additive score is summed up, as many
-// as the widest vector of any tier has lanes, with the hidden units in the lanes.
-const AdditiveChains = 16
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+)
 
-// Additive computes the additive scores of n rows of q and m rows of k. A row has
-// len(weights) elements, a multiple of AdditiveChains:
+// additive computes the additive scores of n rows of q and m rows of k. A row has
+// len(weights) elements, a multiple of contract.AdditiveChains:
 //
 //	acc[x mod 16] = fma(weights[x], tanh(q[i·ldq+x] + k[j·ldk+x]), acc[x mod 16]), x ascending
 //
 // from +0. Then the chains are added up in halves: acc[r] + acc[r+8], then the sum of r
 // and r+4, and so on until one number is left, which is s[j·ld+i].
-func Additive(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, _ []float32) {
+func additive(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, _ []float32) {
 	for j := range m {
 		key := window(k, j*ldk, len(weights))
 		for i := range n {
-			s[j*ld+i] = additive(window(q, i*ldq, len(weights)), key, weights)
+			s[j*ld+i] = score(window(q, i*ldq, len(weights)), key, weights)
 		}
 	}
 }
 
-func additive(q, k, weights []float32) float32 {
-	var acc [AdditiveChains]float32
+func score(q, k, weights []float32) float32 {
+	var acc [contract.AdditiveChains]float32
 	for x, w := range weights {
-		sum := &acc[x%AdditiveChains]
-		*sum = FMA(w, Tanh(q[x]+k[x]), *sum)
+		sum := &acc[x%contract.AdditiveChains]
+		*sum = scalar.FMA(w, scalar.Tanh(q[x]+k[x]), *sum)
 	}
 	return sumOfHalves(acc[:])
 }
@@ -40,7 +41,7 @@ func sumOfHalves(acc []float32) float32 {
 	return acc[0]
 }
 
-// AdditiveBackward adds the contributions of n keys to the gradients of an additive score, for len(q)
+// additiveBackward adds the contributions of n keys to the gradients of an additive score, for len(q)
 // hidden units. x are the gradients of the scores of a query, j ascending:
 //
 //	t        = tanh(q[e] + k[j·ldk+e])
@@ -48,29 +49,29 @@ func sumOfHalves(acc []float32) float32 {
 //	dw[e]    = fma(x[j], t, dw[e])
 //	dq[e]    = fma(x[j], u, dq[e])
 //	dk[j·ldd+e] = dk[j·ldd+e] + x[j]·u
-func AdditiveBackward(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
+func additiveBackward(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
 	dq, dw = window(dq, 0, len(q)), window(dw, 0, len(q))
 	for j := range n {
 		grads, key, x := window(dk, j*ldd, len(q)), window(k, j*ldk, len(q)), x[j]
 		for e, y := range q {
-			t := Tanh(y + key[e])
+			t := scalar.Tanh(y + key[e])
 			u := float32((1 - t) * (1 + t))
-			dw[e], dq[e] = FMA(x, t, dw[e]), FMA(x, u, dq[e])
+			dw[e], dq[e] = scalar.FMA(x, t, dw[e]), scalar.FMA(x, u, dq[e])
 			grads[e] += float32(x * u)
 		}
 	}
 }
 
-// AddWeighted adds n rows of src to those of dst, each element times its weight:
+// addWeighted adds n rows of src to those of dst, each element times its weight:
 //
 //	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
 //
 // The product is rounded, and every NaN becomes 0x7fc00000.
-func AddWeighted(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
+func addWeighted(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
 	for j := range n {
 		to, from := window(dst, j*ldd, len(weights)), window(src, j*lds, len(weights))
 		for e, w := range weights {
-			to[e] = Canonical(to[e] + float32(from[e]*w))
+			to[e] = scalar.Canonical(to[e] + float32(from[e]*w))
 		}
 	}
 }

@@ -1,50 +1,39 @@
 package fallback
 
+import "github.com/attn-go/attn/internal/scalar"
+
 // The element-wise kernels of the backward pass of attention. As in the forward pass rows
 // are keys and lanes are queries.
 
-// BackwardWeights turns n rows of len(lse) scores into weights that are not yet normalised, in
+// backwardWeights turns n rows of len(lse) scores into weights that are not yet normalised, in
 // place, and adds them up, and their products with their gradients dp:
 //
 //	p         = exp2(min(s - lse[lane], 0)), +0 where s is -Inf
 //	sum[lane] = sum of p, j ascending, from +0
 //	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc), 0 for dp where p is ±0
-func BackwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
+func backwardWeights(s, dp []float32, ld, n int, lse, sum, dot []float32) {
 	clear(sum)
 	clear(dot)
 	for j := range n {
 		scores, grads := window(s, j*ld, len(lse)), window(dp, j*ld, len(lse))
 		for lane, x := range scores {
-			p, g := BackwardWeight(x, lse[lane]), float32(0)
+			p, g := scalar.BackwardWeight(x, lse[lane]), float32(0)
 			if p != 0 {
 				g = grads[lane]
 			}
 			scores[lane] = p
 			sum[lane] += p
-			dot[lane] = FMA(p, g, dot[lane])
+			dot[lane] = scalar.FMA(p, g, dot[lane])
 		}
 	}
 }
 
-// BackwardWeight returns the weight of a score, not yet normalised: exp2(min(s - lse, 0)), or +0 if
-// s is -Inf. A NaN stays.
-func BackwardWeight(s, lse float32) float32 {
-	switch x := s - lse; {
-	case s == negInf:
-		return 0
-	case x > 0:
-		return 1
-	default:
-		return Exp2(x)
-	}
-}
-
-// BackwardScores normalises n rows of len(inv) weights, and turns their gradients into those of
+// backwardScores normalises n rows of len(inv) weights, and turns their gradients into those of
 // the scores, both in place:
 //
 //	p  = p·inv[lane], +0 where it was ±0
 //	ds = p·(dp - mean[lane]), +0 there, too
-func BackwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
+func backwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
 	for j := range n {
 		weights, grads := window(p, j*ld, len(inv)), window(dp, j*ld, len(inv))
 		for lane, x := range weights {
@@ -59,11 +48,11 @@ func BackwardScores(p, dp []float32, ld, n int, inv, mean []float32) {
 	}
 }
 
-// BackwardSoftcap multiplies n rows of gradients, lanes wide, by the derivative of the
+// backwardSoftcap multiplies n rows of gradients, lanes wide, by the derivative of the
 // softcap, given the scores after it:
 //
 //	ds = ds·(1 - u²) with fma(-u, u, 1), u = s·inv; +0 where ds is ±0
-func BackwardSoftcap(ds, s []float32, ld, n, lanes int, inv float32) {
+func backwardSoftcap(ds, s []float32, ld, n, lanes int, inv float32) {
 	for j := range n {
 		grads, scores := window(ds, j*ld, lanes), window(s, j*ld, lanes)
 		for lane, g := range grads {
@@ -72,7 +61,7 @@ func BackwardSoftcap(ds, s []float32, ld, n, lanes int, inv float32) {
 				continue
 			}
 			u := float32(scores[lane] * inv)
-			grads[lane] = float32(g * FMA(-u, u, 1))
+			grads[lane] = float32(g * scalar.FMA(-u, u, 1))
 		}
 	}
 }

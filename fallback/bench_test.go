@@ -5,48 +5,17 @@ import (
 	"testing"
 )
 
-func BenchmarkFMA(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	x := make([]float32, 1024)
-	fill(r, x)
-	var acc float32
-	for b.Loop() {
-		for i := range x {
-			acc = FMA(x[i], x[len(x)-1-i], acc)
-		}
-	}
-	sink = acc
-	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*len(x)), "ns/fma")
-}
-
 func BenchmarkGemm(b *testing.B) {
 	const m, k = 64, 64
 	r := rand.New(rand.NewPCG(1, 2))
-	c, x, y := make([]float32, m*Lanes), make([]float32, m*k), make([]float32, k*Lanes)
+	c, x, y := make([]float32, m*lanes), make([]float32, m*k), make([]float32, k*lanes)
 	fill(r, x)
 	fill(r, y)
 	for b.Loop() {
-		Gemm(c, Lanes, x, k, 1, y, Lanes, m, k, k, false)
+		gemm(c, lanes, x, k, 1, y, lanes, m, k, k, false)
 	}
-	b.ReportMetric(2*float64(b.N*m*k*Lanes)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+	b.ReportMetric(2*float64(b.N*m*k*lanes)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }
-
-func BenchmarkExp2(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 3))
-	x := make([]float32, 1024)
-	fill(r, x)
-	var sum float32
-	for b.Loop() {
-		for _, x := range x {
-			sum += Exp2(8 * (x - 1))
-		}
-	}
-	sink = sum
-	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N*len(x)), "ns/exp2")
-}
-
-// sink keeps the compiler from dropping what is measured.
-var sink float32
 
 // fill fills x with multiples of 2^-23 from [-1, 1).
 func fill(r *rand.Rand, x []float32) {

@@ -1,85 +1,27 @@
 package fallback
 
-import "math"
+import "github.com/attn-go/attn/internal/scalar"
 
-// The element types narrower than float32: F16 is IEEE-754 binary16, BF16 is bfloat16,
-// the upper half of a binary32. Both are converted as bits, so that it does not matter
-// how the hardware treats subnormals and NaN.
-
-const (
-	nanF16  = 0x7e00 // every NaN becomes this
-	nanBF16 = 0x7fc0
-	infBits = 0x7f800000
-)
-
-// F16 returns the value of a binary16 given as bits. A NaN stays one.
-func F16(h uint16) float32 {
-	sign, exp, frac := uint32(h>>15)<<31, uint32(h>>10&0x1f), uint32(h&0x3ff)
-	switch exp {
-	case 0: // subnormal: a multiple of 2^-24
-		return math.Float32frombits(sign | math.Float32bits(float32(frac)*0x1p-24))
-	case 0x1f:
-		if frac != 0 {
-			frac |= 0x200 // quiet
-		}
-		return math.Float32frombits(sign | infBits | frac<<13)
-	}
-	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
+// widenF16 converts n rows of d binary16: dst[r·ldd+x] = src[r·lds+x].
+func widenF16(dst []float32, ldd int, src []uint16, lds, n, d int) {
+	convert(dst, ldd, src, lds, n, d, scalar.F16)
 }
 
-// ToF16 returns the bits of the binary16 nearest to x, ties to even. Numbers
-// that are too large become infinite, and every NaN 0x7e00.
-func ToF16(x float32) uint16 {
-	b := math.Float32bits(x)
-	sign := uint16(b >> 31 << 15)
-	b &= 1<<31 - 1
-	switch {
-	case b > infBits:
-		return nanF16
-	case b >= 0x477ff000: // 65520, halfway between the largest binary16 and 2^16
-		return sign | 0x7c00
-	case b < (127-14)<<23: // subnormal, or rounded up to the smallest normal
-		// The last place of the sum is 2^-24, that of a subnormal binary16.
-		y := math.Float32frombits(b) + 0.5
-		return sign | uint16(math.Float32bits(y)-math.Float32bits(0.5))
-	}
-	b += 0xfff + b>>13&1 // half a unit in the last place; an exact tie goes up only if that is odd
-	return sign | uint16((b-(127-15)<<23)>>13)
+// widenBF16 converts n rows of d bfloat16: dst[r·ldd+x] = src[r·lds+x].
+func widenBF16(dst []float32, ldd int, src []uint16, lds, n, d int) {
+	convert(dst, ldd, src, lds, n, d, scalar.BF16)
 }
 
-// BF16 returns the value of a bfloat16 given as bits.
-func BF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
-
-// ToBF16 returns the bits of the bfloat16 nearest to x, ties to even. Numbers
-// that are too large become infinite, and every NaN 0x7fc0.
-func ToBF16(x float32) uint16 {
-	b := math.Float32bits(x)
-	if b&(1<<31-1) > infBits {
-		return nanBF16
-	}
-	return uint16((b + 0x7fff + b>>16&1) >> 16)
-}
-
-// WidenF16 converts n rows of d binary16: dst[r·ldd+x] = src[r·lds+x].
-func WidenF16(dst []float32, ldd int, src []uint16, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, F16)
-}
-
-// WidenBF16 converts n rows of d bfloat16: dst[r·ldd+x] = src[r·lds+x].
-func WidenBF16(dst []float32, ldd int, src []uint16, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, BF16)
-}
-
-// NarrowF16 rounds n rows of d numbers to binary16, see [ToF16]:
+// narrowF16 rounds n rows of d numbers to binary16, see [scalar.ToF16]:
 // dst[r·ldd+x] = src[r·lds+x].
-func NarrowF16(dst []uint16, ldd int, src []float32, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, ToF16)
+func narrowF16(dst []uint16, ldd int, src []float32, lds, n, d int) {
+	convert(dst, ldd, src, lds, n, d, scalar.ToF16)
 }
 
-// NarrowBF16 rounds n rows of d numbers to bfloat16, see [ToBF16]:
+// narrowBF16 rounds n rows of d numbers to bfloat16, see [scalar.ToBF16]:
 // dst[r·ldd+x] = src[r·lds+x].
-func NarrowBF16(dst []uint16, ldd int, src []float32, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, ToBF16)
+func narrowBF16(dst []uint16, ldd int, src []float32, lds, n, d int) {
+	convert(dst, ldd, src, lds, n, d, scalar.ToBF16)
 }
 
 func convert[D, S any](dst []D, ldd int, src []S, lds, n, d int, f func(S) D) {
@@ -91,9 +33,9 @@ func convert[D, S any](dst []D, ldd int, src []S, lds, n, d int, f func(S) D) {
 	}
 }
 
-// WidenInt8 converts n rows of d scaled integers. In a row, group neighbours share a
+// widenInt8 converts n rows of d scaled integers. In a row, group neighbours share a
 // scale: dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group].
-func WidenInt8(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {
+func widenInt8(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d)
 		for g, at := 0, 0; at < d; g, at = g+1, at+group {

@@ -5,6 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/testutil"
 )
 
 // A matrix is rows × cols elements in a slice that ends at the last one, with
@@ -77,29 +80,29 @@ func TestGemm(t *testing.T) {
 // testGemm compares the three products with their references.
 func testGemm(t *testing.T, r *rand.Rand, m, k, seg, gap, cs int) {
 	a := newMatrix(r, m*k, 1, cs-1)    // row after row, cs between neighbours
-	c := newMatrix(r, m, Lanes, gap)   // also what is there before
-	b := newMatrix(r, k, Lanes, gap^1) // another stride than c
-	s := newMatrix(r, 3, Lanes, 0)     // statistics per lane
+	c := newMatrix(r, m, lanes, gap)   // also what is there before
+	b := newMatrix(r, k, lanes, gap^1) // another stride than c
+	s := newMatrix(r, 3, lanes, 0)     // statistics per lane
 	rs := k * cs
-	lane := func(i int) []float32 { return s.x[i*Lanes:][:Lanes:Lanes] }
+	lane := func(i int) []float32 { return s.x[i*lanes:][:lanes:lanes] }
 
 	for _, load := range []bool{false, true} {
 		got, want := c.clone(), c.clone()
-		Gemm(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, load)
-		GemmW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, load)
+		gemm(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, load)
+		testutil.Gemm(lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, load)
 		equal(t, fmt.Sprintf("Gemm(m=%d k=%d seg=%d gap=%d cs=%d load=%v)", m, k, seg, gap, cs, load), got.x, want.x)
 	}
 
 	got, want := c.clone(), c.clone()
 	gotMax, wantMax := append([]float32(nil), lane(0)...), append([]float32(nil), lane(0)...)
-	GemmMax(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, gotMax)
-	GemmMaxW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, wantMax)
+	gemmMax(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, gotMax)
+	testutil.GemmMax(lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, seg, wantMax)
 	equal(t, "GemmMax", got.x, want.x)
 	equal(t, "GemmMax max", gotMax, wantMax)
 
 	got, want = c.clone(), c.clone()
-	GemmMerge(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
-	GemmMergeW(Lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
+	gemmMerge(got.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
+	testutil.GemmMerge(lanes, want.x, c.stride, a.x, rs, cs, b.x, b.stride, m, k, lane(1), lane(2))
 	equal(t, "GemmMerge", got.x, want.x)
 }
 
@@ -107,14 +110,14 @@ func testGemm(t *testing.T, r *rand.Rand, m, k, seg, gap, cs int) {
 func TestGemmColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 2))
 	const m, k = 5, 7
-	a, b := newMatrix(r, k, m, 2), newMatrix(r, k, Lanes, 0)
-	got, want := make([]float32, m*Lanes), make([]float32, m*Lanes)
-	Gemm(got, Lanes, a.x, 1, a.stride, b.x, b.stride, m, k, k, false)
+	a, b := newMatrix(r, k, m, 2), newMatrix(r, k, lanes, 0)
+	got, want := make([]float32, m*lanes), make([]float32, m*lanes)
+	gemm(got, lanes, a.x, 1, a.stride, b.x, b.stride, m, k, k, false)
 	for i := range m {
-		for lane := range Lanes {
+		for lane := range lanes {
 			for x := range k {
-				p := &want[i*Lanes+lane]
-				*p = bigFMA(a.x[x*a.stride+i], b.x[x*b.stride+lane], *p)
+				p := &want[i*lanes+lane]
+				*p = scalar.FMA(a.x[x*a.stride+i], b.x[x*b.stride+lane], *p)
 			}
 		}
 	}
@@ -127,23 +130,23 @@ func TestGemmWidth(t *testing.T) {
 	const w, m, k = 13, 3, 5
 	a, b, c := newMatrix(r, m, k, 0), newMatrix(r, k, w, 1), newMatrix(r, m, w, 2)
 	wide, narrow := c.clone(), c.clone()
-	GemmW(w, wide.x, c.stride, a.x, k, 1, b.x, b.stride, m, k, 3, true)
+	testutil.Gemm(w, wide.x, c.stride, a.x, k, 1, b.x, b.stride, m, k, 3, true)
 	for lane := range w {
-		GemmW(1, narrow.x[lane:], c.stride, a.x, k, 1, b.x[lane:], b.stride, m, k, 3, true)
+		testutil.Gemm(1, narrow.x[lane:], c.stride, a.x, k, 1, b.x[lane:], b.stride, m, k, 3, true)
 	}
 	equal(t, "GemmW", narrow.x, wide.x)
 }
 
 func TestGemmNonFinite(t *testing.T) {
 	b := []float32{0, 1, -1, inf, -inf, nan, 2, 3}
-	c := make([]float32, Lanes)
+	c := make([]float32, lanes)
 	top := []float32{7, 7, 7, 7, 7, 7, 7, -inf}
-	GemmMax(c, Lanes, []float32{2}, 1, 1, b, Lanes, 1, 1, 1, top)
+	gemmMax(c, lanes, []float32{2}, 1, 1, b, lanes, 1, 1, 1, top)
 	equal(t, "GemmMax", c, []float32{0, 2, -2, inf, -inf, nan, 4, 6})
 	equal(t, "max", top, []float32{7, 7, 7, inf, 7, 7, 7, 6})
 
 	// 0·Inf and Inf-Inf
-	Gemm(c, Lanes, []float32{0, 1}, 2, 1, append(b, b...), Lanes, 1, 2, 2, false)
+	gemm(c, lanes, []float32{0, 1}, 2, 1, append(b, b...), lanes, 1, 2, 2, false)
 	equal(t, "Gemm", c, []float32{0, 1, -1, nan, nan, nan, 2, 3})
 }
 
@@ -156,27 +159,27 @@ func TestShortSlices(t *testing.T) {
 		call func(cut int)
 	}{
 		{"Gemm c", func(cut int) {
-			Gemm(full(n * Lanes)[:n*Lanes-cut], Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, 2, true)
+			gemm(full(n * lanes)[:n*lanes-cut], lanes, full(n*d), d, 1, full(d*lanes), lanes, n, d, 2, true)
 		}},
 		{"Gemm a", func(cut int) {
-			Gemm(full(n*Lanes), Lanes, full(n * d)[:n*d-cut], d, 1, full(d*Lanes), Lanes, n, d, 2, true)
+			gemm(full(n*lanes), lanes, full(n * d)[:n*d-cut], d, 1, full(d*lanes), lanes, n, d, 2, true)
 		}},
 		{"Gemm b", func(cut int) {
-			Gemm(full(n*Lanes), Lanes, full(n*d), d, 1, full(d * Lanes)[:d*Lanes-cut], Lanes, n, d, 2, true)
+			gemm(full(n*lanes), lanes, full(n*d), d, 1, full(d * lanes)[:d*lanes-cut], lanes, n, d, 2, true)
 		}},
 		{"GemmMax max", func(cut int) {
-			GemmMax(full(n*Lanes), Lanes, full(n*d), d, 1, full(d*Lanes), Lanes, n, d, d, full(Lanes)[:Lanes-cut])
+			gemmMax(full(n*lanes), lanes, full(n*d), d, 1, full(d*lanes), lanes, n, d, d, full(lanes)[:lanes-cut])
 		}},
-		{"MaskSpan s", func(cut int) { MaskSpan(full(n * d)[:n*d-cut], d, 0, n, make([]int32, d), make([]int32, d), full(d)) }},
-		{"MaskSpan hi", func(cut int) { MaskSpan(full(n*d), d, 0, n, make([]int32, d), make([]int32, d)[:d-cut], full(d)) }},
-		{"Softmax s", func(cut int) { Softmax(full(n * d)[:n*d-cut], d, n, full(d), full(d)) }},
-		{"Softmax sum", func(cut int) { Softmax(full(n*d), d, n, full(d), full(d)[:d-cut]) }},
-		{"MergeStats beta", func(cut int) { MergeStats(full(d), full(d), full(d), full(d), full(d), full(d)[:d-cut]) }},
-		{"Pack dst", func(cut int) { Pack(full(d * n)[:d*n-cut], n, full(n*d), []int{0, d, 2 * d}, n, d, 1) }},
-		{"Pack src", func(cut int) { Pack(full(d*n), n, full(n * d)[:n*d-cut], []int{0, d, 2 * d}, n, d, 1) }},
-		{"Unpack dst", func(cut int) { Unpack(full(n * d)[:n*d-cut], []int{0, d, 2 * d}, full(d*n), n, n, d, full(n)) }},
-		{"Unpack src", func(cut int) { Unpack(full(n*d), []int{0, d, 2 * d}, full(d * n)[:d*n-cut], n, n, d, full(n)) }},
-		{"Unpack off", func(cut int) { Unpack(full(n*d), []int{0, d, 2 * d}[:n-cut], full(d*n), n, n, d, full(n)) }},
+		{"MaskSpan s", func(cut int) { maskSpan(full(n * d)[:n*d-cut], d, 0, n, make([]int32, d), make([]int32, d), full(d)) }},
+		{"MaskSpan hi", func(cut int) { maskSpan(full(n*d), d, 0, n, make([]int32, d), make([]int32, d)[:d-cut], full(d)) }},
+		{"Softmax s", func(cut int) { softmax(full(n * d)[:n*d-cut], d, n, full(d), full(d)) }},
+		{"Softmax sum", func(cut int) { softmax(full(n*d), d, n, full(d), full(d)[:d-cut]) }},
+		{"MergeStats beta", func(cut int) { mergeStats(full(d), full(d), full(d), full(d), full(d), full(d)[:d-cut]) }},
+		{"Pack dst", func(cut int) { pack(full(d * n)[:d*n-cut], n, full(n*d), []int{0, d, 2 * d}, n, d, 1) }},
+		{"Pack src", func(cut int) { pack(full(d*n), n, full(n * d)[:n*d-cut], []int{0, d, 2 * d}, n, d, 1) }},
+		{"Unpack dst", func(cut int) { unpack(full(n * d)[:n*d-cut], []int{0, d, 2 * d}, full(d*n), n, n, d, full(n)) }},
+		{"Unpack src", func(cut int) { unpack(full(n*d), []int{0, d, 2 * d}, full(d * n)[:d*n-cut], n, n, d, full(n)) }},
+		{"Unpack off", func(cut int) { unpack(full(n*d), []int{0, d, 2 * d}[:n-cut], full(d*n), n, n, d, full(n)) }},
 	} {
 		if panics(func() { c.call(0) }) {
 			t.Errorf("%s: panics", c.name)
@@ -192,3 +195,11 @@ func panics(f func()) (panicked bool) {
 	f()
 	return
 }
+
+// random returns a float32 of random sign and mantissa whose exponent is e.
+func random(r *rand.Rand, e int) float32 {
+	return float32(math.Ldexp(1+float64(r.Uint32N(1<<23))/(1<<23), e)) * float32(1-2*r.IntN(2))
+}
+
+// between returns a random integer from [lo, hi].
+func between(r *rand.Rand, lo, hi int) int { return lo + r.IntN(hi-lo+1) }

@@ -24,7 +24,7 @@ func TestMaskSpan(t *testing.T) {
 	s[1*ld+1] = nan // visible: it stays, but is no maximum
 	s[2*ld+2] = nan // hidden
 	top := []float32{-inf, -inf, -inf, 50, 3}
-	MaskSpan(s, ld, j0, n, lo, hi, top)
+	maskSpan(s, ld, j0, n, lo, hi, top)
 	equal(t, "s", s, []float32{
 		0, -inf, -inf, -inf, 4, 5,
 		6, nan, -inf, -inf, -inf, 11,
@@ -37,7 +37,7 @@ func TestMaskSpan(t *testing.T) {
 func TestMaskSpanZeros(t *testing.T) {
 	// x > y fails between zeros, so y, the older, stays
 	top := []float32{0, negZero}
-	MaskSpan([]float32{negZero, 0}, 2, 0, 1, []int32{0, 0}, []int32{1, 1}, top)
+	maskSpan([]float32{negZero, 0}, 2, 0, 1, []int32{0, 0}, []int32{1, 1}, top)
 	equal(t, "max", top, []float32{0, negZero})
 }
 
@@ -51,14 +51,14 @@ func TestSoftmax(t *testing.T) {
 	}
 	top := []float32{1, -inf, -inf, 5, inf, 0, 0, 1}
 	sum := []float32{9, 9, 9, 9, nan, 9, 9, 9}
-	Softmax(s, ld, 3, top, sum)
+	softmax(s, ld, 3, top, sum)
 	equal(t, "p", s, []float32{
 		1, 0, 0, 1, nan, 1, 0, nan, canary,
 		0.5, 0, nan, 0, 0, 1, 1, 1, canary,
 		0.25, 0, 0, 0.5, 0, 1, 0x1p-126, 0.5,
 	})
 	equal(t, "sum", sum, []float32{1.75, 0, nan, 1.5, nan, 3, 1, nan})
-	Softmax(nil, ld, 0, top, sum)
+	softmax(nil, ld, 0, top, sum)
 	equal(t, "sum of nothing", sum, make([]float32, w))
 }
 
@@ -66,10 +66,10 @@ func TestSoftmax(t *testing.T) {
 func TestSoftmaxOrder(t *testing.T) {
 	s := []float32{0, -25, -25, -25, -25}
 	sum := []float32{0}
-	Softmax(s, 1, len(s), []float32{0}, sum)
+	softmax(s, 1, len(s), []float32{0}, sum)
 	equal(t, "large first", sum, []float32{1})
 	s = []float32{-25, -25, -25, -25, 0}
-	Softmax(s, 1, len(s), []float32{0}, sum)
+	softmax(s, 1, len(s), []float32{0}, sum)
 	equal(t, "small first", sum, []float32{1 + 0x1p-23})
 }
 
@@ -91,7 +91,7 @@ func TestMergeStats(t *testing.T) {
 	} {
 		top, sum := []float32{c.max}, []float32{c.sum}
 		alpha, beta := []float32{9}, []float32{9}
-		MergeStats(top, sum, []float32{c.blockMax}, []float32{c.blockSum}, alpha, beta)
+		mergeStats(top, sum, []float32{c.blockMax}, []float32{c.blockSum}, alpha, beta)
 		equal(t, "max, sum, alpha, beta", []float32{top[0], sum[0], alpha[0], beta[0]}, []float32{c.wantMax, c.wantSum, c.alpha, c.beta})
 	}
 }
@@ -107,7 +107,7 @@ func TestPackUnpack(t *testing.T) {
 					off[lane] = min(lane, n-1) * rows.stride
 				}
 				panel := newMatrix(r, d, w, 1)
-				Pack(panel.x, panel.stride, rows.x, off, n, d, 0.5)
+				pack(panel.x, panel.stride, rows.x, off, n, d, 0.5)
 
 				sum := make([]float32, w)
 				for lane := range sum {
@@ -119,7 +119,7 @@ func TestPackUnpack(t *testing.T) {
 						back.x[i] = 7
 					}
 				}
-				if nans := Unpack(back.x, off, panel.x, panel.stride, n, d, sum); nans != 0 {
+				if nans := unpack(back.x, off, panel.x, panel.stride, n, d, sum); nans != 0 {
 					t.Fatalf("NaNs in lanes %b", nans)
 				}
 				for i, x := range rows.x {
@@ -141,7 +141,7 @@ func TestUnpack(t *testing.T) {
 	off := []int{8, 6, 4, 2, 0, 0}
 	dst := make([]float32, 11)
 	dst[10] = canary
-	nans := Unpack(dst, off, src, 6, 5, 2, sum)
+	nans := unpack(dst, off, src, 6, 5, 2, sum)
 	if nans &= 1<<5 - 1; nans != 0b00110 {
 		t.Errorf("NaN lanes %05b, want 00110", nans)
 	}

@@ -1,12 +1,13 @@
 package fallback
 
-import "math"
+import (
+	"math"
 
-// NormChains is the number of chains in which the elements of a row are summed up, so many
-// that they hide the latency of additions on all tiers.
-const NormChains = 64
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+)
 
-// RMSNorm normalises n rows of len(weight) elements, src[i·lds:] to dst[i·ldd:], which may be
+// rmsNorm normalises n rows of len(weight) elements, src[i·lds:] to dst[i·ldd:], which may be
 // the same:
 //
 //	inv = 1/sqrt(sum(x·x)/size + eps)
@@ -14,59 +15,59 @@ const NormChains = 64
 //
 // size is len(weight) as a float32. The sum is taken in chains, see chains: fma(x, x, acc).
 // Every NaN becomes 0x7fc00000.
-func RMSNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32, size, eps float32) {
+func rmsNorm(dst []float32, ldd int, src []float32, lds, n int, weight []float32, size, eps float32) {
 	d := len(weight)
 	for i := range n {
 		x, y := window(src, i*lds, d), window(dst, i*ldd, d)
-		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return FMA(x, x, acc) }), size, eps)
+		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return scalar.FMA(x, x, acc) }), size, eps)
 		for e, w := range weight {
-			y[e] = Canonical(float32(float32(x[e]*inv) * w))
+			y[e] = scalar.Canonical(float32(float32(x[e]*inv) * w))
 		}
 	}
 }
 
-// LayerNorm normalises rows as RMSNorm does, in this way:
+// layerNorm normalises rows as RMSNorm does, in this way:
 //
 //	mean = sum(x)/size
 //	inv = 1/sqrt(sum((x-mean)·(x-mean))/size + eps)
 //	y = fma((x-mean)·inv, weight, bias)
 //
 // The sums are taken in chains: acc + x, then fma(x-mean, x-mean, acc).
-func LayerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
+func layerNorm(dst []float32, ldd int, src []float32, lds, n int, weight, bias []float32, size, eps float32) {
 	d := len(weight)
 	bias = window(bias, 0, d)
 	for i := range n {
 		x, y := window(src, i*lds, d), window(dst, i*ldd, d)
 		mean := chains(x, func(x, acc float32) float32 { return acc + x }) / size
-		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return FMA(x-mean, x-mean, acc) }), size, eps)
+		inv := inverseRoot(chains(x, func(x, acc float32) float32 { return scalar.FMA(x-mean, x-mean, acc) }), size, eps)
 		for e, w := range weight {
-			y[e] = Canonical(FMA(float32((x[e]-mean)*inv), w, bias[e]))
+			y[e] = scalar.Canonical(scalar.FMA(float32((x[e]-mean)*inv), w, bias[e]))
 		}
 	}
 }
 
-// Add is dst = x + y for len(dst) elements. dst may be x or y. Every NaN becomes 0x7fc00000.
-func Add(dst, x, y []float32) {
+// add is dst = x + y for len(dst) elements. dst may be x or y. Every NaN becomes 0x7fc00000.
+func add(dst, x, y []float32) {
 	x, y = window(x, 0, len(dst)), window(y, 0, len(dst))
 	for i := range dst {
-		dst[i] = Canonical(x[i] + y[i])
+		dst[i] = scalar.Canonical(x[i] + y[i])
 	}
 }
 
-// AddRows adds n ≥ 1 rows of src, lds elements apart, to dst, one after the other.
-func AddRows(dst, src []float32, lds, n int) {
+// addRows adds n ≥ 1 rows of src, lds elements apart, to dst, one after the other.
+func addRows(dst, src []float32, lds, n int) {
 	for i := range n {
-		Add(dst, dst, window(src, i*lds, len(dst)))
+		add(dst, dst, window(src, i*lds, len(dst)))
 	}
 }
 
-// chains returns a sum over a row: element e is added to chain e mod NormChains, in ascending
+// chains returns a sum over a row: element e is added to chain e mod contract.NormChains, in ascending
 // order, each of which starts from +0. Then the upper half of the chains is added to the lower
 // half until one is left.
 func chains(x []float32, add func(x, acc float32) float32) float32 {
-	var acc [NormChains]float32
+	var acc [contract.NormChains]float32
 	for e, v := range x {
-		sum := &acc[e%NormChains]
+		sum := &acc[e%contract.NormChains]
 		*sum = add(v, *sum)
 	}
 	return sumOfHalves(acc[:])
@@ -76,12 +77,4 @@ func chains(x []float32, add func(x, acc float32) float32) float32 {
 // correctly rounded root.
 func inverseRoot(sum, size, eps float32) float32 {
 	return 1 / float32(math.Sqrt(float64(sum/size+eps)))
-}
-
-// Canonical returns x, or the NaN 0x7fc00000.
-func Canonical(x float32) float32 {
-	if x != x {
-		return math.Float32frombits(0x7fc00000)
-	}
-	return x
 }

@@ -6,40 +6,42 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/attn-go/attn/contract"
 )
 
-// attention is one head made of the kernels: lq ≤ Lanes queries, keys in
+// attention is one head made of the kernels: lq ≤ lanes queries, keys in
 // blocks of 256, query i seeing the keys of span(i).
 func attention(out, q, k, v []float32, lq, lk, d, dv int, scale float32, span func(i int) (lo, hi int)) {
 	const block = 256
-	var lo, hi [Lanes]int32
-	var qoff, ooff [Lanes]int
-	for lane := range Lanes {
+	var lo, hi [lanes]int32
+	var qoff, ooff [lanes]int
+	for lane := range lanes {
 		i := min(lane, lq-1)
 		qoff[lane], ooff[lane] = i*d, i*dv
 		l, h := span(i)
 		lo[lane], hi[lane] = int32(l), int32(h)
 	}
-	qt, o, s := make([]float32, d*Lanes), make([]float32, dv*Lanes), make([]float32, block*Lanes)
-	Pack(qt, Lanes, q, qoff[:], lq, d, float32(float64(scale)*math.Log2E))
+	qt, o, s := make([]float32, d*lanes), make([]float32, dv*lanes), make([]float32, block*lanes)
+	pack(qt, lanes, q, qoff[:], lq, d, float32(float64(scale)*math.Log2E))
 
-	var top, sum [Lanes]float32
+	var top, sum [lanes]float32
 	for lane := range top {
 		top[lane] = negInf
 	}
 	for j := 0; j < lk; j += block {
 		n := min(block, lk-j)
-		var unmasked, blockMax, blockSum, alpha, beta [Lanes]float32
+		var unmasked, blockMax, blockSum, alpha, beta [lanes]float32
 		for lane := range blockMax {
 			blockMax[lane] = negInf
 		}
-		GemmMax(s, Lanes, k[j*d:], d, 1, qt, Lanes, n, d, ColumnSegment, unmasked[:])
-		MaskSpan(s, Lanes, j, n, lo[:], hi[:], blockMax[:])
-		Softmax(s, Lanes, n, blockMax[:], blockSum[:])
-		MergeStats(top[:], sum[:], blockMax[:], blockSum[:], alpha[:], beta[:])
-		GemmMerge(o, Lanes, v[j*dv:], 1, dv, s, Lanes, dv, n, alpha[:], beta[:])
+		gemmMax(s, lanes, k[j*d:], d, 1, qt, lanes, n, d, contract.ColumnSegment, unmasked[:])
+		maskSpan(s, lanes, j, n, lo[:], hi[:], blockMax[:])
+		softmax(s, lanes, n, blockMax[:], blockSum[:])
+		mergeStats(top[:], sum[:], blockMax[:], blockSum[:], alpha[:], beta[:])
+		gemmMerge(o, lanes, v[j*dv:], 1, dv, s, lanes, dv, n, alpha[:], beta[:])
 	}
-	Unpack(out, ooff[:], o, Lanes, lq, dv, sum[:])
+	unpack(out, ooff[:], o, lanes, lq, dv, sum[:])
 }
 
 func TestAttention(t *testing.T) {

@@ -1,9 +1,9 @@
 package fallback
 
-// Pack transposes the rows of src that start at off into a packed panel of len(off)
+// pack transposes the rows of src that start at off into a packed panel of len(off)
 // lanes and scales them: dst[x·ld+lane] = src[off[lane]+x]·scale, x < d. Only the first
 // n lanes matter. After them off repeats its n-th entry.
-func Pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float32) {
+func pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float32) {
 	for lane, o := range off {
 		for x, q := range window(src, o, d) {
 			dst[x*ld+lane] = float32(q * scale)
@@ -11,11 +11,11 @@ func Pack(dst []float32, ld int, src []float32, off []int, n, d int, scale float
 	}
 }
 
-// Unpack normalises the output in the first n lanes of a tile and transposes it back
+// unpack normalises the output in the first n lanes of a tile and transposes it back
 // into rows: dst[off[lane]+x] = src[x·ld+lane]·inv + (+0), inv = 1/sum[lane], or 0 for a
 // sum of 0. The addition turns -0 into +0. Bit lane of the result reports a NaN in the
 // row.
-func Unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64 {
+func unpack(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64 {
 	var nans uint64
 	for lane, o := range window(off, 0, n) {
 		inv, row := inverse(sum[lane]), window(dst, o, d)

@@ -2,10 +2,12 @@ package fallback
 
 import "math"
 
+const infBits = 0x7f800000
+
 // limit127 is the largest magnitude of a scaled integer.
 const limit127 = 127
 
-// QuantizeInt8 makes scaled integers of n rows of d finite numbers. In a row, group neighbours
+// quantizeInt8 makes scaled integers of n rows of d finite numbers. In a row, group neighbours
 // share a scale; group divides d. With m the largest magnitude of a group,
 //
 //	scales[r·lsc+g] = m/127
@@ -14,7 +16,7 @@ const limit127 = 127
 // where both quotients are rounded to float32. If the scale is 0 the integers are 0. If a number
 // is not finite, QuantizeInt8 returns false, and has written neither the number's group nor
 // those after it.
-func QuantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
+func quantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 	for r := range n {
 		to, from := window(dst, r*ldd, d), window(src, r*lds, d)
 		for g, at := 0, 0; at < d; g, at = g+1, at+group {
@@ -30,8 +32,8 @@ func QuantizeInt8(dst []int8, ldd int, scales []float32, lsc int, src []float32,
 	return true
 }
 
-// Finite tells whether all of src is finite.
-func Finite(src []float32) bool { return largest(src) < infBits }
+// finite tells whether all of src is finite.
+func finite(src []float32) bool { return largest(src) < infBits }
 
 // largest returns the largest magnitude of x as bits, which are ordered like magnitudes. Those
 // of infinity and NaN are the largest.

@@ -1,36 +1,28 @@
 package fallback
 
+import "github.com/attn-go/attn/internal/scalar"
+
 // The element-wise part of a gated recurrent unit. gates, in and hidden hold three parts of
 // len(state) elements each: of the reset gate r, the update gate z and the candidate c.
 
-// GRU replaces a state by the next one, and writes the gates:
+// gru replaces a state by the next one, and writes the gates:
 //
 //	r     = sigmoid(in_r + hidden_r)
 //	z     = sigmoid(in_z + hidden_z)
 //	c     = tanh(in_c + r·hidden_c)
 //	state = c + (state - c)·z
-func GRU(state, gates, in, hidden []float32) {
+func gru(state, gates, in, hidden []float32) {
 	n := len(state)
 	gates, in, hidden = window(gates, 0, 3*n), window(in, 0, 3*n), window(hidden, 0, 3*n)
 	for i, s := range state {
-		r, z := Sigmoid(in[i]+hidden[i]), Sigmoid(in[n+i]+hidden[n+i])
-		c := Tanh(in[2*n+i] + float32(r*hidden[2*n+i]))
+		r, z := scalar.Sigmoid(in[i]+hidden[i]), scalar.Sigmoid(in[n+i]+hidden[n+i])
+		c := scalar.Tanh(in[2*n+i] + float32(r*hidden[2*n+i]))
 		gates[i], gates[n+i], gates[2*n+i] = r, z, c
 		state[i] = c + float32((s-c)*z)
 	}
 }
 
-// Sigmoid returns 1/(1+e^-x), from e = exp2(-|x|·log2 e), which cannot overflow: 1/(1+e), and e/(1+e)
-// for negative x.
-func Sigmoid(x float32) float32 {
-	if x < 0 {
-		e := Exp2(float32(x * log2E))
-		return e / (1 + e)
-	}
-	return 1 / (1 + Exp2(float32(-x*log2E)))
-}
-
-// GRUBackward takes a gradient d from the next state to the state before, as far as it does not go
+// gruBackward takes a gradient d from the next state to the state before, as far as it does not go
 // through hidden, and writes the gradients of in and hidden:
 //
 //	dc   = (d·(1 - z))·((1 - c)·(1 + c))
@@ -38,7 +30,7 @@ func Sigmoid(x float32) float32 {
 //	dr   = (dc·hidden_c)·((1 - r)·r)
 //	dIn  = dr, dz, dc      dHidden = dr, dz, dc·r
 //	d    = d·z
-func GRUBackward(d, dIn, dHidden, gates, hidden, before []float32) {
+func gruBackward(d, dIn, dHidden, gates, hidden, before []float32) {
 	n := len(d)
 	dIn, dHidden, gates, hidden, before = window(dIn, 0, 3*n), window(dHidden, 0, 3*n), window(gates, 0, 3*n), window(hidden, 0, 3*n), window(before, 0, n)
 	for i, d0 := range d {

@@ -1,36 +1,41 @@
 package fallback
 
-import "math"
+import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+)
 
 // log2E is log2 e in the contract.
-var log2E = math.Float32frombits(0x3fb8aa3b)
+var log2E = math.Float32frombits(contract.Log2E)
 
-// Softcap limits scores, for n rows of len(max) lanes: s = limit·tanh(s·inv), with
+// softcap limits scores, for n rows of len(max) lanes: s = limit·tanh(s·inv), with
 // every product rounded. Then it raises max to the largest score of every lane.
-func Softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
+func softcap(s []float32, ld, n int, limit, inv float32, max []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
-			x := float32(limit * Tanh(float32(row[lane]*inv)))
-			row[lane], max[lane] = x, larger(x, m)
+			x := float32(limit * scalar.Tanh(float32(row[lane]*inv)))
+			row[lane], max[lane] = x, scalar.Larger(x, m)
 		}
 	}
 }
 
-// ALiBi adds a bias that is linear in the distance between query and key, for n rows
+// alibi adds a bias that is linear in the distance between query and key, for n rows
 // of len(max) lanes of which the first is key j0:
 //
 //	s[j·ld+lane] = fma(slopes[lane], -float32(|pos[lane]-(j0+j)|), s[j·ld+lane])
 //
 // Positions lie between 0 and 2^31-1. The distance is rounded to float32. Then it raises
 // max to the largest score of every lane.
-func ALiBi(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32) {
+func alibi(s []float32, ld, j0, n int, slopes []float32, pos []int32, max []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
 			d := pos[lane] - int32(j0+j)
-			x := FMA(slopes[lane], -float32(magnitude(d)), row[lane])
-			row[lane], max[lane] = x, larger(x, m)
+			x := scalar.FMA(slopes[lane], -float32(magnitude(d)), row[lane])
+			row[lane], max[lane] = x, scalar.Larger(x, m)
 		}
 	}
 }
@@ -42,52 +47,52 @@ func magnitude(d int32) int32 {
 	return d
 }
 
-// Bias adds a bias in natural units to n rows of len(max) scores:
+// bias adds a bias in natural units to n rows of len(max) scores:
 //
 //	s[j·ld+lane] = fma(src[off[lane]+j], log2 e, s[j·ld+lane])
 //
 // Where the bias is -Inf the score becomes -Inf, even if it was NaN. Then it raises max
 // to the largest score of every lane.
-func Bias(s []float32, ld, n int, src []float32, off []int, max []float32) {
+func bias(s []float32, ld, n int, src []float32, off []int, max []float32) {
 	for lane, m := range max {
 		for j, b := range window(src, off[lane], n) {
 			x := b
 			if b != negInf {
-				x = FMA(b, log2E, s[j*ld+lane])
+				x = scalar.FMA(b, log2E, s[j*ld+lane])
 			}
 			s[j*ld+lane] = x
-			m = larger(x, m)
+			m = scalar.Larger(x, m)
 		}
 		max[lane] = m
 	}
 }
 
-// MaskSpan hides scores, for n rows of len(max) lanes of which the first has number
+// maskSpan hides scores, for n rows of len(max) lanes of which the first has number
 // j0: s[j·ld+lane] stays if lo[lane] ≤ j0+j < hi[lane], else it becomes -Inf. Then it
 // raises max to the largest score of every lane.
-func MaskSpan(s []float32, ld, j0, n int, lo, hi []int32, max []float32) {
+func maskSpan(s []float32, ld, j0, n int, lo, hi []int32, max []float32) {
 	for j := range n {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
 			if key := j0 + j; key < int(lo[lane]) || key >= int(hi[lane]) {
 				row[lane] = negInf
 			}
-			max[lane] = larger(row[lane], m)
+			max[lane] = scalar.Larger(row[lane], m)
 		}
 	}
 }
 
-// MaskBool hides scores, for n rows of len(max) lanes: s[j·ld+lane] becomes -Inf
+// maskBool hides scores, for n rows of len(max) lanes: s[j·ld+lane] becomes -Inf
 // where keep[off[lane]+j] == hidden. Then it raises max to the largest score of every
 // lane.
-func MaskBool(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32) {
+func maskBool(s []float32, ld, n int, keep []bool, off []int, hidden bool, max []float32) {
 	for lane, m := range max {
 		for j, k := range window(keep, off[lane], n) {
 			x := &s[j*ld+lane]
 			if k == hidden {
 				*x = negInf
 			}
-			m = larger(*x, m)
+			m = scalar.Larger(*x, m)
 		}
 		max[lane] = m
 	}

@@ -12,7 +12,7 @@ func TestALiBi(t *testing.T) {
 		0, 1, nan, inf,
 	}
 	top := []float32{-inf, 0.75, -inf, 7}
-	ALiBi(s, 5, 2, 2, []float32{0.5, 0.25, 1, 8}, []int32{0, 3, 2, 1000}, top)
+	alibi(s, 5, 2, 2, []float32{0.5, 0.25, 1, 8}, []int32{0, 3, 2, 1000}, top)
 	equal(t, "s", s, []float32{
 		-1, 0.75, 2, 3 - 8*998, canary,
 		-1.5, 1, nan, inf,
@@ -24,10 +24,10 @@ func TestALiBi(t *testing.T) {
 func TestALiBiFar(t *testing.T) {
 	s := []float32{0, 0, 0}
 	top := []float32{-inf, -inf, -inf}
-	ALiBi(s, 3, 1, 1, []float32{1, -1, 0}, []int32{1<<24 + 2, 1<<24 + 4, math.MaxInt32}, top)
+	alibi(s, 3, 1, 1, []float32{1, -1, 0}, []int32{1<<24 + 2, 1<<24 + 4, math.MaxInt32}, top)
 	equal(t, "s", s, []float32{-(1 << 24), 1<<24 + 4, 0})
 	s[0], s[1] = 0, 0
-	ALiBi(s, 3, math.MaxInt32, 1, []float32{1, 1, 1}, []int32{0, 64, math.MaxInt32}, top)
+	alibi(s, 3, math.MaxInt32, 1, []float32{1, 1, 1}, []int32{0, 64, math.MaxInt32}, top)
 	equal(t, "s", s, []float32{-(1 << 31), -(1<<31 - 128), 0})
 }
 
@@ -40,7 +40,7 @@ func TestBias(t *testing.T) {
 		1, 0, nan,
 	}
 	top := []float32{-inf, 3, -inf}
-	Bias(s, 4, 3, src, []int{0, 3, 3}, top)
+	bias(s, 4, 3, src, []int{0, 3, 3}, top)
 	equal(t, "s", s, []float32{
 		log2e, inf, inf, canary,
 		-inf, inf, inf, canary,
@@ -57,7 +57,7 @@ func TestMaskBool(t *testing.T) {
 			3, 4, nan,
 		}
 		top := []float32{-inf, -inf, 1}
-		MaskBool(s, 4, 2, keep, []int{0, 1, 2}, hidden, top)
+		maskBool(s, 4, 2, keep, []int{0, 1, 2}, hidden, top)
 		if hidden {
 			equal(t, "s, true hides", s, []float32{-inf, 1, -inf, canary, 3, -inf, -inf})
 			equal(t, "max, true hides", top, []float32{3, 1, 1})

@@ -1,26 +1,30 @@
 package fallback
 
-import "math"
+import (
+	"math"
+
+	"github.com/attn-go/attn/internal/scalar"
+)
 
 var negInf = float32(math.Inf(-1))
 
-// Softmax turns n rows of len(max) scores into weights in place, exp2(s - max[lane]), and
+// softmax turns n rows of len(max) scores into weights in place, exp2(s - max[lane]), and
 // writes their sums, from +0 in the order of the rows. In a lane whose max is -Inf all
 // weights are 0 except those of NaN.
-func Softmax(s []float32, ld, n int, max, sum []float32) {
+func softmax(s []float32, ld, n int, max, sum []float32) {
 	sum = window(sum, 0, len(max))
 	clear(sum)
 	for j := range n {
 		row := window(s, j*ld, len(max))
 		for lane, m := range max {
-			p := Exp2(row[lane] - finite(m))
+			p := scalar.Exp2(row[lane] - orZero(m))
 			row[lane] = p
 			sum[lane] += p
 		}
 	}
 }
 
-// MergeStats merges the statistics of a block into the running ones. It returns in
+// mergeStats merges the statistics of a block into the running ones. It returns in
 // alpha and beta the factors that merge the outputs. Per lane:
 //
 //	m = max(blockMax, max), z = m with 0 for -Inf
@@ -28,20 +32,20 @@ func Softmax(s []float32, ld, n int, max, sum []float32) {
 //	sum = fma(blockSum, beta, sum·alpha), max = m
 //
 // A side that has seen no key (-Inf, sum 0) changes nothing in the other.
-func MergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
+func mergeStats(max, sum, blockMax, blockSum, alpha, beta []float32) {
 	for lane, old := range max {
-		m := larger(blockMax[lane], old)
-		z := finite(m)
-		al, be := Exp2(old-z), Exp2(blockMax[lane]-z)
+		m := scalar.Larger(blockMax[lane], old)
+		z := orZero(m)
+		al, be := scalar.Exp2(old-z), scalar.Exp2(blockMax[lane]-z)
 		alpha[lane], beta[lane] = al, be
-		sum[lane] = FMA(blockSum[lane], be, float32(sum[lane]*al))
+		sum[lane] = scalar.FMA(blockSum[lane], be, float32(sum[lane]*al))
 		max[lane] = m
 	}
 }
 
-// finite replaces the maximum -Inf of a lane that has seen no key by 0: -Inf - -Inf
+// orZero replaces the maximum -Inf of a lane that has seen no key by 0: -Inf - -Inf
 // would be NaN, while exp2(-Inf - 0) is the weight 0.
-func finite(m float32) float32 {
+func orZero(m float32) float32 {
 	if m == negInf {
 		return 0
 	}

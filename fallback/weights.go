@@ -1,45 +1,48 @@
 package fallback
 
-// PanelLanes is the width of the packed panels of weights.
-const PanelLanes = 48
+import (
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
+)
 
-// WeightGemm is Gemm for the lanes of a whole packed panel of weights, in segments of
-// InputSegment steps. The last argument is what kernels may prefetch.
-func WeightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, _ []byte) {
+// weightGemm is gemm for the lanes of a whole packed panel of weights, in segments of
+// contract.InputSegment steps. The last argument is what kernels may prefetch.
+func weightGemm(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, load bool, _ []byte) {
 	if m == 0 {
 		return
 	}
-	for lane := 0; lane < PanelLanes; lane += Lanes {
-		Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, InputSegment, load)
+	for lane := 0; lane < ukernel.PanelLanes; lane += lanes {
+		gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, contract.InputSegment, load)
 	}
 }
 
-// WeightGemmF16 is WeightGemm with binary16 numbers in b.
-func WeightGemmF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
-	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, F16)
+// weightGemmF16 is weightGemm with binary16 numbers in b.
+func weightGemmF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
+	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, scalar.F16)
 }
 
-// WeightGemmBF16 is WeightGemm with bfloat16 numbers in b.
-func WeightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
-	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, BF16)
+// weightGemmBF16 is weightGemm with bfloat16 numbers in b.
+func weightGemmBF16(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, _ []byte) {
+	gemmWidened(c, ldc, a, rs, cs, b, ldb, m, k, load, scalar.BF16)
 }
 
-// gemmWidened is WeightGemm on widened weights. It widens one segment of some lanes at a
+// gemmWidened is weightGemm on widened weights. It widens one segment of some lanes at a
 // time, for all rows of a.
 func gemmWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb, m, k int, load bool, widen func(uint16) float32) {
 	if m == 0 {
 		return
 	}
-	var wide [InputSegment * Lanes]float32
-	for x := 0; ; x += InputSegment {
-		n := min(InputSegment, k-x)
-		for lane := 0; lane < PanelLanes; lane += Lanes {
+	var wide [contract.InputSegment * lanes]float32
+	for x := 0; ; x += contract.InputSegment {
+		n := min(contract.InputSegment, k-x)
+		for lane := 0; lane < ukernel.PanelLanes; lane += lanes {
 			for r := range n {
-				for i, h := range window(b, (x+r)*ldb+lane, Lanes) {
-					wide[r*Lanes+i] = widen(h)
+				for i, h := range window(b, (x+r)*ldb+lane, lanes) {
+					wide[r*lanes+i] = widen(h)
 				}
 			}
-			Gemm(c[lane:], ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], Lanes, m, n, InputSegment, load || x > 0)
+			gemm(c[lane:], ldc, a[min(x*cs, len(a)):], rs, cs, wide[:], lanes, m, n, contract.InputSegment, load || x > 0)
 		}
 		if x+n == k {
 			return
@@ -47,24 +50,24 @@ func gemmWidened(c []float32, ldc int, a []float32, rs, cs int, b []uint16, ldb,
 	}
 }
 
-// AddBias adds bias to the first m rows of c, len(bias) wide, and replaces every NaN by
+// addBias adds bias to the first m rows of c, len(bias) wide, and replaces every NaN by
 // that with the bits 0x7fc00000.
-func AddBias(c []float32, ldc, m int, bias []float32) {
+func addBias(c []float32, ldc, m int, bias []float32) {
 	for i := range m {
 		for x := range window(c, i*ldc, len(bias)) {
-			c[i*ldc+x] = Canonical(c[i*ldc+x] + bias[x])
+			c[i*ldc+x] = scalar.Canonical(c[i*ldc+x] + bias[x])
 		}
 	}
 }
 
-// WeightPack transposes n rows of d weights into lanes of a packed panel:
+// weightPack transposes n rows of d weights into lanes of a packed panel:
 // dst[x·ld+lane] = src[lane·lds+x].
-func WeightPack(dst []float32, ld int, src []float32, lds, n, d int) {
+func weightPack(dst []float32, ld int, src []float32, lds, n, d int) {
 	packRows(dst, ld, src, lds, n, d)
 }
 
-// WeightPackHalves is WeightPack for weights of 16 bits.
-func WeightPackHalves(dst []uint16, ld int, src []uint16, lds, n, d int) {
+// weightPackHalves is weightPack for weights of 16 bits.
+func weightPackHalves(dst []uint16, ld int, src []uint16, lds, n, d int) {
 	packRows(dst, ld, src, lds, n, d)
 }
 

@@ -19,7 +19,7 @@ const committed = ".."
 // file, and in package asm no other. As another run of the generator made them, it also
 // shows that each run makes the same.
 func TestCommitted(t *testing.T) {
-	files, err := generate()
+	files, err := generate(committed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +60,9 @@ func firstDifference(x, y []byte) int {
 // ISAs before it.
 func TestNothingOnFailure(t *testing.T) {
 	defer func(list []architecture) { architectures = list }(architectures)
-	broken := func() (spec.Output, error) { return spec.Output{}, errors.New("broken") }
+	broken := func(spec.Contracts) (spec.Output, error) { return spec.Output{}, errors.New("broken") }
 	architectures = []architecture{{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"broken", broken}}, amd64.Pause}}
-	files, err := generate()
+	files, err := generate(committed)
 	if err == nil || files != nil {
 		t.Errorf("generate() = %d files, %v; want none and an error", len(files), err)
 	}

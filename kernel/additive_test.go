@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
@@ -25,7 +25,7 @@ func additiveContract(q, k *kernel.Tensor, weights []float32, scale float32) fun
 				chains := make([]float32, 16)
 				for d, e := range contracttest.Row(&wideQ, t.Batch, row.Head, row.Query) {
 					w := float32(float64(weights[d]) * float64(scale) * math.Log2E)
-					chains[d%16] = fallback.FMA(w, fallback.Tanh(e+key[d]), chains[d%16])
+					chains[d%16] = scalar.FMA(w, scalar.Tanh(e+key[d]), chains[d%16])
 				}
 				t.Scores[x*t.Stride+r] = sumOfChains(chains)
 			}

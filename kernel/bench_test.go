@@ -108,10 +108,10 @@ func BenchmarkWidth(b *testing.B) {
 			if name == "generic" {
 				continue
 			}
-			for _, tile := range contracttest.Tier(b, name).Tiles {
-				b.Run(fmt.Sprintf("shape=%s/tier=%s/width=%d", s.name, name, tile.Lanes), func(b *testing.B) {
+			for _, lanes := range contracttest.Tier(b, name).Widths {
+				b.Run(fmt.Sprintf("shape=%s/tier=%s/width=%d", s.name, name, lanes), func(b *testing.B) {
 					tier := contracttest.Tier(b, name)
-					tier.Name, tier.MainLanes = "of another width", tile.Lanes
+					tier.Name, tier.MainLanes = "of another width", lanes
 					contracttest.AddTier(b, tier)
 					o := s.c.Options(kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}})
 					s.run(b, func() error { return kernel.Attention(out, q, k, v, o) })

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"unsafe"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -42,10 +42,10 @@ type F16 uint16
 type BF16 uint16
 
 // Float32 returns the same number as a float32. A NaN stays a NaN.
-func (x F16) Float32() float32 { return fallback.F16(uint16(x)) }
+func (x F16) Float32() float32 { return scalar.F16(uint16(x)) }
 
 // Float32 returns the same number as a float32. A NaN stays a NaN.
-func (x BF16) Float32() float32 { return fallback.BF16(uint16(x)) }
+func (x BF16) Float32() float32 { return scalar.BF16(uint16(x)) }
 
 // viewOf returns the view of data by its type.
 func viewOf[E Element](data []E, shape [4]int, strides [3]int) view.Tensor {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // ArgumentError reports an argument that a call cannot work with. The call has
@@ -77,11 +77,11 @@ func argumentError(f *check.Failure) error {
 
 // selectTier returns the tier that runs a call. It reports what is wrong with the
 // environment.
-func selectTier(e *Exec) (*ukernel.Tier, error) {
+func selectTier(e *Exec) (*tier.Tier, error) {
 	if f := parallel.CheckSpin(); f != nil {
 		return nil, argumentError(f)
 	}
-	t, u := ukernel.Select(e.Tier, "Options.Tier")
+	t, u := tier.Select(e.Tier, "Options.Tier")
 	if u != nil {
 		return nil, (*TierError)(u)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
@@ -168,9 +169,9 @@ func TestTierErrors(t *testing.T) {
 // error from every call that names no tier itself, and Tiers lists no default. (What the
 // variable may be is tested in package ukernel.)
 func TestDefaultTierErrors(t *testing.T) {
-	defer func(f func() (*ukernel.Tier, *ukernel.Unavailable)) { ukernel.Default = f }(ukernel.Default)
-	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) {
-		return nil, &ukernel.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
+	defer func(f func() (*tier.Tier, *tier.Unavailable)) { tier.Default = f }(tier.Default)
+	tier.Default = func() (*tier.Tier, *tier.Unavailable) {
+		return nil, &tier.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
 	}
 	out, q, k, v := good()
 	weights := make([]float32, 6)
@@ -234,14 +235,17 @@ func TestDefaultTier(t *testing.T) {
 func TestCallsUseDefaultTier(t *testing.T) {
 	calls := 0
 	counting := contracttest.Tier(t, "generic")
-	tile := &counting.Tiles[0]
-	gemm := tile.GemmMax
-	tile.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
-		calls++
-		gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
+	counting.Amend = func(table any, _ int) {
+		if p, ok := table.(*ukernel.Products); ok {
+			gemm := p.GemmMax
+			p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
+				calls++
+				gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
+			}
+		}
 	}
-	defer func(f func() (*ukernel.Tier, *ukernel.Unavailable)) { ukernel.Default = f }(ukernel.Default)
-	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return &counting, nil }
+	defer func(f func() (*tier.Tier, *tier.Unavailable)) { tier.Default = f }(tier.Default)
+	tier.Default = func() (*tier.Tier, *tier.Unavailable) { return &counting, nil }
 	out, q, k, v := good()
 	for _, x := range []struct {
 		tier string

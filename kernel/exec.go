@@ -1,6 +1,6 @@
 package kernel
 
-import "github.com/attn-go/attn/internal/ukernel"
+import "github.com/attn-go/attn/internal/tier"
 
 // Exec says how a call is executed: it is part of the options of every call that can
 // use several threads. None of its fields changes a bit of the result. The zero
@@ -47,10 +47,10 @@ type TierInfo struct {
 // Tiers lists the tiers of this build, best first, with the reasons why some cannot
 // run here.
 func Tiers() []TierInfo {
-	def, _ := ukernel.Default()
-	infos := make([]TierInfo, len(ukernel.Tiers))
-	for i := range ukernel.Tiers {
-		t := &ukernel.Tiers[i]
+	def, _ := tier.Default()
+	infos := make([]TierInfo, len(tier.Tiers))
+	for i := range tier.Tiers {
+		t := &tier.Tiers[i]
 		reason := t.Lacks()
 		infos[i] = TierInfo{Name: t.Name, Runs: reason == "", Reason: reason, Default: t == def}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -149,15 +150,9 @@ func TestGoldenCatchesOneRounding(t *testing.T) {
 	golden := readGolden(t)
 	broken := contracttest.Tier(t, "generic")
 	broken.Name = "broken"
-	lanes := *broken.Tiles[0].LaneKernels
-	lanes.HeadScores, lanes.HeadValues = nil, nil // short calls use Gemm, too
-	broken.Tiles[0].LaneKernels = &lanes
-	gemm := broken.Tiles[0].Gemm
-	broken.Tiles[0].Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
-		gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
-		if m > 0 && k > 1 && !load { // the last step of c[0][0] again, rounded twice
-			gemm(c, ldc, a, rs, cs, b, ldb, 1, k-1, seg, false)
-			c[0] += float32(a[(k-1)*cs] * b[(k-1)*ldb])
+	broken.Amend = func(table any, _ int) {
+		if p, ok := table.(*ukernel.Products); ok {
+			breakProducts(p)
 		}
 	}
 	contracttest.AddTier(t, broken)
@@ -165,6 +160,27 @@ func TestGoldenCatchesOneRounding(t *testing.T) {
 		if goldens()[name](t, "broken", 1) == golden[name] {
 			t.Errorf("%s: one rounding more went unnoticed", name)
 		}
+	}
+}
+
+// breakProducts rounds the last product of c[0][0] twice.
+func breakProducts(p *ukernel.Products) {
+	gemm, gemmMax := p.Gemm, p.GemmMax
+	roundTwice := func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int) {
+		if m > 0 && k > 1 {
+			gemm(c, ldc, a, rs, cs, b, ldb, 1, k-1, seg, false)
+			c[0] += float32(a[(k-1)*cs] * b[(k-1)*ldb])
+		}
+	}
+	p.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+		gemm(c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
+		if !load {
+			roundTwice(c, ldc, a, rs, cs, b, ldb, m, k, seg)
+		}
+	}
+	p.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
+		gemmMax(c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
+		roundTwice(c, ldc, a, rs, cs, b, ldb, m, k, seg)
 	}
 }
 

@@ -41,9 +41,9 @@ func TestTileWidth(t *testing.T) {
 	q, k, v := c.Inputs()
 	want := c.Contract(q, k, v)
 	contracttest.EachTier(t, func(t *testing.T, name string) {
-		for _, tile := range contracttest.Tier(t, name).Tiles {
+		for _, lanes := range contracttest.Tier(t, name).Widths {
 			tier := contracttest.Tier(t, name)
-			tier.Name, tier.MainLanes = fmt.Sprintf("%s of %d lanes", name, tile.Lanes), tile.Lanes
+			tier.Name, tier.MainLanes = fmt.Sprintf("%s of %d lanes", name, lanes), lanes
 			contracttest.AddTier(t, tier)
 			got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier.Name, Threads: 1}})
 			contracttest.Same(t, tier.Name, &got, &want)

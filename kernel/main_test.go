@@ -9,13 +9,14 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
 
 // TestMain lists the tiers, so that every test log says what was tested.
 func TestMain(m *testing.M) {
+	contracttest.UseThree()
 	fmt.Printf("attn: %s/%s, contract %d\n", runtime.GOOS, runtime.GOARCH, kernel.Contract)
 	for _, t := range kernel.Tiers() {
 		if !t.Runs {
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 			continue
 		}
 		fmt.Printf("attn: tier %s is tested\n", t.Name)
-		if k, _ := ukernel.Select(t.Name, "TestMain"); k.Skinny.QKF16 == nil {
+		if k, _ := tier.Select(t.Name, "TestMain"); k.Skinny().QKF16 == nil {
 			fmt.Printf("attn: tier %s lacks skinny kernels that widen keys and values in registers\n", t.Name)
 		}
 	}

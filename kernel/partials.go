@@ -70,10 +70,10 @@ func AttentionPartials(dst *Partials, q, k, v Tensor, opts Options) error {
 }
 
 // AccumulatePartials is [AttentionPartials] with one block for all keys so far: it
-// merges the blocks of k into state, which holds those before. Chunk by chunk in the
-// order of their positions, each but the last a multiple of 256 keys long, the outcome
-// is that of one call with all keys, to the bit. [MergePartials] turns it into a
-// result.
+// merges the blocks of k into state, which holds those before. A program calls it for one
+// chunk of keys after the other, in the order of their positions. Every chunk but the last
+// has a multiple of 256 keys. Then state has the bits of one call with all keys.
+// [MergePartials] turns it into a result.
 func AccumulatePartials(state *Partials, q, k, v Tensor, opts Options) error {
 	return partials(state, &q, &k, &v, &opts, true)
 }

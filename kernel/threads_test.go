@@ -183,7 +183,8 @@ func TestSplitKV(t *testing.T) {
 				var own parallelFor
 				got := c.Run(t, q, k, v, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: 64, ParallelFor: own.run}})
 				contracttest.Same(t, "own parallel-for", &got, &want)
-				lanes := contracttest.Tier(t, tier).Tiles[0].Lanes
+				narrow := contracttest.Tier(t, tier)
+				lanes := narrow.Narrowest()
 				if tiles := c.B * c.HKV * ints.CeilDiv(c.H/c.HKV*c.Lq, lanes); own.n <= tiles {
 					t.Errorf("%d tasks for at most %d tiles: none is split", own.n, tiles)
 				}

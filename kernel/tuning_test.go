@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -40,18 +40,16 @@ func TestTunings(t *testing.T) {
 }
 
 // tunings returns different numbers for a tier: those of all CPUs, and all variants of kernels.
-func tunings(tier ukernel.Tier) (list []ukernel.Tuning) {
-	for _, e := range ukernel.Tunings {
-		if e.Tier == tier.Name {
+func tunings(t tier.Tier) (list []tier.Tuning) {
+	for _, e := range tier.Tunings {
+		if e.Tier == t.Name {
 			list = append(list, e.Tuning)
 		}
 	}
-	for _, qk := range tier.Variants.QK {
-		for _, pv := range tier.Variants.PV {
-			x := tier.Tuning
-			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear = qk.Keys, qk.Segments, qk.Near, pv.Near
-			list = append(list, x)
-		}
+	for _, v := range t.Variants {
+		x := t.Tuning
+		x.Choose(v)
+		list = append(list, x)
 	}
 	return list
 }

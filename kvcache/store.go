@@ -5,7 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/rows"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -30,7 +30,7 @@ func (b *Batch) Store(layer int, k, v kernel.Tensor) error {
 
 func (b *Batch) store(layer int, k, v *view.Tensor) error {
 	b.refresh()
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
@@ -164,7 +164,7 @@ func (b *Batch) Append(k, v kernel.Tensor) error {
 
 // storeTokens writes the rows of batch row b of src, float32, as the newest tokens of s. arg is
 // the name of src.
-func storeTokens(t *ukernel.Tier, dst *view.Tensor, s *Sequence, arg string, src *view.Tensor, b int) error {
+func storeTokens(t *tier.Tier, dst *view.Tensor, s *Sequence, arg string, src *view.Tensor, b int) error {
 	for l := s.firstFresh(); l < s.fresh; {
 		page, row, n := s.place(l)
 		if dst.DType() != view.Int8 {
@@ -179,7 +179,7 @@ func storeTokens(t *ukernel.Tier, dst *view.Tensor, s *Sequence, arg string, src
 
 // storeRows writes n rows of all heads, from row l of batch row b of src on, to a page
 // from row on. It goes through src in the order of its memory.
-func storeRows(t *ukernel.Tier, dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) {
+func storeRows(t *tier.Tier, dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) {
 	type dimension struct{ n, dst, src int } // size and strides
 	outer, inner := dimension{dst.Dim(1), dst.Stride(1), src.Stride(1)}, dimension{n, dst.Stride(2), src.Stride(2)}
 	if outer.src < inner.src {
@@ -218,7 +218,7 @@ func copyPieces(dst, src []float32) {
 
 // narrowRows writes n rows of d numbers, lds apart, as rows of an F16 or BF16 tensor, ldd
 // apart, the first of which begins at to.
-func narrowRows(t *ukernel.Tier, dst *view.Tensor, to, ldd int, src []float32, lds, n, d int) {
+func narrowRows(t *tier.Tier, dst *view.Tensor, to, ldd int, src []float32, lds, n, d int) {
 	narrow := rows.NarrowHalves(t, dst.DType())
 	for r := 0; r < n; {
 		m := min(n-r, max(1, rows.MaxConvert/d))
@@ -228,7 +228,7 @@ func narrowRows(t *ukernel.Tier, dst *view.Tensor, to, ldd int, src []float32, l
 }
 
 // quantizeRows is storeRows for Int8. It reports whether all numbers are finite.
-func quantizeRows(t *ukernel.Tier, dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) bool {
+func quantizeRows(t *tier.Tier, dst *view.Tensor, page, row int, src *view.Tensor, b, l, n int) bool {
 	s, d, heads := dst.Scales(), dst.Dim(3), dst.Dim(1)
 	from := src.F32()
 	if n == 1 { // the heads of a token are the rows of one call
@@ -245,10 +245,10 @@ func quantizeRows(t *ukernel.Tier, dst *view.Tensor, page, row int, src *view.Te
 }
 
 // quantize quantizes n rows, as many per call as do not take long.
-func quantize(t *ukernel.Tier, dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
+func quantize(t *tier.Tier, dst []int8, ldd int, scales []float32, lsc int, src []float32, lds, group, n, d int) bool {
 	for r := 0; r < n; {
 		m := min(n-r, max(1, rows.MaxConvert/d))
-		if !t.Convert.QuantizeInt8(dst[r*ldd:], ldd, scales[r*lsc:], lsc, src[r*lds:], lds, group, m, d) {
+		if !t.Convert().QuantizeInt8(dst[r*ldd:], ldd, scales[r*lsc:], lsc, src[r*lds:], lds, group, m, d) {
 			return false
 		}
 		r += m

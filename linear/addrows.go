@@ -36,7 +36,7 @@ func AddRows(out, x Matrix, rows []int32) error {
 	for i, row := range rows {
 		n := min(max(int(row), 0), out.rows-1) // rows may have changed since they were checked
 		to := out.f32[n*out.rowStride:][:x.cols]
-		t.Norms.Add(to, to, x.f32[i*x.rowStride:][:x.cols])
+		t.Elementwise().Add(to, to, x.f32[i*x.rowStride:][:x.cols])
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
@@ -119,7 +119,7 @@ func TestWidening(t *testing.T) {
 		c := testCase{m: 41, n: 120, k: 300, dtype: dtype, bias: true, kind: testutil.Mantissas, seed: i}
 		for _, rows := range []int{0, 2, 41} {
 			t.Run(fmt.Sprintf("%v/WidenRows=%d", dtype, rows), func(t *testing.T) {
-				tune(t, func(x *ukernel.Tuning) { x.WidenRows = rows })
+				tune(t, func(x *tier.Tuning) { x.WidenRows = rows })
 				c.check(t, 2)
 			})
 		}

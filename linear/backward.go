@@ -3,9 +3,9 @@ package linear
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -150,7 +150,7 @@ const (
 )
 
 // sumUp sums up the rows of dy in segments and groups. Without accumulate bias is overwritten.
-func sumUp(t *ukernel.Tier, bias []float32, dy *Matrix, accumulate bool) {
+func sumUp(t *tier.Tier, bias []float32, dy *Matrix, accumulate bool) {
 	j := jobs.Get() // for the memory of its sums
 	defer jobs.Put(j)
 	for first := 0; first < len(bias); first += sumColumns {
@@ -163,7 +163,7 @@ func sumUp(t *ukernel.Tier, bias []float32, dy *Matrix, accumulate bool) {
 }
 
 // sumGroup returns the sums of a group of rows, from lo on, for n columns.
-func (p *product) sumGroup(t *ukernel.Tier, dy *Matrix, lo, first, n int) []float32 {
+func (p *product) sumGroup(t *tier.Tier, dy *Matrix, lo, first, n int) []float32 {
 	group, acc, end := p.group[:n], p.segment[:n], min(lo+groupRows, dy.rows)
 	for m := lo; m < end || m == lo; m += sumRows {
 		clear(acc)
@@ -174,27 +174,27 @@ func (p *product) sumGroup(t *ukernel.Tier, dy *Matrix, lo, first, n int) []floa
 }
 
 // add adds x to sum, or makes it the sum if it is the first summand.
-func add(t *ukernel.Tier, sum, x []float32, more bool) {
+func add(t *tier.Tier, sum, x []float32, more bool) {
 	if more {
-		t.Norms.Add(sum, sum, x)
+		t.Elementwise().Add(sum, sum, x)
 	} else {
 		copy(sum, x)
 	}
 }
 
 // addRows adds len(acc) columns of n rows of dy, from row m on, to acc, one row after the other.
-func addRows(t *ukernel.Tier, acc []float32, dy *Matrix, m, n, first int) {
+func addRows(t *tier.Tier, acc []float32, dy *Matrix, m, n, first int) {
 	if n <= 0 {
 		return
 	}
 	at := m*dy.rowStride + first*dy.colStride
 	if dy.colStride == 1 {
-		t.Norms.AddRows(acc, dy.f32[at:at+(n-1)*dy.rowStride+len(acc)], dy.rowStride, n)
+		t.Elementwise().AddRows(acc, dy.f32[at:at+(n-1)*dy.rowStride+len(acc)], dy.rowStride, n)
 		return
 	}
 	for ; n > 0; n-- {
 		for i := range acc {
-			acc[i] = fallback.Canonical(acc[i] + dy.f32[at+i*dy.colStride])
+			acc[i] = scalar.Canonical(acc[i] + dy.f32[at+i*dy.colStride])
 		}
 		at += dy.rowStride
 	}

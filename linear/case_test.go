@@ -7,7 +7,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
@@ -230,9 +230,9 @@ func mustNew(t testing.TB, w linear.Matrix, bias []float32) *linear.Linear {
 }
 
 // tune changes the tuning of all tiers until the test ends.
-func tune(t testing.TB, change func(x *ukernel.Tuning)) {
-	for i := range ukernel.Tiers {
-		x := &ukernel.Tiers[i].Tuning
+func tune(t testing.TB, change func(x *tier.Tuning)) {
+	for i := range tier.Tiers {
+		x := &tier.Tiers[i].Tuning
 		before := *x
 		change(x)
 		t.Cleanup(func() { *x = before })

@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -23,7 +24,7 @@ import (
 type job struct {
 	linear *Linear
 	out, x Matrix
-	tier   *ukernel.Tier
+	tier   *tier.Tier
 
 	activation func(dst, src []float32) // of the outputs, or nil
 	accumulate bool                     // out itself is the first summand
@@ -111,7 +112,7 @@ func newJob() *job {
 }
 
 // run computes the call.
-func (j *job) run(t *ukernel.Tier, opts *Options) {
+func (j *job) run(t *tier.Tier, opts *Options) {
 	j.plan(t, opts.Threads)
 	j.activation = opts.Activation.kernel(t)
 	j.shape = j.findShape()
@@ -119,7 +120,7 @@ func (j *job) run(t *ukernel.Tier, opts *Options) {
 }
 
 // plan cuts the job. It decides about speed alone: no cut changes a bit.
-func (j *job) plan(t *ukernel.Tier, option int) {
+func (j *job) plan(t *tier.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
 	j.widens = j.linear.widens(t, m)
@@ -157,7 +158,7 @@ func (j *job) limits() (rows, panels int) {
 
 // widens reports whether the weights are widened to float32 once for m rows of x, and not in
 // registers for each few of them.
-func (l *Linear) widens(t *ukernel.Tier, m int) bool {
+func (l *Linear) widens(t *tier.Tier, m int) bool {
 	switch {
 	case l.format != 0:
 		return m > t.QuantizedRows

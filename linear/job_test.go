@@ -8,6 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -35,8 +36,8 @@ func TestShare(t *testing.T) {
 // segment would have other bits. To widen as many steps takes one call, which must be short.
 func TestStepsAreSegments(t *testing.T) {
 	steps := map[string]int{"skinnySteps": skinnySteps}
-	for i := range ukernel.Tiers {
-		steps["WeightSteps of "+ukernel.Tiers[i].Name] = ukernel.Tiers[i].WeightSteps
+	for i := range tier.Tiers {
+		steps["WeightSteps of "+tier.Tiers[i].Name] = tier.Tiers[i].WeightSteps
 	}
 	for what, n := range steps {
 		if n == 0 || n%ukernel.InputSegment != 0 || !ukernel.IsOneCall(ukernel.PanelLanes, n) {
@@ -48,7 +49,7 @@ func TestStepsAreSegments(t *testing.T) {
 // No task is larger than the caches bear, no task is empty, and there are enough for the
 // threads.
 func TestPlan(t *testing.T) {
-	eager := ukernel.Tiers[0]
+	eager := tier.Tiers[0]
 	eager.ThreadFMAs = 1
 	for _, m := range []int{1, 5, 47, 48, 49, 96, 320, 321, 1000, 5000} {
 		for _, n := range []int{1, 48, 49, 500, 5000} {
@@ -74,8 +75,8 @@ func TestPlan(t *testing.T) {
 // after the other as long as they stay small. Widened weights are worth larger ones.
 func TestOrderedPlan(t *testing.T) {
 	const m, n = 1000, 500
-	for i := range ukernel.Tiers {
-		tier := &ukernel.Tiers[i]
+	for i := range tier.Tiers {
+		tier := &tier.Tiers[i]
 		plan := func(l Linear) (rowsOf int, inOrder bool) {
 			j := job{linear: &l, out: Matrix{rows: m, cols: n}}
 			j.plan(tier, 1)
@@ -97,18 +98,22 @@ func TestOrderedPlan(t *testing.T) {
 // Few rows multiply with quantized weights as they lie. For more rows they are widened before.
 func TestQuantizedKernels(t *testing.T) {
 	const n, k = 48, 64
-	for i := range ukernel.Tiers {
-		tier := ukernel.Tiers[i]
+	for i := range tier.Tiers {
+		tier := tier.Tiers[i].Copy()
 		if tier.QuantizedRows < 1 {
 			t.Errorf("%s: not even for one row", tier.Name)
 		}
 		products, widenings := 0, 0
 		gemm := func([]float32, int, []float32, int, int, []byte, int, int, bool) { products++ }
 		widen := func([]float32, []byte, int, int) { widenings++ }
-		w := &tier.Weights
-		*w = ukernel.Tiers[len(ukernel.Tiers)-1].Weights // generic: it runs on every CPU
-		w.GemmQ8_0, w.GemmQ4_0, w.GemmQ4_1 = gemm, gemm, gemm
-		w.WidenQ8_0, w.WidenQ4_0, w.WidenQ4_1 = widen, widen, widen
+		tier.ISAs = nil // it runs on every CPU
+		tier.Amend = func(table any, _ int) {
+			if w, ok := table.(*ukernel.WeightKernels); ok {
+				for f := range w.Blocks {
+					w.Blocks[f] = ukernel.BlockKernels{Gemm: gemm, Widen: widen}
+				}
+			}
+		}
 		for f := Q8_0; f.isValid(); f++ {
 			l, err := NewQuantized(f, make([]byte, n*k/32*f.layout().Bytes(1)), n, k, nil)
 			if err != nil {
@@ -129,10 +134,10 @@ func TestQuantizedKernels(t *testing.T) {
 
 // A product of little work runs on one thread, even if workers spin.
 func TestSmallWorkRunsOnOneThread(t *testing.T) {
-	for i := range ukernel.Tiers {
+	for i := range tier.Tiers {
 		j := job{linear: &Linear{n: 16, k: 16}, out: Matrix{rows: 1, cols: 16}}
-		if j.plan(&ukernel.Tiers[i], 8); j.threads != 1 {
-			t.Errorf("%s: %d threads", ukernel.Tiers[i].Name, j.threads)
+		if j.plan(&tier.Tiers[i], 8); j.threads != 1 {
+			t.Errorf("%s: %d threads", tier.Tiers[i].Name, j.threads)
 		}
 	}
 }
@@ -141,7 +146,7 @@ func TestSmallWorkRunsOnOneThread(t *testing.T) {
 // are those of one thread.
 func TestThreadsShareTheWork(t *testing.T) {
 	const m, n, k, threads = 100, 100, 150, 3
-	tier, unavailable := ukernel.Default()
+	tier, unavailable := tier.Default()
 	if unavailable != nil {
 		t.Fatal(unavailable)
 	}

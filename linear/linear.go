@@ -15,10 +15,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -58,9 +58,9 @@ func New(w Matrix, bias []float32) (*Linear, error) {
 	}
 	l := &Linear{n: w.rows, k: w.cols, dtype: w.dtype}
 	if floats, halves := packers(); w.dtype == view.Float32 {
-		l.f32 = pack(l, &w, w.f32, floats, fallback.WeightPack)
+		l.f32 = pack(l, &w, w.f32, floats, tier.Reference().Weights().Pack)
 	} else {
-		l.u16 = pack(l, &w, w.u16, halves, fallback.WeightPackHalves)
+		l.u16 = pack(l, &w, w.u16, halves, tier.Reference().Weights().PackHalves)
 	}
 	l.bias = l.paddedBias(bias)
 	return l, nil

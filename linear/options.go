@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -13,7 +13,8 @@ type Options struct {
 	kernel.Exec // changes no bit of the result
 
 	// Activation is applied to the outputs while they are in cache. The result has the bits
-	// of the function of package activation, which do not tell one NaN from another.
+	// that the function of package activation gives for the outputs of a call without it. The
+	// bits of a NaN are not specified.
 	Activation Activation
 }
 
@@ -44,14 +45,14 @@ func (a Activation) check() *check.Failure {
 }
 
 // kernel returns the function over slices, nil for None.
-func (a Activation) kernel(t *ukernel.Tier) func(dst, src []float32) {
+func (a Activation) kernel(t *tier.Tier) func(dst, src []float32) {
 	switch a {
 	case SiLU:
-		return t.Activations.SiLU
+		return t.Activations().SiLU
 	case GELU:
-		return t.Activations.GELU
+		return t.Activations().GELU
 	case GELUTanh:
-		return t.Activations.GELUTanh
+		return t.Activations().GELUTanh
 	}
 	return nil
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -41,11 +41,11 @@ type packer[E any] func(dst []E, ld int, src []E, lds, n, d int)
 // packers returns those of the default tier. No tier changes a bit of a weight: so a name of one
 // that does not run, which calls report, does no harm here.
 func packers() (packer[float32], packer[uint16]) {
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
-		return fallback.WeightPack, fallback.WeightPackHalves
+		return tier.Reference().Weights().Pack, tier.Reference().Weights().PackHalves
 	}
-	return t.Weights.Pack, t.Weights.PackHalves
+	return t.Weights().Pack, t.Weights().PackHalves
 }
 
 // pack returns the panels of the weights w, which lie in data.

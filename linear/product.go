@@ -3,10 +3,10 @@ package linear
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -48,11 +48,11 @@ func Product(out, a, b Matrix, opts ProductOptions) error {
 }
 
 // selectTier returns the tier of a call, or the error of a call that cannot run.
-func selectTier(name string) (*ukernel.Tier, error) {
+func selectTier(name string) (*tier.Tier, error) {
 	if f := parallel.CheckSpin(); f != nil {
 		return nil, (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Select(name, "Options.Tier")
+	t, unavailable := tier.Select(name, "Options.Tier")
 	if unavailable != nil {
 		return nil, (*kernel.TierError)(unavailable)
 	}
@@ -92,7 +92,7 @@ func overlap(arg, with string) *check.Failure {
 }
 
 // multiply computes a product whose arguments have been checked.
-func multiply(t *ukernel.Tier, out, a, b *Matrix, opts *ProductOptions) {
+func multiply(t *tier.Tier, out, a, b *Matrix, opts *ProductOptions) {
 	if out.rows == 0 || out.cols == 0 {
 		return
 	}
@@ -164,7 +164,7 @@ func (s *scratch) rowsOf(j *job, rows, steps interval) stepRows {
 		return stepRows{x, rs, cs, rows.len()}
 	}
 	ld := steps.len() + transposedGap
-	transpose(s.rows, ld, x, cs, steps.len(), rows.len(), j.tier.Weights.Pack, fallback.WeightPack)
+	transpose(s.rows, ld, x, cs, steps.len(), rows.len(), j.tier.Weights().Pack, tier.Reference().Weights().Pack)
 	return stepRows{s.rows, ld, 1, rows.len()}
 }
 
@@ -205,7 +205,7 @@ func (s *scratch) packPart(j *job, p int, steps interval) []float32 {
 			copy(part[x*lanes:][:n], data[x*b.colStride:])
 		}
 	case b.colStride == 1:
-		transpose(part, lanes, data, b.rowStride, n, steps.len(), j.tier.Weights.Pack, fallback.WeightPack)
+		transpose(part, lanes, data, b.rowStride, n, steps.len(), j.tier.Weights().Pack, tier.Reference().Weights().Pack)
 	default:
 		for r := range n {
 			for x := range steps.len() {

@@ -3,10 +3,12 @@ package linear
 import (
 	"fmt"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/quantized"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
@@ -31,13 +33,14 @@ func (f Format) String() string {
 	if !f.isValid() {
 		return fmt.Sprintf("Format(%d)", int(f))
 	}
-	return [...]string{"Q8_0", "Q4_0", "Q4_1"}[f-Q8_0]
+	return f.layout().Name
 }
 
-func (f Format) isValid() bool { return f >= Q8_0 && f <= Q4_1 }
+func (f Format) isValid() bool { return f >= Q8_0 && f.index() < ukernel.BlockFormats }
 
-// layout is the format as the kernels know it.
-func (f Format) layout() fallback.BlockFormat { return fallback.BlockFormat(f - Q8_0) }
+// index is the format as the kernels know it, and layout what is known of it.
+func (f Format) index() ukernel.BlockFormat { return ukernel.BlockFormat(f - Q8_0) }
+func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 
 // NewQuantized packs quantized weights, [N, K] for N outputs and K inputs, and the bias, N
 // numbers or nil for none. data has the blocks of one output after those of another, K/32 of
@@ -159,11 +162,11 @@ func (l *Linear) row(dst []float32, n int) {
 			dst[k] = l.f32[at+k*lanes]
 		}
 	case l.dtype == view.Float16:
-		fallback.WidenF16(dst, 1, l.u16[at:], lanes, l.k, 1)
+		tier.Reference().Convert().WidenF16(dst, 1, l.u16[at:], lanes, l.k, 1)
 	default:
-		fallback.WidenBF16(dst, 1, l.u16[at:], lanes, l.k, 1)
+		tier.Reference().Convert().WidenBF16(dst, 1, l.u16[at:], lanes, l.k, 1)
 	}
 	for k, x := range dst {
-		dst[k] = fallback.Canonical(x)
+		dst[k] = scalar.Canonical(x)
 	}
 }

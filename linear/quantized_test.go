@@ -8,7 +8,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/numeric"
@@ -199,7 +199,7 @@ func TestQuantizedRows(t *testing.T) {
 	for f := linear.Q8_0; f <= linear.Q4_1; f++ {
 		for _, rows := range []int{0, 100} {
 			t.Run(fmt.Sprintf("%v/QuantizedRows=%d", f, rows), func(t *testing.T) {
-				tune(t, func(x *ukernel.Tuning) { x.QuantizedRows = rows })
+				tune(t, func(x *tier.Tuning) { x.QuantizedRows = rows })
 				for _, m := range []int{1, 2, 5, 40} {
 					testCase{m: m, n: 101, k: 416, format: f, bias: true, seed: m}.check(t, 1, 2)
 				}

@@ -3,6 +3,7 @@ package linear
 import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -125,48 +126,35 @@ func (s *scratch) blockRows(j *job, r *panelRows, blocks []byte, steps interval)
 		return // the kernel widens them in registers
 	}
 	n := steps.len() * r.lanes
-	w, wide := &j.tier.Weights, s.wide[:n]
-	switch r.format {
-	case Q8_0:
-		w.WidenQ8_0(wide, r.blocks, r.lanes, steps.len())
-	case Q4_0:
-		w.WidenQ4_0(wide, r.blocks, r.lanes, steps.len())
-	case Q4_1:
-		w.WidenQ4_1(wide, r.blocks, r.lanes, steps.len())
-	}
-	r.format, r.f32 = 0, wide
+	j.tier.Weights().Blocks[r.format.index()].Widen(s.wide[:n], r.blocks, r.lanes, steps.len())
+	r.format, r.f32 = 0, s.wide[:n]
 }
 
 // multiply adds the product of m rows of A with the k rows of the panel to c, or
 // writes it if load is false.
-func (r *panelRows) multiply(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool, next []byte) {
+func (r *panelRows) multiply(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs, m, k int, load bool, next []byte) {
 	switch {
 	case r.lanes < ukernel.PanelLanes:
 		multiplyNarrow(t, c, ldc, a, rs, cs, r.f32, r.ld, r.lanes, m, k, load)
-	case r.format == Q8_0:
-		t.Weights.GemmQ8_0(c, ldc, a, rs, cs, r.blocks, m, k, load)
-	case r.format == Q4_0:
-		t.Weights.GemmQ4_0(c, ldc, a, rs, cs, r.blocks, m, k, load)
-	case r.format == Q4_1:
-		t.Weights.GemmQ4_1(c, ldc, a, rs, cs, r.blocks, m, k, load)
+	case r.format != 0:
+		t.Weights().Blocks[r.format.index()].Gemm(c, ldc, a, rs, cs, r.blocks, m, k, load)
 	case r.dtype == view.Float32:
-		t.Weights.Gemm(c, ldc, a, rs, cs, r.f32, r.ld, m, k, load, next)
+		t.Weights().Gemm(c, ldc, a, rs, cs, r.f32, r.ld, m, k, load, next)
 	case r.dtype == view.Float16:
-		t.Weights.GemmF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load, next)
+		t.Weights().GemmF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load, next)
 	case r.dtype == view.BFloat16:
-		t.Weights.GemmBF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load, next)
+		t.Weights().GemmBF16(c, ldc, a, rs, cs, r.u16, r.lanes, m, k, load, next)
 	}
 }
 
 // multiplyNarrow multiplies with a panel that is not whole, by query tile kernels of
 // the fewest and most equal widths.
-func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m, k int, load bool) {
-	widest := t.Widest().Lanes
+func multiplyNarrow(t *tier.Tier, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, lanes, m, k int, load bool) {
 	for lane := 0; lane < lanes; {
 		left := lanes - lane
-		tile := t.Tile(ints.CeilDiv(left, ints.CeilDiv(left, widest)))
-		tile.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, ukernel.InputSegment, load)
-		lane += tile.Lanes
+		product, width := t.Products(ints.CeilDiv(left, ints.CeilDiv(left, t.Widest())))
+		product.Gemm(c[lane:], ldc, a, rs, cs, b[min(lane, len(b)):], ldb, m, k, ukernel.InputSegment, load)
+		lane += width
 	}
 }
 
@@ -174,7 +162,7 @@ func multiplyNarrow(t *ukernel.Tier, c []float32, ldc int, a []float32, rs, cs i
 // to out if they are elsewhere.
 func finish(j *job, rows interval, p int, c []float32, ldc int) {
 	first, lanes := p*ukernel.PanelLanes, j.linear.panelWidth(p)
-	j.tier.Weights.AddBias(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
+	j.tier.Weights().AddBias(c, ldc, rows.len(), j.linear.bias[first:first+lanes])
 	n := min(lanes, j.linear.n-first)
 	if j.activation != nil {
 		for i := range rows.len() {

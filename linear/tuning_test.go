@@ -7,7 +7,7 @@ import (
 
 	"github.com/attn-go/attn/internal/contracttest"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 )
@@ -20,13 +20,13 @@ func TestTunings(t *testing.T) {
 		{m: 19, n: 100, k: 300, dtype: kernel.BFloat16, kind: testutil.Mantissas, seed: 4},
 		{m: 9, n: 60, k: 320, format: linear.Q8_0, seed: 3},
 	}
-	for _, e := range ukernel.Tunings {
+	for _, e := range tier.Tunings {
 		t.Run(fmt.Sprintf("%s/%s", e.Tier, e.CPU), func(t *testing.T) {
-			i := slices.IndexFunc(ukernel.Tiers, func(tier ukernel.Tier) bool { return tier.Name == e.Tier })
+			i := slices.IndexFunc(tier.Tiers, func(tier tier.Tier) bool { return tier.Name == e.Tier })
 			if i < 0 {
 				t.Skipf("NOT RUN: this build has no tier %s", e.Tier)
 			}
-			tier, before := &ukernel.Tiers[i], ukernel.Tiers[i].Tuning
+			tier, before := &tier.Tiers[i], tier.Tiers[i].Tuning
 			if err := tier.Tune(e.Tuning); err != nil {
 				t.Fatal(err)
 			}

@@ -4,14 +4,14 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/numeric"
 )
 
 // A job is one call. Jobs are recycled with their memory, so that in the steady state a call
 // allocates nothing.
 type job struct {
-	tier            *ukernel.Tier
+	tier            *tier.Tier
 	dlogits, logits []float32
 	n               int
 	targets         []int32
@@ -100,7 +100,7 @@ func (s *chunk) row(j *job, d, x []float32, target int) float32 {
 		p := s.exponentials(j.tier, x[lo:min(lo+chunkLogits, len(x))], top)
 		for len(p) > 0 {
 			n := min(len(p), chains)
-			j.tier.Norms.Add(s.acc[:n], s.acc[:n], p[:n])
+			j.tier.Elementwise().Add(s.acc[:n], s.acc[:n], p[:n])
 			p = p[n:]
 		}
 	}
@@ -135,12 +135,12 @@ func (s *chunk) gradient(j *job, d, x []float32, top, inv float32, target int) {
 }
 
 // exponentials returns exp(x - top).
-func (s *chunk) exponentials(t *ukernel.Tier, x []float32, top float32) []float32 {
+func (s *chunk) exponentials(t *tier.Tier, x []float32, top float32) []float32 {
 	p := s.p[:len(x)]
 	for i, x := range x {
 		p[i] = (x - top) * math.Log2E
 	}
-	t.Functions.Exp2(p, p)
+	t.Elementwise().Exp2(p, p)
 	return p
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -46,7 +46,7 @@ func CrossEntropy(dlogits, logits []float32, n int, targets []int32, opts Option
 	if f := parallel.CheckSpin(); f != nil {
 		return 0, (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
+	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
 	if unavailable != nil {
 		return 0, (*kernel.TierError)(unavailable)
 	}

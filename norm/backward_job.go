@@ -3,10 +3,10 @@ package norm
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // A backwardJob is the state of one call. Jobs are recycled, so that in the steady state a call
@@ -66,7 +66,7 @@ func (r *gradientRow) fit(d int) {
 }
 
 // run computes the call.
-func (j *backwardJob) run(t *ukernel.Tier, opts *BackwardOptions) {
+func (j *backwardJob) run(t *tier.Tier, opts *BackwardOptions) {
 	d := j.x.Dim(3)
 	if s := j.x.Shape(); min(s[0], s[1], s[2]) > 0 { // else the others may be any numbers
 		j.rows = s[0] * s[1] * s[2]
@@ -92,7 +92,7 @@ func (j *backwardJob) run(t *ukernel.Tier, opts *BackwardOptions) {
 
 // addUp adds the sums of the blocks to a gradient, if it is wanted: those of a group to its first
 // block's, and then those of the groups.
-func (j *backwardJob) addUp(t *ukernel.Tier, gradient, sums []float32, blocks int) {
+func (j *backwardJob) addUp(t *tier.Tier, gradient, sums []float32, blocks int) {
 	if gradient == nil {
 		return
 	}
@@ -103,9 +103,9 @@ func (j *backwardJob) addUp(t *ukernel.Tier, gradient, sums []float32, blocks in
 	for group := 0; group < blocks; group += groupBlocks {
 		first := of(group)
 		for block := group + 1; block < min(group+groupBlocks, blocks); block++ {
-			t.Norms.Add(first, first, of(block))
+			t.Elementwise().Add(first, first, of(block))
 		}
-		t.Norms.Add(gradient, gradient, first)
+		t.Elementwise().Add(gradient, gradient, first)
 	}
 }
 
@@ -177,12 +177,12 @@ func (s *gradientRow) store(j *backwardJob, b, h, l int, center, slope, inv floa
 	g, y := s.g[:len(dx)], s.y[:len(dx)]
 	if !j.direct.IsSet() {
 		for i := range dx {
-			dx[i] = fallback.Canonical(float32((g[i]-center)-float32(y[i]*slope)) * inv)
+			dx[i] = scalar.Canonical(float32((g[i]-center)-float32(y[i]*slope)) * inv)
 		}
 		return
 	}
 	for i, direct := range j.direct.Row(b, h, l) {
-		dx[i] = fallback.Canonical(float32(float32((g[i]-center)-float32(y[i]*slope))*inv) + direct)
+		dx[i] = scalar.Canonical(float32(float32((g[i]-center)-float32(y[i]*slope))*inv) + direct)
 	}
 }
 

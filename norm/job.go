@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // A job is the state of one call. Jobs are recycled, so that in the steady state a call
@@ -15,7 +15,7 @@ import (
 type job struct {
 	call
 
-	tier           *ukernel.Tier
+	tier           *tier.Tier
 	split          parallel.Split[scratch, int]
 	constants      []float32 // a weight of ones, then a bias of -0
 	constantsUsage parallel.Usage
@@ -84,7 +84,7 @@ func filled(s []float32, x float32) []float32 {
 }
 
 // run computes the call.
-func (j *job) run(t *ukernel.Tier, opts *Options) {
+func (j *job) run(t *tier.Tier, opts *Options) {
 	j.tier = t
 	rows, d := j.x.Dim(0)*j.x.Dim(1)*j.x.Dim(2), j.x.Dim(3)
 	work := float64(rows) * float64(d) * elementFMAs / float64(t.ThreadFMAs)
@@ -116,7 +116,7 @@ func (j *job) rows(s *scratch, b, h, l, n int) {
 			if j.sum.IsSet() {
 				row = j.sum.Row(b, h, l)
 			}
-			j.tier.Norms.Add(row[:d], j.x.Row(b, h, l), j.residual.Row(b, h, l))
+			j.tier.Elementwise().Add(row[:d], j.x.Row(b, h, l), j.residual.Row(b, h, l))
 			j.norm(j.out.Row(b, h, l), 0, row[:d], 0, 1)
 		}
 		l, n = l+m, n-m
@@ -127,8 +127,8 @@ func (j *job) rows(s *scratch, b, h, l, n int) {
 func (j *job) norm(out []float32, ldd int, x []float32, lds, n int) {
 	size := float32(j.x.Dim(3))
 	if j.layer {
-		j.tier.Norms.LayerNorm(out, ldd, x, lds, n, j.weight, j.bias, size, j.eps)
+		j.tier.Norms().LayerNorm(out, ldd, x, lds, n, j.weight, j.bias, size, j.eps)
 	} else {
-		j.tier.Norms.RMSNorm(out, ldd, x, lds, n, j.weight, size, j.eps)
+		j.tier.Norms().RMSNorm(out, ldd, x, lds, n, j.weight, size, j.eps)
 	}
 }

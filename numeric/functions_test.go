@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/contracttest"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -59,7 +59,7 @@ func TestSliceFunctionErrors(t *testing.T) {
 			contracttest.CheckArgument(t, c.what, f(c.dst, c.src), "dst", c.want)
 		}
 	}
-	contracttest.SetDefault(t, nil, &ukernel.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
+	contracttest.SetDefault(t, nil, &tier.Unavailable{Tier: "mmx", Source: "ATTN_TIER", Reason: "unknown"})
 	for _, f := range functions {
 		var tier *kernel.TierError
 		if err := f(x[:10], x[20:30]); !errors.As(err, &tier) || tier.Tier != "mmx" || tier.Source != "ATTN_TIER" {
@@ -126,8 +126,8 @@ func TestFunctionsOfNumbers(t *testing.T) {
 		kind := []testutil.Kind{testutil.Mantissas, testutil.NonFinite}[i%2]
 		x, y, z := kind.Next(&r), kind.Next(&r), kind.Next(&r)
 		same := testutil.SameBits
-		if !same(numeric.Exp2(x), fallback.Exp2(x)) || !same(numeric.Tanh(x), fallback.Tanh(x)) ||
-			!same(numeric.Log2(x), fallback.Log2(x)) || !same(numeric.FMA(x, y, z), fallback.FMA(x, y, z)) {
+		if !same(numeric.Exp2(x), scalar.Exp2(x)) || !same(numeric.Tanh(x), scalar.Tanh(x)) ||
+			!same(numeric.Log2(x), scalar.Log2(x)) || !same(numeric.FMA(x, y, z), scalar.FMA(x, y, z)) {
 			t.Fatalf("at %v, %v, %v", x, y, z)
 		}
 	}

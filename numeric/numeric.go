@@ -35,40 +35,41 @@ package numeric
 import (
 	"cmp"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/elementwise"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/kernel"
 )
 
 // FMA returns x·y + z, rounded once. x and y must not both be constants, as a compiler
 // may replace the product of constants by the rounded one.
-func FMA(x, y, z float32) float32 { return fallback.FMA(x, y, z) }
+func FMA(x, y, z float32) float32 { return scalar.FMA(x, y, z) }
 
 // Exp2 returns 2^x with the bits of the contract's exp2, within 0.80 ulp. It is exactly 0
 // below -126, where float32 has no normal numbers, +Inf from 128 on, and NaN for NaN.
-func Exp2(x float32) float32 { return fallback.Exp2(x) }
+func Exp2(x float32) float32 { return scalar.Exp2(x) }
 
 // Tanh returns the hyperbolic tangent of x with the bits of the contract's tanh, within
 // 1.85 ulp. It is an odd function, ±1 from ±9.0110 on, and NaN for NaN.
-func Tanh(x float32) float32 { return fallback.Tanh(x) }
+func Tanh(x float32) float32 { return scalar.Tanh(x) }
 
 // Log2 returns the binary logarithm of x with the bits of the contract's log2, within
 // 1.66 ulp, also around 1. It is -Inf for ±0, +Inf for +Inf, and NaN for NaN and below 0.
-func Log2(x float32) float32 { return fallback.Log2(x) }
+func Log2(x float32) float32 { return scalar.Log2(x) }
 
 // Exp2Slice computes dst[i] = Exp2(src[i]) on the default tier. dst may be src. If they
 // overlap in part or their lengths differ, the error is a [*kernel.ArgumentError]. If
 // ATTN_TIER names a tier that cannot run, it is a [*kernel.TierError]. An error leaves
 // dst untouched.
 func Exp2Slice(dst, src []float32) error {
-	return onSlices(dst, src, func(f *ukernel.Functions) func(dst, src []float32) { return f.Exp2 })
+	return onSlices(dst, src, func(f *ukernel.Elementwise) func(dst, src []float32) { return f.Exp2 })
 }
 
 // TanhSlice computes dst[i] = Tanh(src[i]) on the default tier. dst, src and the errors
 // are those of [Exp2Slice].
 func TanhSlice(dst, src []float32) error {
-	return onSlices(dst, src, func(f *ukernel.Functions) func(dst, src []float32) { return f.Tanh })
+	return onSlices(dst, src, func(f *ukernel.Elementwise) func(dst, src []float32) { return f.Tanh })
 }
 
 // AddSlice computes dst[i] = x[i] + y[i] on the default tier, and a NaN 0x7FC00000 where that is a
@@ -81,31 +82,31 @@ func AddSlice(dst, x, y []float32) error {
 	); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	elementwise.Binary(dst, x, y, t.Norms.Add)
+	elementwise.Binary(dst, x, y, t.Elementwise().Add)
 	return nil
 }
 
-func onSlices(dst, src []float32, function func(f *ukernel.Functions) func(dst, src []float32)) error {
+func onSlices(dst, src []float32, function func(f *ukernel.Elementwise) func(dst, src []float32)) error {
 	if f := cmp.Or(elementwise.CheckLength("dst", dst, "src", src), elementwise.CheckPlace(dst, "src", src)); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
-	elementwise.Unary(dst, src, function(&t.Functions))
+	elementwise.Unary(dst, src, function(t.Elementwise()))
 	return nil
 }
 
 // ToF16 returns the F16 nearest to x, ties to even. It is infinite for magnitudes from
 // 65520 on and subnormal below 2^-14. Every NaN becomes 0x7e00.
-func ToF16(x float32) kernel.F16 { return kernel.F16(fallback.ToF16(x)) }
+func ToF16(x float32) kernel.F16 { return kernel.F16(scalar.ToF16(x)) }
 
 // ToBF16 returns the BF16 nearest to x, ties to even. It is infinite for magnitudes from
 // (2-2^-8)·2^127 on, half a unit beyond the largest finite BF16. Every NaN becomes
 // 0x7fc0.
-func ToBF16(x float32) kernel.BF16 { return kernel.BF16(fallback.ToBF16(x)) }
+func ToBF16(x float32) kernel.BF16 { return kernel.BF16(scalar.ToBF16(x)) }

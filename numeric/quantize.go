@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/internal/rows"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -27,7 +27,7 @@ import (
 // and shares no memory with src. All numbers in src are finite. Otherwise the error is a
 // [*kernel.ArgumentError], and nothing is written.
 func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
-	t, unavailable := ukernel.Default()
+	t, unavailable := tier.Default()
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}
@@ -41,13 +41,13 @@ func QuantizeInt8(dst []int8, scales, src []float32, group int) error {
 	}
 	for g := 0; g < len(scales); {
 		n := min(len(scales)-g, max(1, rows.MaxConvert/group))
-		t.Convert.QuantizeInt8(dst[g*group:], group, scales[g:], 1, src[g*group:], group, group, n, group)
+		t.Convert().QuantizeInt8(dst[g*group:], group, scales[g:], 1, src[g*group:], group, group, n, group)
 		g += n
 	}
 	return nil
 }
 
-func checkQuantize(t *ukernel.Tier, dst []int8, scales, src []float32, group int) error {
+func checkQuantize(t *tier.Tier, dst []int8, scales, src []float32, group int) error {
 	switch {
 	case group < 1:
 		return &kernel.ArgumentError{Arg: "group", Got: fmt.Sprint(group), Want: "at least 1"}
@@ -70,13 +70,13 @@ func checkQuantize(t *ukernel.Tier, dst []int8, scales, src []float32, group int
 }
 
 // checkFinite reports the first number of src that is not finite.
-func checkFinite(t *ukernel.Tier, src []float32) error {
+func checkFinite(t *tier.Tier, src []float32) error {
 	if view.Races {
 		view.Announce(view.Read, src)
 	}
 	for from := 0; from < len(src); from += rows.MaxConvert {
 		part := src[from:min(from+rows.MaxConvert, len(src))]
-		if t.Convert.Finite(part) {
+		if t.Convert().Finite(part) {
 			continue
 		}
 		i := slices.IndexFunc(part, func(x float32) bool { return x-x != 0 })

@@ -11,7 +11,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -48,7 +48,7 @@ func (a AdamW) Step(w, g, m, v []float32, step int, opts Options) error {
 	if f := parallel.CheckSpin(); f != nil {
 		return (*kernel.ArgumentError)(f)
 	}
-	t, unavailable := ukernel.Select(opts.Tier, "Options.Tier")
+	t, unavailable := tier.Select(opts.Tier, "Options.Tier")
 	if unavailable != nil {
 		return (*kernel.TierError)(unavailable)
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // factors are the numbers of a step.
@@ -44,7 +44,7 @@ func power(x float64, n int) float64 {
 
 // A job is one call of Step.
 type job struct {
-	tier *ukernel.Tier
+	tier *tier.Tier
 	factors
 	w, g, m, v []float32
 	split      parallel.Split[struct{}, struct{}]
@@ -70,6 +70,6 @@ func (j *job) step(_ *struct{}, lo, hi int) {
 	f := &j.factors
 	for ; lo < hi; lo += kernelWeights {
 		end := min(lo+kernelWeights, hi)
-		j.tier.Functions.AdamW(j.w[lo:end], j.g[lo:end], j.m[lo:end], j.v[lo:end], f.keep, f.gain1, f.beta2, f.gain2, f.root, f.epsilon, f.rate)
+		j.tier.Elementwise().AdamW(j.w[lo:end], j.g[lo:end], j.m[lo:end], j.v[lo:end], f.keep, f.gain1, f.beta2, f.gain2, f.root, f.epsilon, f.rate)
 	}
 }

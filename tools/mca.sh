@@ -109,7 +109,7 @@ row() {
 		read -r iteration own < <(cycles "$triple" "$cpu" "$file")
 		awk -v cpu="$cpu" -v name="$name" -v kind="$(kind "$file")" -v fmas="$fmas" -v iteration="$iteration" -v own="$own" -v limit="$limit" 'BEGIN {
 			rate = fmas / iteration
-			if (name ~ /Softmax/) limit = fmas / own
+			if (name ~ /softmax/) limit = fmas / own
 			printf "%-15s %-17s %-8s %5d %8.2f %9.2f %7.2f %5.0f%%\n", cpu, name, kind, fmas, iteration, rate, limit, 100 * rate / limit }'
 	done
 }
@@ -129,17 +129,17 @@ tier() {
 	local name=$1 arch=$2 triple=$3 vectors=$4 cpu limit iteration own v
 	shift 4
 	for cpu in "$@"; do
-		loops "$arch" "Peak$name"
-		read -r iteration own < <(cycles "$triple" "$cpu" "$work/Peak$name.1")
-		limit=$(awk -v f="$(<"$work/Peak$name.fmas")" -v c="$iteration" 'BEGIN { print f / c }')
+		loops "$arch" "peak$name"
+		read -r iteration own < <(cycles "$triple" "$cpu" "$work/peak$name.1")
+		limit=$(awk -v f="$(<"$work/peak$name.fmas")" -v c="$iteration" 'BEGIN { print f / c }')
 		for ((v = 1; v <= vectors; v++)); do
-			row "$arch" "$triple" "$cpu" "GemmMax$v$name" "$limit"
+			row "$arch" "$triple" "$cpu" "gemmMax$v$name" "$limit"
 		done
 		# On amd64 the longest loop of these is that of a single row, which waits for its chains.
 		for v in "" F16; do
-			[ "$arch" = amd64 ] || row "$arch" "$triple" "$cpu" "WeightGemm$v$name" "$limit"
+			[ "$arch" = amd64 ] || row "$arch" "$triple" "$cpu" "weightGemm$v$name" "$limit"
 		done
-		row "$arch" "$triple" "$cpu" "Softmax$name" "$limit"
+		row "$arch" "$triple" "$cpu" "softmax$name" "$limit"
 	done
 }
 

@@ -10,9 +10,9 @@ import (
 
 // Generator returns the function that generates the kernels of an ISA. It returns nothing but
 // an error unless all of them compile and pass the lint.
-func Generator(i emit.ISA) func() (spec.Output, error) {
-	return func() (spec.Output, error) {
-		g := emit.New(i)
+func Generator(i emit.ISA) func(spec.Contracts) (spec.Output, error) {
+	return func(c spec.Contracts) (spec.Output, error) {
+		g := emit.New(i, c)
 		spec.EmitAll(kernels{&gen{g}, skinny.New(g)}, i.Tiles(), i.WeightTile())
 		return g.Output()
 	}

@@ -43,7 +43,7 @@ import (
 const unroll = 2
 
 func (g *gen) Gemm(s spec.TileShape, e spec.Epilogue) {
-	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*g.Lanes(), e, g.Name()))
+	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*g.Lanes(), e))
 	t := &gemmer{g: g, vectors: s.Vectors, epilogue: e}
 	if s.Prefetch {
 		t.prefetched = s.Rows

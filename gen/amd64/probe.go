@@ -56,14 +56,14 @@ func (g *gen) Read() {
 }
 
 // Pause generates the function Pause, with PAUSE, which every CPU has.
-func Pause() (spec.Output, error) {
+func Pause(contracts spec.Contracts) (spec.Output, error) {
 	f, c := spec.Pause, build.NewContext()
-	c.Function(f.Name)
+	c.Function(f.Symbol(""))
 	c.Attributes(attr.NOSPLIT)
-	c.SignatureExpr("func" + f.Signature)
-	c.Doc(f.Name + " " + f.Doc)
+	c.SignatureExpr("func" + contracts.Signature(&f))
+	c.Doc(f.Doc(""))
 	c.PAUSE()
 	c.RET()
 	asm, stubs, err := emit.Compile(c, "pause", func(*ir.File) error { return nil })
-	return spec.Output{Asm: asm, Stubs: stubs}, err
+	return spec.Output{Asm: asm, Stubs: stubs, Functions: []spec.Function{f}}, err
 }

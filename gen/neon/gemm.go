@@ -48,7 +48,7 @@ type gemmer struct {
 }
 
 func (g *neon) Gemm(s spec.TileShape, e spec.Epilogue) {
-	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*emit.VecLanes, e, "NEON"))
+	g.Kernel(spec.Gemm(s.Vectors, s.Vectors*emit.VecLanes, e))
 	t := &gemmer{neon: g, shape: s, epilogue: e}
 	t.emit(s.Rows)
 }

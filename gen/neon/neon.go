@@ -33,8 +33,8 @@ type kernels struct {
 }
 
 // NEON generates the functions of NEON.
-func NEON() (spec.Output, error) {
-	g := emit.New()
+func NEON(c spec.Contracts) (spec.Output, error) {
+	g := emit.New(c)
 	n := &neon{g, g.Data("tanhNEON", tanhData()...), g.Data("geluNEON", geluData()...)}
 	spec.EmitAll(kernels{n, skinny.New(g)}, tiles, weightTile)
 	return g.Output()

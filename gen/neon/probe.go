@@ -47,12 +47,12 @@ func (g *neon) Read() {
 
 // Pause generates the function Pause, with ISB, which empties the pipeline. YIELD does
 // nothing on most CPUs.
-func Pause() (spec.Output, error) {
+func Pause(c spec.Contracts) (spec.Output, error) {
 	file := a64.NewFile("asm", "arm64 && !purego")
 	p := spec.Pause
-	f := file.Func(p.Name, p.Signature, p.Name+" "+p.Doc)
+	f := file.Func(p.Symbol(""), c.Signature(&p), p.Doc(""))
 	f.Op("ISB", 15)
 	f.Ret()
 	asm, stubs, err := file.Build()
-	return spec.Output{Asm: asm, Stubs: stubs}, err
+	return spec.Output{Asm: asm, Stubs: stubs, Functions: []spec.Function{p}}, err
 }

@@ -1,6 +1,10 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/contract"
+)
 
 // A BlockFormat is a format of quantized weights, see package fallback.
 type BlockFormat int
@@ -18,8 +22,8 @@ var BlockFormats = []BlockFormat{Q8_0, Q4_0, Q4_1}
 const PanelLanes = 48
 
 const (
-	BlockSteps = 32 // steps of a block
-	WordSteps  = 4  // words of a lane in a block of 4-bit numbers, and the distance of the steps in a word
+	BlockSteps = contract.WeightBlock // steps of a block
+	WordSteps  = 4                    // words of a lane in a block of 4-bit numbers, and the distance of the steps in a word
 )
 
 func (q BlockFormat) String() string { return [...]string{"Q8_0", "Q4_0", "Q4_1"}[q] }
@@ -39,15 +43,16 @@ func (q BlockFormat) BlockBytes(lanes int) int {
 }
 
 // WeightGemmQ is the product with a packed panel of quantized weights.
-func WeightGemmQ(q BlockFormat) Function {
-	return Function{WeightTable, fmt.Sprintf("WeightGemm%v", q), "(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)",
-		fmt.Sprintf("is WeightGemm for a packed panel of quantized weights, %v. k is a multiple of %d, and not 0.", q, BlockSteps)}
-}
+func WeightGemmQ(q BlockFormat) Function { return block(q, "Gemm") }
 
 // WeightWidenQ widens a packed panel of quantized weights.
-func WeightWidenQ(q BlockFormat) Function {
-	return Function{WeightTable, fmt.Sprintf("WeightWiden%v", q), "(dst []float32, b []byte, lanes, k int)",
-		fmt.Sprintf("converts k rows of a packed panel of quantized weights, %v, to float32. lanes is a multiple of 16, k one of %d.", q, BlockSteps)}
+func WeightWidenQ(q BlockFormat) Function { return block(q, "Widen") }
+
+func block(q BlockFormat, field string) Function {
+	f := kernel(WeightTable, field)
+	f.Name, f.Note = f.Name+q.String(), fmt.Sprintf("The format is %v.", q)
+	f.Array, f.Index, f.Elem = "Blocks", q.String(), "BlockKernels"
+	return f
 }
 
 // A BlockEmitter emits the kernels for quantized weights.

@@ -2,42 +2,76 @@ package spec
 
 import "strings"
 
-// A Table is a struct type of package ukernel that holds micro-kernels. Its fields are the
-// functions of one kind, without their prefix and suffix.
+// A Table is a struct type of package ukernel that holds micro-kernels.
 type Table struct {
-	Field, Type string // of the table in ukernel.Kernels
-	Lanes       int    // of a table for query tiles
-	Variant     string // of a table for a variant of a kernel: the fields that tell it apart
-	prefix      string // of the functions
-	suffix      string // of those of a variant
+	Var    string // of package asm that has the layers of the table
+	Type   string // of package ukernel
+	prefix string // of the functions' names
 }
 
-// The tables but those for query tiles.
+// The tables, in the order of package asm.
 var (
-	NormTable       = Table{Field: "Norms", Type: "Norms"}
-	LaneTable       = Table{Type: "LaneKernels"}
-	SkinnyTable     = Table{Field: "Skinny", Type: "SkinnyKernels", prefix: "Skinny"}
-	ConvertTable    = Table{Field: "Convert", Type: "Converters"}
-	WeightTable     = Table{Field: "Weights", Type: "WeightKernels", prefix: "Weight"}
-	FunctionTable   = Table{Field: "Functions", Type: "Functions"}
-	ActivationTable = Table{Field: "Activations", Type: "Activations"}
+	ProductTable     = Table{"Products", "Products", ""}
+	LaneTable        = Table{"Lanes", "LaneKernels", ""}
+	GradientTable    = Table{"Gradients", "Gradients", ""}
+	SkinnyTable      = Table{"Skinny", "SkinnyKernels", "Skinny"}
+	ConvertTable     = Table{"Convert", "Converters", ""}
+	WeightTable      = Table{"Weights", "WeightKernels", "Weight"}
+	ElementwiseTable = Table{"Elementwise", "Elementwise", ""}
+	NormTable        = Table{"Norms", "Norms", ""}
+	ActivationTable  = Table{"Activations", "Activations", ""}
+	MachineTable     = Table{"Machine", "Machine", ""}
+
+	Tables = []Table{ProductTable, LaneTable, GradientTable, SkinnyTable, ConvertTable, WeightTable, ElementwiseTable, NormTable, ActivationTable, MachineTable}
 )
 
-// noTable is that of functions that are not micro-kernels.
-var noTable = Table{}
+// A Function is a function in assembly, usually a micro-kernel. Package ukernel has its signature and
+// says what it computes.
+type Function struct {
+	Table Table
+	Name  string // without the suffix of the ISA
+	Field string // of the table
+	Note  string // what the function's comment says beside that
 
-// tileTable is the table of the products for query tiles of a width.
-func tileTable(lanes int) Table { return Table{Type: "TileKernels", Lanes: lanes} }
+	Array, Index string // of a field in an element of an array: the array's field, and a constant of package ukernel
+	Elem         string // the element's type
 
-// variantTable is the table of a variant of a kernel, an element of Variants.
-func variantTable(field, variant string) Table {
-	return Table{Field: field, Type: field + "Variant", Variant: variant}
+	Lanes   int      // see ukernel.Layer
+	Variant string   // see ukernel.Layer
+	Needs   []string // the CPU features that it uses, see ukernel.Layer; the generator of the ISA finds them
 }
 
-// Field is the name of the function's field in its table.
-func (f Function) Field() string {
-	if f.Table.Lanes > 0 {
-		return strings.TrimRight(f.Name, "1234") // the number of vectors
+// kernel is the function of a field of a table.
+func kernel(t Table, field string) Function {
+	return Function{Table: t, Name: t.prefix + field, Field: field}
+}
+
+// lanes returns f for query tiles that are a multiple of a vector wide.
+func (f Function) lanes(n int) Function {
+	f.Lanes = n
+	return f
+}
+
+// Type is the type of package ukernel that has the field.
+func (f *Function) Type() string {
+	if f.Elem != "" {
+		return f.Elem
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(f.Name, f.Table.prefix), f.Table.suffix)
+	return f.Table.Type
+}
+
+// Symbol is the name of the function of an ISA. It is not exported.
+func (f *Function) Symbol(isa string) string {
+	n := 1 // upper-case letters at the start, without that of the next word
+	for n < len(f.Name) && isUpper(f.Name[n]) && (n+1 == len(f.Name) || isUpper(f.Name[n+1])) {
+		n++
+	}
+	return strings.ToLower(f.Name[:n]) + f.Name[n:] + isa
+}
+
+func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
+
+// Doc is the comment of the function of an ISA.
+func (f *Function) Doc(isa string) string {
+	return strings.TrimSpace(f.Symbol(isa) + " is " + f.Type() + "." + f.Field + ", see package ukernel. " + f.Note)
 }

@@ -23,30 +23,27 @@ type WeightVariant struct {
 
 // Function is SkinnyQK in this variant.
 func (v QKVariant) Function() Function {
-	return SkinnyQK(Float32).variant(fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near),
-		variantTable("QK", fmt.Sprintf("Keys: %d, Segments: %d, Near: %d", v.Keys, v.Segments, v.Near)),
+	return SkinnyQK(Float32).variant("QK", fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near),
 		fmt.Sprintf("Tiles for up to 4 queries have %d keys and %d segments at a time; the near prefetches go to level %d of the cache.", v.Keys, v.Segments, v.Near))
 }
 
 // Function is SkinnyPV in this variant.
 func (v PVVariant) Function() Function {
-	return SkinnyPV(Float32).variant(fmt.Sprintf("L%d", v.Near), variantTable("PV", fmt.Sprintf("Near: %d", v.Near)),
+	return SkinnyPV(Float32).variant("PV", fmt.Sprintf("L%d", v.Near),
 		fmt.Sprintf("The near prefetches go to level %d of the cache.", v.Near))
 }
 
 // Function is WeightGemm for a type of weights in this variant.
 func (v WeightVariant) Function(b Element) Function {
-	doc := "High register tiles prefetch the panel."
+	note := "High register tiles prefetch the panel."
 	if v.Prefetch > 0 {
-		doc = "All register tiles prefetch the panel, and several of them the next part, too."
+		note = "All register tiles prefetch the panel, and several of them the next part, too."
 	}
-	return WeightGemm(b).variant(fmt.Sprintf("P%d", v.Prefetch), variantTable("Weight", fmt.Sprintf("Prefetch: %d", v.Prefetch)), doc)
+	return WeightGemm(b).variant("Weight", fmt.Sprintf("P%d", v.Prefetch), note)
 }
 
-// variant returns f under another name and in another table, with one more sentence in its
-// comment.
-func (f Function) variant(name string, t Table, doc string) Function {
-	t.prefix, t.suffix = f.Table.prefix, name
-	f.Name, f.Table, f.Doc = f.Name+name, t, f.Doc+" "+doc
+// variant returns f as one of several kernels of a kind.
+func (f Function) variant(kind, name, note string) Function {
+	f.Name, f.Variant, f.Note = f.Name+name, kind+"="+name, note
 	return f
 }

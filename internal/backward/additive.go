@@ -2,7 +2,7 @@ package backward
 
 import (
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -20,7 +20,7 @@ type Additive struct {
 	Scale            float32
 	Accumulate       bool
 
-	tier     *ukernel.Tier
+	tier     *tier.Tier
 	split    parallel.Split[additiveScratch, additiveShape]
 	partials []float32 // of DWeights, for each KV head
 	usage    parallel.Usage
@@ -60,7 +60,7 @@ func (a *Additive) Release() {
 const tanhFMAs = 60
 
 // Run computes the call.
-func (a *Additive) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
+func (a *Additive) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	a.tier = t
 	heads := a.K.Dim(0) * a.K.Dim(1)
 	if a.DWeights != nil {
@@ -73,7 +73,7 @@ func (a *Additive) Run(t *ukernel.Tier, threads int, parallelFor func(n int, tas
 	if a.DWeights != nil {
 		a.start(a.DWeights)
 		for h := range heads {
-			t.Norms.Add(a.DWeights, a.DWeights, a.partials[h*a.d():][:a.d()])
+			t.Elementwise().Add(a.DWeights, a.DWeights, a.partials[h*a.d():][:a.d()])
 		}
 	}
 }

@@ -148,11 +148,11 @@ func (s *additiveScratch) values(a *Additive, lo, n int) {
 	most := max(1, min(pvLanes, ukernel.RowsPerCall(pvLanes, n*dv)))
 	for j := s.visible.Lo; j < s.visible.Hi; j += most {
 		m := min(most, s.visible.Hi-j)
-		a.tier.Skinny.PV(s.sumsV, dv, dout, stride, s.p[j:], s.ldp, m, n, dv, false, dout, 0)
+		a.tier.Skinny().PV(s.sumsV, dv, dout, stride, s.p[j:], s.ldp, m, n, dv, false, dout, 0)
 		for k := range m {
 			if s.seen[j+k] {
 				row := a.DV.Row(s.batch, s.kvHead, j+k)
-				a.tier.Norms.Add(row, row, s.sumsV[k*dv:][:dv])
+				a.tier.Elementwise().Add(row, row, s.sumsV[k*dv:][:dv])
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func (s *additiveScratch) products(a *Additive, lo, n int) {
 		m = ukernel.RowsPerCall(s.visible.Hi-j, lanes*dv)
 		v, stride := a.V.Rows(s.batch, s.kvHead, j, m), a.V.Stride(2)
 		if skinny && m >= ukernel.SkinnyKeys {
-			a.tier.Skinny.QK(s.dp[j*lanes:], v, stride, s.panel, n, m, dv, s.tops[:lanes], v, 0)
+			a.tier.Skinny().QK(s.dp[j*lanes:], v, stride, s.panel, n, m, dv, s.tops[:lanes], v, 0)
 		} else {
 			s.tile.Gemm(s.dp[j*lanes:], lanes, v, stride, 1, s.panel, lanes, m, dv, ukernel.ColumnSegment, false)
 		}
@@ -211,9 +211,9 @@ func (s *additiveScratch) queryRow(a *Additive, i int, p []float32, lane int) {
 	if a.DQ.IsSet() {
 		row := a.DQ.Row(s.batch, s.head, i)
 		a.start(row)
-		a.tier.Norms.Add(row, row, s.rowQ)
+		a.tier.Elementwise().Add(row, row, s.rowQ)
 	}
-	a.tier.Norms.Add(s.sumsW, s.sumsW, s.rowW)
+	a.tier.Elementwise().Add(s.sumsW, s.sumsW, s.rowW)
 }
 
 // addKeys adds the first n of keys, which query i sees, to its sums and to those of the keys. Keys
@@ -228,10 +228,10 @@ func (s *additiveScratch) addKeys(a *Additive, i, n int) {
 		for m = 1; m < most && lo+m < n && s.keys[lo+m] == first+m; m++ {
 		}
 		k := a.K.Rows(s.batch, s.kvHead, first, m)
-		a.tier.Functions.AdditiveBackward(s.sumsK[first*d:(first+m)*d], d, query, k, a.K.Stride(2), m, s.x[lo:lo+m], s.partQ, s.partW)
+		a.tier.Gradients(0).AdditiveBackward(s.sumsK[first*d:(first+m)*d], d, query, k, a.K.Stride(2), m, s.x[lo:lo+m], s.partQ, s.partW)
 	}
-	a.tier.Norms.Add(s.rowQ, s.rowQ, s.partQ)
-	a.tier.Norms.Add(s.rowW, s.rowW, s.partW)
+	a.tier.Elementwise().Add(s.rowQ, s.rowQ, s.partQ)
+	a.tier.Elementwise().Add(s.rowW, s.rowW, s.partW)
 }
 
 // finish adds the sums of a block of queries to the gradients of keys and weights.
@@ -240,12 +240,12 @@ func (s *additiveScratch) finish(a *Additive) {
 	for j := s.visible.Lo; a.DK.IsSet() && j < s.visible.Hi; {
 		n := s.seenFrom(j, sumFloats/max(d, 1))
 		if n > 0 {
-			a.tier.Functions.AddWeighted(a.DK.Rows(s.batch, s.kvHead, j, n), a.DK.Stride(2), s.sumsK[j*d:][:n*d], d, n, a.Weights)
+			a.tier.Gradients(0).AddWeighted(a.DK.Rows(s.batch, s.kvHead, j, n), a.DK.Stride(2), s.sumsK[j*d:][:n*d], d, n, a.Weights)
 		}
 		j += max(n, 1)
 	}
 	if a.DWeights != nil {
 		part := a.partials[(s.batch*a.K.Dim(1)+s.kvHead)*d:][:d]
-		a.tier.Norms.Add(part, part, s.sumsW)
+		a.tier.Elementwise().Add(part, part, s.sumsW)
 	}
 }

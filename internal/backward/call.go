@@ -5,7 +5,7 @@ import (
 
 	"github.com/attn-go/attn/internal/engine"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -29,7 +29,7 @@ type Call struct {
 // A Job is the state of one call. Jobs are recycled with all memory that they need.
 type Job struct {
 	Call
-	tier   *ukernel.Tier
+	tier   *tier.Tier
 	scores *engine.Job
 	plan
 
@@ -86,7 +86,7 @@ func New() *Job { return jobs.Get() }
 // Run computes the call on at most threads goroutines, 0 for all, or by the caller's
 // parallel-for. If that panics or ends its goroutine, so does Run, after all goroutines have
 // left the call. The job must be dropped then.
-func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
+func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
 	j.scores = engine.New()
 	j.scores.Call = j.Forward

@@ -3,7 +3,7 @@ package backward
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/scalar"
 )
 
 // Rows of gradients that hold a NaN are computed again, from visible pairs alone: the weight
@@ -94,7 +94,7 @@ func (s *segment) loadAgain(j *Job, kv int) {
 // chain continues the chains of a row: acc = fma(w, x, acc).
 func chain(acc []float32, w float32, x []float32) {
 	for e := range acc {
-		acc[e] = fallback.FMA(w, x[e], acc[e])
+		acc[e] = scalar.FMA(w, x[e], acc[e])
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *segment) scaleKeys(j *Job, x *view.Tensor, kv, lo, n int, scale float32
 // moveRows multiplies n rows of src, ld apart, by scale, adds +0 and writes them to the rows of
 // x from index at on. It returns the set of those that hold a NaN. It overwrites src.
 func (s *segment) moveRows(j *Job, x *view.Tensor, at int, src []float32, ld, n int, scale float32) (nan uint64) {
-	skinny, d := &j.tier.Skinny, x.Dim(3)
+	skinny, d := j.tier.Skinny(), x.Dim(3)
 	divisor, isQuotient := divisorFor(scale)
 	for i := range n {
 		s.factors[i], s.divisors[i], s.off[i] = scale, divisor, at+i*x.Stride(2)

@@ -212,9 +212,9 @@ func (s *segment) computeWeights(j *Job, at int) {
 	for x, m := 0, 0; x < n; x += m {
 		m = min(n-x, SumKeys-(keys.Lo+x)%SumKeys)
 		lo, hi := x*lanes, (x+m)*lanes
-		s.Kernels().BackwardWeights(p[lo:hi], dp[lo:hi], lanes, m, s.lse[:lanes], s.chainSum[:lanes], s.chainDot[:lanes])
-		j.tier.Norms.Add(sum, sum, s.chainSum[:lanes])
-		j.tier.Norms.Add(dot, dot, s.chainDot[:lanes])
+		j.tier.Gradients(lanes).BackwardWeights(p[lo:hi], dp[lo:hi], lanes, m, s.lse[:lanes], s.chainSum[:lanes], s.chainDot[:lanes])
+		j.tier.Elementwise().Add(sum, sum, s.chainSum[:lanes])
+		j.tier.Elementwise().Add(dot, dot, s.chainDot[:lanes])
 	}
 }
 
@@ -303,7 +303,7 @@ func (s *segment) addKeys(j *Job, at, n int, block int64) bool {
 func (s *segment) normalised(j *Job, at, n int) (p, ds []float32) {
 	lanes := s.Kernels().Lanes
 	p, ds = s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
-	s.Kernels().BackwardScores(p, ds, lanes, n, s.inv[:lanes], s.mean[:lanes])
+	j.tier.Gradients(lanes).BackwardScores(p, ds, lanes, n, s.inv[:lanes], s.mean[:lanes])
 	return p, ds
 }
 
@@ -313,7 +313,7 @@ func (s *segment) differentiate(j *Job, at, n int) {
 	lanes := s.Kernels().Lanes
 	end := at + n*lanes
 	if j.shape.isCap {
-		s.Kernels().BackwardSoftcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
+		j.tier.Gradients(lanes).BackwardSoftcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
 	}
 	if j.Forward.Dropout.Rate != 0 {
 		s.Drop(s.weights[at:end])
@@ -354,7 +354,7 @@ func (s *segment) addProduct(j *Job, out *view.Tensor, key, n int, weights []flo
 		m = min(n-r, len(ones))
 		for e, c := 0, 0; e < d; e += c {
 			c = ukernel.ColumnsPerCall(d-e, m)
-			j.tier.Skinny.Merge(dst[r*stride+e:], stride, s.part[r*ld+e:], ld, m, c, ones[:m], ones[:m])
+			j.tier.Skinny().Merge(dst[r*stride+e:], stride, s.part[r*ld+e:], ld, m, c, ones[:m], ones[:m])
 		}
 	}
 }

@@ -3,13 +3,13 @@ package backward
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/scalar"
 )
 
 // sinkWeight returns the weight of a sink in a row, not yet normalised. lse is in the unit of
 // exp2.
 func sinkWeight(sink, lse float32) float32 {
-	return fallback.BackwardWeight(float32(float64(sink)*math.Log2E), lse)
+	return scalar.BackwardWeight(float32(float64(sink)*math.Log2E), lse)
 }
 
 // sinks computes the gradients of the sinks. A sink is like a key without a value: its gradient

@@ -3,7 +3,7 @@ package contracttest
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -52,7 +52,7 @@ func (w *BackwardModel) row(b, h, i int) {
 			}
 			pairs[j] = x
 			blockSum += x.p
-			blockDot = fallback.FMA(x.p, x.dp, blockDot)
+			blockDot = scalar.FMA(x.p, x.dp, blockDot)
 		}
 		sum, dot = sum+blockSum, dot+blockDot
 		lo = hi
@@ -83,7 +83,7 @@ func (w *BackwardModel) differentiate(x *modelPair, inv, mean float32, b, h, i, 
 		x.ds = 0
 		if x.dBias != 0 {
 			u := float32(x.capped * float32(1/(float64(w.o.Softcap)*math.Log2E)))
-			x.ds = x.dBias * fallback.FMA(-u, u, 1)
+			x.ds = x.dBias * scalar.FMA(-u, u, 1)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (w *BackwardModel) weight(b, h, i int, s float32) float32 {
 	if x > 0 {
 		x = 0
 	}
-	return fallback.Exp2(x)
+	return scalar.Exp2(x)
 }
 
 // pair returns a pair, or nil if the key is hidden or its weight 0.
@@ -128,7 +128,7 @@ func dot(x, y []float32) (sum float32) {
 	for lo := 0; lo < len(x); lo += 64 {
 		acc := float32(0)
 		for e := lo; e < min(lo+64, len(x)); e++ {
-			acc = fallback.FMA(x[e], y[e], acc)
+			acc = scalar.FMA(x[e], y[e], acc)
 		}
 		sum += acc
 	}
@@ -218,7 +218,7 @@ func (m *Model) naturalScale() float32 {
 
 func chain(acc []float32, w float32, x []float32) {
 	for e := range acc {
-		acc[e] = fallback.FMA(w, x[e], acc[e])
+		acc[e] = scalar.FMA(w, x[e], acc[e])
 	}
 }
 

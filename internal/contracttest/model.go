@@ -3,7 +3,7 @@ package contracttest
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
@@ -114,7 +114,7 @@ func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	for d := 0; d < len(q); d += 64 { // segments
 		acc := float32(0)
 		for x := d; x < min(d+64, len(q)); x++ {
-			acc = fallback.FMA(float32(q[x]*scale), k[x], acc)
+			acc = scalar.FMA(float32(q[x]*scale), k[x], acc)
 		}
 		if d == 0 {
 			raw = acc
@@ -128,7 +128,7 @@ func (m *Model) score(b, h, i, j int) (raw, capped float32) {
 	}
 	if m.o.Softcap != 0 {
 		limit := float64(m.o.Softcap) * math.Log2E
-		capped = float32(limit) * fallback.Tanh(float32(capped*float32(1/limit)))
+		capped = float32(limit) * scalar.Tanh(float32(capped*float32(1/limit)))
 	}
 	return raw, capped
 }
@@ -152,14 +152,14 @@ func (m *Model) positions(b, i, j int) (query, key int) {
 func (m *Model) added(b, h, i, j int, s float32) float32 {
 	if m.o.ALiBi != nil {
 		query, key := m.positions(b, i, j)
-		s = fallback.FMA(log2Units(m.o.ALiBi[h]), -float32(max(query-key, key-query)), s)
+		s = scalar.FMA(log2Units(m.o.ALiBi[h]), -float32(max(query-key, key-query)), s)
 	}
 	if IsSet(m.bias) {
 		x := m.biasOf(b, h, i, j)
 		if x == NegInf {
 			return x
 		}
-		s = fallback.FMA(x, log2E, s)
+		s = scalar.FMA(x, log2E, s)
 	}
 	return s
 }
@@ -198,11 +198,11 @@ func (m *Model) block(b, h, i, lo int, s []float32) ModelBlock {
 		if s == NegInf {
 			continue
 		}
-		p := fallback.Exp2(s - z)
+		p := scalar.Exp2(s - z)
 		x.Sum += p
 		p = m.dropped(p, b, h, i, lo+j)
 		for e, v := range Row(&m.v, b, h/m.group, lo+j) {
-			x.Out[e] = fallback.FMA(p, v, x.Out[e])
+			x.Out[e] = scalar.FMA(p, v, x.Out[e])
 		}
 	}
 	return x
@@ -256,10 +256,10 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 		if z == NegInf {
 			z = 0
 		}
-		alpha, beta := fallback.Exp2(top-z), fallback.Exp2(x.Max-z)
-		l = fallback.FMA(x.Sum, beta, float32(l*alpha))
+		alpha, beta := scalar.Exp2(top-z), scalar.Exp2(x.Max-z)
+		l = scalar.FMA(x.Sum, beta, float32(l*alpha))
 		for e := range o {
-			o[e] = fallback.FMA(x.Out[e], beta, float32(o[e]*alpha))
+			o[e] = scalar.FMA(x.Out[e], beta, float32(o[e]*alpha))
 		}
 		top = next
 	}
@@ -269,14 +269,14 @@ func (m *Model) merge(row *ModelRow, b, h, i int, s []float32) {
 		clear(o)
 		return
 	}
-	row.LSE = float32((top+fallback.Log2(l))*ln2) + 0
+	row.LSE = float32((top+scalar.Log2(l))*ln2) + 0
 	nan := row.normalise(l)
 	for j := range s {
 		switch {
 		case l != l:
 			row.Weights[j] = CanonicalNaN
 		case s[j] != NegInf:
-			row.Weights[j] = float32(m.dropped(fallback.Exp2(s[j]-top), b, h, i, j)*(1/l)) + 0
+			row.Weights[j] = float32(m.dropped(scalar.Exp2(s[j]-top), b, h, i, j)*(1/l)) + 0
 		}
 	}
 	if nan {

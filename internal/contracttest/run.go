@@ -2,11 +2,10 @@ package contracttest
 
 import (
 	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -22,10 +21,10 @@ func EachTier(t *testing.T, test func(t *testing.T, tier string)) {
 // ForceThreads makes calls of any size use all threads that they ask for, as far as
 // there are tasks for them, until the test ends. Otherwise small calls use one thread.
 func ForceThreads(t testing.TB) {
-	for x := range ukernel.Tiers {
-		before := ukernel.Tiers[x].ThreadFMAs
-		ukernel.Tiers[x].ThreadFMAs = 1
-		t.Cleanup(func() { ukernel.Tiers[x].ThreadFMAs = before })
+	for x := range tier.Tiers {
+		before := tier.Tiers[x].ThreadFMAs
+		tier.Tiers[x].ThreadFMAs = 1
+		t.Cleanup(func() { tier.Tiers[x].ThreadFMAs = before })
 	}
 }
 
@@ -57,35 +56,32 @@ func Repeats(n int) int {
 }
 
 // AddTier adds a tier to the list of all tiers, under its name, until the test ends.
-func AddTier(t testing.TB, tier ukernel.Tier) {
-	before := ukernel.Tiers
-	ukernel.Tiers = append(before[:len(before):len(before)], tier)
-	t.Cleanup(func() { ukernel.Tiers = before })
+func AddTier(t testing.TB, added tier.Tier) {
+	before := tier.Tiers
+	tier.Tiers = append(before[:len(before):len(before)], added)
+	t.Cleanup(func() { tier.Tiers = before })
 }
 
-// Tier returns a copy of a tier that this CPU can run, with tiles of its own, to be
-// changed and renamed.
-func Tier(t testing.TB, name string) ukernel.Tier {
-	tier, bad := ukernel.Select(name, "contracttest.Tier")
+// Tier returns a copy of a tier that this CPU can run, to be changed and renamed.
+func Tier(t testing.TB, name string) tier.Tier {
+	x, bad := tier.Select(name, "contracttest.Tier")
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	changed := *tier
-	changed.Tiles = slices.Clone(tier.Tiles)
-	return changed
+	return x.Copy()
 }
 
 // SetDefault makes a tier the default one, or none, until the test ends.
-func SetDefault(t testing.TB, tier *ukernel.Tier, unavailable *ukernel.Unavailable) {
-	before := ukernel.Default
-	ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) { return tier, unavailable }
-	t.Cleanup(func() { ukernel.Default = before })
+func SetDefault(t testing.TB, x *tier.Tier, unavailable *tier.Unavailable) {
+	before := tier.Default
+	tier.Default = func() (*tier.Tier, *tier.Unavailable) { return x, unavailable }
+	t.Cleanup(func() { tier.Default = before })
 }
 
 // EachDefault makes each tier that runs here the default one for a test.
 func EachDefault(t *testing.T, test func(t *testing.T)) {
 	EachTier(t, func(t *testing.T, name string) {
-		tier, unavailable := ukernel.Select(name, "")
+		tier, unavailable := tier.Select(name, "")
 		SetDefault(t, tier, unavailable)
 		test(t)
 	})

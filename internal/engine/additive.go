@@ -3,7 +3,7 @@ package engine
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/ukernel"
@@ -36,7 +36,7 @@ func (j *Job) paddedWeights() []float32 {
 
 // padded rounds up to whole chains of an additive score.
 func padded(d int) int {
-	return (d + fallback.AdditiveChains - 1) &^ (fallback.AdditiveChains - 1)
+	return (d + contract.AdditiveChains - 1) &^ (contract.AdditiveChains - 1)
 }
 
 // additiveScores computes additive scores. Queries lie in rows, as keys do, and the
@@ -62,7 +62,7 @@ func (t *tile) additiveScores(part mask.Span, top []float32) {
 		if t.n < lanes {
 			clear(s[:n*lanes])
 		}
-		j.tier.Functions.Additive(s, lanes, t.q, size, k, stride, t.n, n, j.additive, next)
+		j.tier.Skinny().Additive(s, lanes, t.q, size, k, stride, t.n, n, j.additive, next)
 		if top != nil {
 			t.kern.MaskSpan(s, lanes, 0, n, allKeys.lo[:lanes], allKeys.hi[:lanes], top)
 		}

@@ -3,8 +3,9 @@ package engine
 import (
 	"math"
 
-	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/contract"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -63,7 +64,7 @@ type derived struct {
 	scale    float32 // the contract's c
 	mods     scoreMods
 	additive []float32                         // padded weights in the unit of exp2, or nil
-	philox   [2 * fallback.PhiloxRounds]uint32 // round keys of the dropout generator
+	philox   [2 * contract.PhiloxRounds]uint32 // round keys of the dropout generator
 	keyRange mask.Span                         // tile coordinates of the keys that the call covers: all, or one block (Partial)
 	extras   bool                              // LSE, Weights or Scores are wanted
 	biased   bool
@@ -86,7 +87,7 @@ func (j *Job) derive() {
 	}
 	j.biased = j.Bias.IsSet()
 	if j.Dropout.Rate != 0 {
-		j.philox = fallback.PhiloxKeys(j.Dropout.Seed)
+		j.philox = scalar.PhiloxKeys(j.Dropout.Seed)
 	}
 	j.extras = j.LSE.IsSet() || j.Weights.IsSet() || j.Scores.IsSet()
 	j.setScoreMods()

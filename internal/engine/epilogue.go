@@ -3,7 +3,7 @@ package engine
 import (
 	"math/bits"
 
-	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
@@ -75,5 +75,5 @@ func lse(max, sum float32) float32 {
 	case sum != sum:
 		return canonicalNaN
 	}
-	return float32((max+fallback.Log2(sum))*ln2) + 0
+	return float32((max+scalar.Log2(sum))*ln2) + 0
 }

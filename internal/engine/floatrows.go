@@ -4,7 +4,7 @@ import (
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -39,7 +39,7 @@ func (f *floatRows) fit(m *parallel.Memory, t *view.Tensor, gather bool) {
 // get returns n ≥ 1 rows of KV head h of x from row lo on, their distance and their
 // number, which is less than n where a page ends and rows are not copied. Cached rows are
 // not converted again, and only rows that are asked for are read.
-func (f *floatRows) get(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int) (data []float32, stride, got int) {
+func (f *floatRows) get(t *tier.Tier, x *view.Tensor, h kvHead, lo, n int) (data []float32, stride, got int) {
 	if x.DType() == view.Float32 {
 		if run := x.Run(lo, n); run == n || !f.copies {
 			return x.Rows(h.batch, h.head, lo, run), x.Stride(2), run

@@ -18,7 +18,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // A Job is the state of one call. Jobs are recycled with all memory that they need, so
@@ -26,7 +26,7 @@ import (
 type Job struct {
 	Call
 	derived
-	tier *ukernel.Tier
+	tier *tier.Tier
 	plan
 
 	shape      shape
@@ -82,7 +82,7 @@ func New() *Job { return jobs.Get() }
 // Run computes the call on at most threads goroutines, 0 for all, or by the caller's
 // parallel-for. If the caller's ScoreMod or parallel-for panics or ends its goroutine, so
 // does Run, after all goroutines have left the call. The job must be dropped then.
-func (j *Job) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
+func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()

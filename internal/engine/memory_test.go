@@ -8,7 +8,7 @@ import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -19,7 +19,7 @@ func floats(b, h, l, d int) view.Tensor {
 }
 
 // newPlanned returns a job on a tier that is planned for so many threads.
-func newPlanned(t *ukernel.Tier, c Call, threads int) *Job {
+func newPlanned(t *tier.Tier, c Call, threads int) *Job {
 	j := newJob()
 	j.Call, j.tier, j.splittable = c, t, true
 	j.derive()
@@ -28,9 +28,9 @@ func newPlanned(t *ukernel.Tier, c Call, threads int) *Job {
 }
 
 // eachTier calls test for every tier that this CPU can run.
-func eachTier(t *testing.T, test func(t *testing.T, tier *ukernel.Tier)) {
-	for i := range ukernel.Tiers {
-		if tier := &ukernel.Tiers[i]; tier.Lacks() == "" {
+func eachTier(t *testing.T, test func(t *testing.T, tier *tier.Tier)) {
+	for i := range tier.Tiers {
+		if tier := &tier.Tiers[i]; tier.Lacks() == "" {
 			t.Run("tier="+tier.Name, func(t *testing.T) { test(t, tier) })
 		}
 	}
@@ -39,7 +39,7 @@ func eachTier(t *testing.T, test func(t *testing.T, tier *ukernel.Tier)) {
 // TestScratchDoesNotGrow: the scratch memory of a worker does not depend on the numbers of
 // queries and keys.
 func TestScratchDoesNotGrow(t *testing.T) {
-	eachTier(t, func(t *testing.T, tier *ukernel.Tier) {
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
 		size := func(l int) int {
 			j := newPlanned(tier, Call{Out: floats(1, 1, l, 8), Q: floats(1, 1, l, 8), K: floats(1, 1, l, 8), V: floats(1, 1, l, 8)}, 1)
 			var s scratch
@@ -59,7 +59,7 @@ func TestScratchDoesNotGrow(t *testing.T) {
 // TestRingDoesNotGrow: the ring buffer of a call with split tiles has some slots for each
 // thread, however many keys there are.
 func TestRingDoesNotGrow(t *testing.T) {
-	eachTier(t, func(t *testing.T, tier *ukernel.Tier) {
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
 		eager := *tier
 		eager.ThreadFMAs = 1
 		for _, keys := range []int{20 * BlockKeys, 200 * BlockKeys} {
@@ -80,7 +80,7 @@ func TestRingDoesNotGrow(t *testing.T) {
 // those of the widest tile.
 func TestTilesAreAsWideAsRows(t *testing.T) {
 	const d, dv = 16, 12
-	eachTier(t, func(t *testing.T, tier *ukernel.Tier) {
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
 		eager := *tier
 		eager.ThreadFMAs = 1
 		j := newPlanned(&eager, Call{Out: floats(1, 1, 1, dv), Q: floats(1, 1, 1, d), K: floats(1, 1, 20*BlockKeys, d), V: floats(1, 1, 20*BlockKeys, dv)}, 3)
@@ -107,7 +107,7 @@ func TestWideRowsAreKept(t *testing.T) {
 		bits[i] = uint16(math.Float32bits(float32(i/d%128)) >> 16) // exact up to 256
 	}
 	span := func(lo, hi int) mask.Span { return mask.Span{Lo: lo, Hi: hi} }
-	eachTier(t, func(t *testing.T, tier *ukernel.Tier) {
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
 		var f floatRows
 		f.fit(new(parallel.Memory), &x, false)
 		for _, step := range []struct {
@@ -152,7 +152,7 @@ func TestPrefetchHints(t *testing.T) {
 			}
 			memory := make([]float32, 256*2*d)
 			x := view.Floats(memory, [4]int{256 / test.size, 2, test.size, d}, [3]int{test.size * 2 * d, d, 2 * d}).Paged(&table)
-			tier := &ukernel.Tier{Tuning: ukernel.Tuning{PrefetchBytes: 16 * d * 4}}
+			tier := &tier.Tier{Tuning: tier.Tuning{PrefetchBytes: 16 * d * 4}}
 			near, more := x.Index(0, 1, test.near), x.Index(0, 1, test.more)
 			_, run, next, far := withHints(tier, &x, kvHead{0, 1}, test.lo, test.n, memory)
 			if got := len(memory) - len(next); got != near || far != more-near || run != test.run {

@@ -3,10 +3,11 @@ package engine
 import (
 	"math/bits"
 
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -18,7 +19,7 @@ type Merge struct {
 	Sinks []float32
 	LSE   view.Tensor
 
-	tier  *ukernel.Tier
+	tier  *tier.Tier
 	kern  *ukernel.TileKernels
 	split parallel.Split[mergeScratch, mergeShape]
 
@@ -82,8 +83,8 @@ func (m *Merge) Release() {
 
 // Run computes the merge on at most threads goroutines, 0 for all, or by the
 // caller's parallel-for.
-func (m *Merge) Run(t *ukernel.Tier, threads int, parallelFor func(n int, task func(i int))) {
-	m.tier, m.kern = t, &t.Tiles[0]
+func (m *Merge) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
+	m.tier, m.kern = t, t.Tile(0)
 	blocks := 1
 	for x := range m.Parts {
 		blocks += m.Parts[x].Blocks
@@ -151,8 +152,8 @@ func (s *mergeScratch) merge(kern *ukernel.TileKernels, max, sum float32, o []fl
 	if z == negInf {
 		z = 0
 	}
-	a, b := fallback.Exp2(s.max-z), fallback.Exp2(max-z)
-	s.sum = fallback.FMA(sum, b, float32(s.sum*a))
+	a, b := scalar.Exp2(s.max-z), scalar.Exp2(max-z)
+	s.sum = scalar.FMA(sum, b, float32(s.sum*a))
 	s.max = top
 	lanes := kern.Lanes
 	fill(s.alpha[:lanes], a)

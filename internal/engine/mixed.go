@@ -32,15 +32,15 @@ const (
 // isMixed tells whether the tiles of a plain call have rows of several KV heads. The lanes are some
 // of the narrowest tile's, whose kernels take any number of its widths.
 func (j *Job) isMixed() bool {
-	kern, d := &j.tier.Tiles[0], j.d()
-	return kern.HeadScores != nil && 2*j.rows() <= kern.Lanes && j.rows()*j.keys() <= mixedPairs && j.kvHeads() > 1 &&
+	d := j.d()
+	return 2*j.rows() <= j.tier.Narrowest() && j.rows()*j.keys() <= mixedPairs && j.kvHeads() > 1 &&
 		d%ukernel.HeadColumns == 0 && d <= ukernel.ColumnSegment && j.dv() <= mixedWidth
 }
 
 // mixedTask is plainTask for the rows of count KV heads from number first on. Q̂ᵀ and S lie one
 // behind the other.
 func (j *Job) mixedTask(s *scratch, first, count int) {
-	kern, m, rows, keys, d := &j.tier.Tiles[0], &s.mixed, j.rows(), j.keys(), j.d()
+	kern, m, rows, keys, d := j.tier.Tile(0), &s.mixed, j.rows(), j.keys(), j.d()
 	most := min(ukernel.MaxLanes, len(s.scores)/(d+keys)) / kern.Lanes * kern.Lanes
 	for row, end := first*rows, (first+count)*rows; row < end; row += most {
 		n := min(most, end-row)
@@ -50,7 +50,7 @@ func (j *Job) mixedTask(s *scratch, first, count int) {
 		kern.Pack(q, w, j.Q.F32(), m.q[:w], n, d, j.scale)
 		kern.HeadScores(scores, j.K.F32(), m.k[:w], j.K.Stride(2), q, keys, d, top)
 		kern.Softmax(scores, w, keys, top, sum)
-		nan := kern.HeadValues(j.Out.F32(), m.out[:w], j.V.F32(), m.v[:w], j.V.Stride(2), scores, w, n, keys, j.dv(), sum)
+		nan := j.tier.Skinny().HeadValues(j.Out.F32(), m.out[:w], j.V.F32(), m.v[:w], j.V.Stride(2), scores, w, n, keys, j.dv(), sum)
 		if nan != 0 {
 			j.finishMixed(s, row, nan)
 		}

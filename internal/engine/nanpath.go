@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"github.com/attn-go/attn/fallback"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -35,9 +35,9 @@ func fillNaN(x *view.Tensor, at int) {
 		case view.Float32:
 			x.F32()[at+i] = canonicalNaN
 		case view.Float16:
-			x.U16()[at+i] = fallback.ToF16(canonicalNaN)
+			x.U16()[at+i] = scalar.ToF16(canonicalNaN)
 		case view.BFloat16:
-			x.U16()[at+i] = fallback.ToBF16(canonicalNaN)
+			x.U16()[at+i] = scalar.ToBF16(canonicalNaN)
 		}
 	}
 }
@@ -105,14 +105,14 @@ func (t *tile) exactPV(runs []mask.Span) {
 		for r.Lo < r.Hi {
 			rows := ukernel.RowsPerCall(r.Len(), len(o))
 			v, stride, n := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo+r.Lo-t.phase, rows)
-			t.job.tier.Skinny.PV(o, len(o), v, stride, t.block.scores[r.Lo*lanes:], lanes, 1, n, len(o), true, v, 0)
+			t.job.tier.Skinny().PV(o, len(o), v, stride, t.block.scores[r.Lo*lanes:], lanes, 1, n, len(o), true, v, 0)
 			r.Lo += n
 		}
 	}
 	for e, x := range o {
 		to := &t.o[e*lanes]
 		if t.started {
-			x = fallback.FMA(x, t.beta[0], float32(*to*t.alpha[0]))
+			x = scalar.FMA(x, t.beta[0], float32(*to*t.alpha[0]))
 		}
 		*to = x
 	}

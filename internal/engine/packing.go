@@ -71,7 +71,7 @@ func (t *tile) unpackTo(dst []float32, off []int, sum []float32) (nan uint64) {
 	case !ukernel.IsOneCall(dv, lanes):
 		return t.unpackColumns(dst, off, sum)
 	case t.skinny:
-		return t.job.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, sum)
+		return t.job.tier.Skinny().Unpack(dst, off, t.o, dv, t.n, dv, sum)
 	}
 	return t.kern.Unpack(dst, off, t.o, lanes, t.n, dv, sum)
 }
@@ -82,7 +82,7 @@ func (t *tile) unpackColumns(dst []float32, off []int, sum []float32) (nan uint6
 	for e, n := 0, 0; e < dv; e += n {
 		n = ukernel.ColumnsPerCall(dv-e, lanes)
 		if t.skinny {
-			nan |= t.job.tier.Skinny.Unpack(dst[e:], off, t.o[e:], dv, t.n, n, sum)
+			nan |= t.job.tier.Skinny().Unpack(dst[e:], off, t.o[e:], dv, t.n, n, sum)
 		} else {
 			nan |= t.kern.Unpack(dst[e:], off, t.o[e*lanes:], lanes, t.n, n, sum)
 		}

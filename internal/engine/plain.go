@@ -121,7 +121,7 @@ func (t *tile) usesHeadValues() bool {
 	if j.tier.HeadKeys != 0 && j.dv() == ukernel.ColumnSegment {
 		most = j.tier.HeadKeys
 	}
-	return t.kern.HeadValues != nil && j.keys() <= most
+	return j.keys() <= most
 }
 
 // valuesPlain multiplies the weights with the values, unless unpackPlain does it.
@@ -132,7 +132,7 @@ func (t *tile) valuesPlain() {
 	j, keys, dv := t.job, t.job.keys(), t.job.dv()
 	v, ld := t.plainValues()
 	if t.skinny {
-		j.tier.Skinny.PV(t.o, dv, v, ld, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
+		j.tier.Skinny().PV(t.o, dv, v, ld, t.block.scores, t.kern.Lanes, t.n, keys, dv, false, v, 0)
 	} else {
 		t.kern.Gemm(t.o, t.kern.Lanes, v, 1, ld, t.block.scores, t.kern.Lanes, dv, keys, keys, false)
 	}
@@ -164,9 +164,9 @@ func (t *tile) unpackPlain() {
 	switch {
 	case t.usesHeadValues():
 		v, ld := t.plainValues()
-		nan = t.kern.HeadValues(dst, off, v, sameRows[:len(off)], ld, t.block.scores, len(off), t.n, j.keys(), dv, t.sum)
+		nan = j.tier.Skinny().HeadValues(dst, off, v, sameRows[:len(off)], ld, t.block.scores, len(off), t.n, j.keys(), dv, t.sum)
 	case t.skinny:
-		nan = j.tier.Skinny.Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
+		nan = j.tier.Skinny().Unpack(dst, off, t.o, dv, t.n, dv, t.sum)
 	default:
 		nan = t.kern.Unpack(dst, off, t.o, len(off), t.n, dv, t.sum)
 	}

@@ -255,12 +255,12 @@ func (b *bucket) taskWork() float64 {
 func (j *Job) tileWidth() int {
 	t := j.tier
 	width := t.MainLanes
-	if one := t.Tile(j.rows()).Lanes; j.rows() <= one {
+	if one := t.Width(j.rows()); j.rows() <= one {
 		width = max(width, one)
 	}
-	most := max(t.Tiles[0].Lanes, j.Mask.Window()/windowPerQuery*j.group)
-	for i := range t.Tiles {
-		if lanes := t.Tiles[i].Lanes; lanes <= most && lanes < width && (i+1 == len(t.Tiles) || t.Tiles[i+1].Lanes > most) {
+	most := max(t.Narrowest(), j.Mask.Window()/windowPerQuery*j.group)
+	for i, lanes := range t.Widths {
+		if lanes <= most && lanes < width && (i+1 == len(t.Widths) || t.Widths[i+1] > most) {
 			width = lanes
 		}
 	}

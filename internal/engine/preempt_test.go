@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -14,57 +15,67 @@ import (
 type meter struct{ fmas, floats int }
 
 // of returns a tier with the kernels of t, whose calls it measures.
-func (m *meter) of(t *ukernel.Tier) *ukernel.Tier {
-	measured := *t
-	measured.Tiles = make([]ukernel.TileKernels, len(t.Tiles))
-	for i := range t.Tiles {
-		m.tile(&measured.Tiles[i], t.Tiles[i])
-	}
-	s := &measured.Skinny
-	s.QK = func(s []float32, k []float32, ldk int, q []float32, n, rows, d int, max, next []float32, far int) {
-		m.product(n * rows * d)
-		t.Skinny.QK(s, k, ldk, q, n, rows, d, max, next, far)
-	}
-	s.PV = func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, rows, dv int, load bool, next []float32, far int) {
-		m.product(n * rows * dv)
-		t.Skinny.PV(o, ldo, v, ldv, p, ldp, n, rows, dv, load, next, far)
-	}
-	s.Merge = func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
-		m.move(n * dv)
-		t.Skinny.Merge(o, ldo, part, ldp, n, dv, alpha, beta)
-	}
-	s.Unpack = func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
-		m.move(n * dv)
-		return t.Skinny.Unpack(dst, off, o, ldo, n, dv, sum)
+func (m *meter) of(t *tier.Tier) *tier.Tier {
+	measured := t.Copy()
+	measured.Amend = func(table any, lanes int) {
+		switch k := table.(type) {
+		case *ukernel.Products:
+			m.products(k, lanes)
+		case *ukernel.LaneKernels:
+			m.lanes(k, lanes)
+		case *ukernel.SkinnyKernels:
+			m.skinny(k)
+		}
 	}
 	return &measured
 }
 
-func (m *meter) tile(to *ukernel.TileKernels, t ukernel.TileKernels) {
-	w, lanes := t.Lanes, *t.LaneKernels
-	lanes.Pack = func(dst []float32, ld int, src []float32, off []int, n, d int, scale float32) {
+func (m *meter) skinny(to *ukernel.SkinnyKernels) {
+	t := *to
+	to.QK = func(s []float32, k []float32, ldk int, q []float32, n, rows, d int, max, next []float32, far int) {
+		m.product(n * rows * d)
+		t.QK(s, k, ldk, q, n, rows, d, max, next, far)
+	}
+	to.PV = func(o []float32, ldo int, v []float32, ldv int, p []float32, ldp, n, rows, dv int, load bool, next []float32, far int) {
+		m.product(n * rows * dv)
+		t.PV(o, ldo, v, ldv, p, ldp, n, rows, dv, load, next, far)
+	}
+	to.Merge = func(o []float32, ldo int, part []float32, ldp, n, dv int, alpha, beta []float32) {
+		m.move(n * dv)
+		t.Merge(o, ldo, part, ldp, n, dv, alpha, beta)
+	}
+	to.Unpack = func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64 {
+		m.move(n * dv)
+		return t.Unpack(dst, off, o, ldo, n, dv, sum)
+	}
+}
+
+func (m *meter) lanes(to *ukernel.LaneKernels, w int) {
+	t := *to
+	to.Pack = func(dst []float32, ld int, src []float32, off []int, n, d int, scale float32) {
 		m.move(w * d)
 		t.Pack(dst, ld, src, off, n, d, scale)
 	}
-	lanes.Unpack = func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64 {
+	to.Unpack = func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64 {
 		m.move(w * d)
 		return t.Unpack(dst, off, src, ld, n, d, sum)
 	}
-	*to = ukernel.TileKernels{
-		Lanes: w, LaneKernels: &lanes,
-		Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, rows, k, seg int, load bool) {
-			m.product(w * rows * k)
-			t.Gemm(c, ldc, a, rs, cs, b, ldb, rows, k, seg, load)
-		},
-		GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, rows, k, seg int, max []float32) {
-			m.product(w * rows * k)
-			t.GemmMax(c, ldc, a, rs, cs, b, ldb, rows, k, seg, max)
-		},
-		GemmMerge: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, rows, k int, alpha, beta []float32) {
-			m.product(w * rows * k)
-			m.move(w * rows)
-			t.GemmMerge(c, ldc, a, rs, cs, b, ldb, rows, k, alpha, beta)
-		},
+}
+
+func (m *meter) products(to *ukernel.Products, w int) {
+	t := *to
+	to.Gemm = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, rows, k, seg int, load bool) {
+		m.product(w * rows * k)
+		t.Gemm(c, ldc, a, rs, cs, b, ldb, rows, k, seg, load)
+	}
+	to.GemmMax = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, rows, k, seg int, max []float32) {
+		m.product(w * rows * k)
+		t.GemmMax(c, ldc, a, rs, cs, b, ldb, rows, k, seg, max)
+	}
+	to.GemmMerge = func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, rows, k int, alpha, beta []float32) {
+		m.product(w * rows * k)
+		m.move(w * rows)
+		t.GemmMerge(c, ldc, a, rs, cs, b, ldb, rows, k, alpha, beta)
 	}
 }
 
@@ -76,7 +87,7 @@ func (m *meter) move(floats int)  { m.floats = max(m.floats, floats) }
 // computed in other parts. A hidden key with a NaN makes rows be computed again.
 func TestCallsAreShort(t *testing.T) {
 	const d, part, keys = 16384, 6000, 20
-	eachTier(t, func(t *testing.T, tier *ukernel.Tier) {
+	eachTier(t, func(t *testing.T, tier *tier.Tier) {
 		for _, rows := range []int{1, 4, 64} {
 			keys := keys
 			if rows == 1 {

@@ -124,8 +124,8 @@ func (s *ringSlot) isReady(i int) bool { return s.state.Load() == 2*int64(i)+1 }
 // isFree tells whether task i may use the slot: the task before it has been merged.
 func (s *ringSlot) isFree(i int) bool { return s.state.Load() == 2*int64(i) }
 
-// setReady says that the slot holds the result of task i. Not by Store, see parallel.job.park: who sets
-// it then looks whether it is to be merged.
+// setReady says that the slot holds the result of task i. The caller then looks whether it is to merge
+// it. So the state is swapped and not stored: see parallel.job.park.
 func (s *ringSlot) setReady(i int) { s.state.Swap(2*int64(i) + 1) }
 
 // release gives the slot of task i to the task that has it next.

@@ -4,6 +4,7 @@ import (
 	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/parallel"
 	"github.com/attn-go/attn/internal/rows"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -21,7 +22,7 @@ type Scorer struct {
 
 // PrepareScores resolves the call for Scorers, with tiles of at most rows rows. It is called
 // instead of Run.
-func (j *Job) PrepareScores(t *ukernel.Tier, rows int) {
+func (j *Job) PrepareScores(t *tier.Tier, rows int) {
 	j.tier, j.keepsCapped = t, j.Softcap != 0
 	j.derive()
 	j.plan = plan{buckets: j.buckets[:0], lanes: t.WideTile(min(rows, max(1, j.rows()))).Lanes}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -31,7 +32,7 @@ func (j *Job) fillsTile() bool {
 // getSkinny is get with the prefetch hints of ukernel.SkinnyKernels: next are rows that
 // are needed soon, and far is the distance from there to those after them. Of widened
 // rows it returns no more than a piece, always in the same memory.
-func (f *floatRows) getSkinny(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int) (data []float32, stride, got int, next []float32, far int) {
+func (f *floatRows) getSkinny(t *tier.Tier, x *view.Tensor, h kvHead, lo, n int) (data []float32, stride, got int, next []float32, far int) {
 	if f.copies {
 		f.cached = mask.Span{}
 		data, stride, got = f.get(t, x, h, lo, min(n, skinnyPiece))
@@ -44,7 +45,7 @@ func (f *floatRows) getSkinny(t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n i
 // withHints returns the rows of KV head h of x from row lo on, n of them or fewer where
 // a page ends, with prefetch hints. all is the slice of x. (The results are no struct:
 // the compiler keeps one of this size in memory, which took a tenth of a small call.)
-func withHints[E any](t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
+func withHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	if x.IsPaged() {
 		return pagesWithHints(t, x, h, lo, n, all)
 	}
@@ -61,7 +62,7 @@ func withHints[E any](t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int, all 
 }
 
 // rowsAhead returns how many rows ahead x is prefetched, a multiple of SkinnyKeys.
-func rowsAhead(t *ukernel.Tier, x *view.Tensor) int {
+func rowsAhead(t *tier.Tier, x *view.Tensor) int {
 	return max(ukernel.SkinnyKeys, t.PrefetchBytes/(x.DType().Size()*x.Dim(3))&^(ukernel.SkinnyKeys-1))
 }
 
@@ -69,7 +70,7 @@ func rowsAhead(t *ukernel.Tier, x *view.Tensor) int {
 // anywhere. The rows at next and at next+far must lie at equal distances, too. So the rows
 // end where the first of these three pages ends, unless that leaves fewer than SkinnyKeys
 // rows.
-func pagesWithHints[E any](t *ukernel.Tier, x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
+func pagesWithHints[E any](t *tier.Tier, x *view.Tensor, h kvHead, lo, n int, all []E) (rows []E, got int, next []E, far int) {
 	ahead := rowsAhead(t, x)
 	pages, size := x.Pages(h.batch)
 	page, row := lo/size, lo%size
@@ -106,7 +107,7 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 			if n = got; n < ukernel.SkinnyKeys {
 				t.kern.GemmMax(s, lanes, k, stride, 1, t.q, lanes, n, d, ukernel.ColumnSegment, top)
 			} else {
-				t.job.tier.Skinny.QK(s, k, stride, t.q, t.n, n, d, top, next, far)
+				t.job.tier.Skinny().QK(s, k, stride, t.q, t.n, n, d, top, next, far)
 			}
 		}
 		part.Lo += n
@@ -117,7 +118,7 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 // lies in memory: such a call feels every instruction.
 func (t *tile) skinnyPV() {
 	j, s, lanes := t.job, t.scratch, t.kern.Lanes
-	dv, skinny := j.dv(), &j.tier.Skinny
+	dv, skinny := j.dv(), j.tier.Skinny()
 	if n := t.block.keys.Len(); n < ukernel.SkinnyKeys && !t.started && j.V.DType() == view.Float32 && !j.V.IsPaged() && ukernel.IsOneCall(dv, t.n) {
 		v := j.V.Rows(t.head.batch, t.head.head, t.block.keys.Lo-t.phase, n)
 		skinny.PV(t.o, dv, v, j.V.Stride(2), t.block.scores, lanes, t.n, n, dv, false, v, 0)
@@ -148,7 +149,7 @@ func (t *tile) mergeRows(part []float32, stride int) {
 	dv := t.job.dv()
 	for e, n := 0, 0; e < dv; e += n {
 		n = ukernel.ColumnsPerCall(dv-e, t.n)
-		t.job.tier.Skinny.Merge(t.o[e:], dv, part[e:], stride, t.n, n, t.alpha, t.beta)
+		t.job.tier.Skinny().Merge(t.o[e:], dv, part[e:], stride, t.n, n, t.alpha, t.beta)
 	}
 }
 
@@ -157,8 +158,8 @@ func (t *tile) mergeRows(part []float32, stride int) {
 // is impossible, floatRows widens them.
 
 // widensInRegisters tells whether the tier's skinny kernels widen rows of x.
-func widensInRegisters(t *ukernel.Tier, x *view.Tensor) bool {
-	if t.Skinny.QKF16 == nil || x.Dim(3)%ukernel.SkinnyGroup != 0 {
+func widensInRegisters(t *tier.Tier, x *view.Tensor) bool {
+	if t.Skinny().QKF16 == nil || x.Dim(3)%ukernel.SkinnyGroup != 0 {
 		return false
 	}
 	switch x.DType() {
@@ -184,12 +185,12 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 			return 0
 		}
 		scales := t.scratch.keys.keyScales(x, t.head, lo, n)
-		tier.Skinny.QKInt8(s, k, x.Stride(2), scales, n, x.Group(), t.q, t.n, n, d, top, next, far)
+		tier.Skinny().QKInt8(s, k, x.Stride(2), scales, n, x.Group(), t.q, t.n, n, d, top, next, far)
 		return n
 	}
-	qk := tier.Skinny.QKF16
+	qk := tier.Skinny().QKF16
 	if x.DType() == view.BFloat16 {
-		qk = tier.Skinny.QKBF16
+		qk = tier.Skinny().QKBF16
 	}
 	k, n, next, far := withHints(tier, x, t.head, lo, rows, x.U16())
 	if n < ukernel.SkinnyKeys {
@@ -211,12 +212,12 @@ func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	if x.DType() == view.Int8 {
 		v, n, next, far := withHints(tier, x, t.head, lo, rows, x.I8())
 		scales, lsc := x.RowScales(t.head.batch, t.head.head, lo, n)
-		tier.Skinny.PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
+		tier.Skinny().PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
 		return n
 	}
-	pv := tier.Skinny.PVF16
+	pv := tier.Skinny().PVF16
 	if x.DType() == view.BFloat16 {
-		pv = tier.Skinny.PVBF16
+		pv = tier.Skinny().PVBF16
 	}
 	v, n, next, far := withHints(tier, x, t.head, lo, rows, x.U16())
 	pv(o, dv, v, x.Stride(2), p, lanes, t.n, n, dv, load, next, far)

@@ -31,7 +31,7 @@ func (t *tile) softmax() {
 // only the first 4 lanes are computed; the rest of the weights and sums is garbage.
 func (t *tile) exponentiate(n int, max, sum []float32) {
 	if t.skinny && t.n <= ukernel.SkinnyLanes {
-		t.job.tier.Skinny.Softmax(t.block.scores, t.kern.Lanes, n, max[:ukernel.SkinnyLanes], sum[:ukernel.SkinnyLanes])
+		t.job.tier.Skinny().Softmax(t.block.scores, t.kern.Lanes, n, max[:ukernel.SkinnyLanes], sum[:ukernel.SkinnyLanes])
 		return
 	}
 	t.kern.Softmax(t.block.scores, t.kern.Lanes, n, max, sum)

@@ -5,22 +5,22 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/kernel"
 )
 
 // TestNoTier: if the default tier cannot run, a call returns a TierError before it writes, or
 // needs no tier.
 func TestNoTier(t *testing.T) {
-	old := ukernel.Default
-	defer func() { ukernel.Default = old }()
+	old := tier.Default
+	defer func() { tier.Default = old }()
 	w := newWorld()
 	failed := map[string]bool{}
 	for _, e := range table {
-		ukernel.Default = old // making the arguments may take a tier
+		tier.Default = old // making the arguments may take a tier
 		args := callArguments(w, &e)
-		ukernel.Default = func() (*ukernel.Tier, *ukernel.Unavailable) {
-			return nil, &ukernel.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
+		tier.Default = func() (*tier.Tier, *tier.Unavailable) {
+			return nil, &tier.Unavailable{Tier: "sse9", Source: "ATTN_TIER", Reason: "unknown"}
 		}
 		err := call(reflect.ValueOf(e.f), args)
 		var tier *kernel.TierError

@@ -4,5 +4,6 @@ package parallel
 
 import "github.com/attn-go/attn/asm"
 
-// pause is for loops that wait for another thread.
-func pause() { asm.Pause() }
+// pause waits a moment, see ukernel.Machine. It is the first function of its table, and of no
+// instruction set.
+var pause = asm.Machine[0].Kernels.Pause

@@ -5,11 +5,11 @@ import (
 	"runtime"
 )
 
-// WarmGain: a thread is worth it for so many times less work if its worker spins than if the
-// worker must be woken.
+// WarmGain is how many times less work pays for one more thread if its worker spins already. A
+// worker that sleeps must be woken first.
 const WarmGain = 8
 
-// Oversubscription bounds the threads of a call: so many for each processor.
+// Oversubscription is the most threads of a call for each processor.
 const Oversubscription = 8
 
 // Limit returns the largest number of threads of a call whose option says threads: that

@@ -1,7 +1,5 @@
 package ukernel
 
-import "github.com/attn-go/attn/fallback"
-
 // Activations are the activations of feed-forward layers over slices. dst may be any of the
 // others.
 type Activations struct {
@@ -17,17 +15,4 @@ type Activations struct {
 	// 3·len(state) elements; state and d are read and written.
 	GRU         func(state, gates, in, hidden []float32)
 	GRUBackward func(d, dIn, dHidden, gates, hidden, before []float32)
-}
-
-// genericActivations define the results.
-var genericActivations = Activations{
-	SiLU:      fallback.SiLUSlice,
-	GELU:      fallback.GELUSlice,
-	GELUTanh:  fallback.GELUTanhSlice,
-	SwiGLU:    fallback.SwiGLU,
-	GeGLU:     fallback.GeGLU,
-	GeGLUTanh: fallback.GeGLUTanh,
-
-	GRU:         fallback.GRU,
-	GRUBackward: fallback.GRUBackward,
 }

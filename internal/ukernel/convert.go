@@ -1,7 +1,5 @@
 package ukernel
 
-import "github.com/attn-go/attn/fallback"
-
 // Converters convert n rows of d elements from one type to another, row r from
 // src[r·lds:] to dst[r·ldd:]. binary16 and bfloat16 are given as bits.
 type Converters struct {
@@ -30,15 +28,4 @@ type Converters struct {
 
 	// Finite tells whether all of src is finite.
 	Finite func(src []float32) bool
-}
-
-// genericConverters define the results.
-var genericConverters = Converters{
-	WidenF16:     fallback.WidenF16,
-	WidenBF16:    fallback.WidenBF16,
-	WidenInt8:    fallback.WidenInt8,
-	NarrowF16:    fallback.NarrowF16,
-	NarrowBF16:   fallback.NarrowBF16,
-	QuantizeInt8: fallback.QuantizeInt8,
-	Finite:       fallback.Finite,
 }

@@ -1,6 +1,6 @@
 package ukernel
 
-import "github.com/attn-go/attn/fallback"
+import "github.com/attn-go/attn/contract"
 
 // SkinnyKernels are the micro-kernels for query tiles of few rows, as in decoding.
 // There a tile leaves most lanes idle, and the time is that of reading K and V. So
@@ -63,12 +63,30 @@ type SkinnyKernels struct {
 	// dst[off[i]+e] = o[i·ldo+e]·inv + (+0), inv = 1/sum[i], or 0 for a sum of 0.
 	// n ≤ 64. Bit i of the result reports a NaN in row i.
 	Unpack func(dst []float32, off []int, o []float32, ldo, n, dv int, sum []float32) uint64
+
+	// HeadValues is the product of the weights with V and LaneKernels.Unpack in one, for the first n
+	// lanes of a tile, which are rows of different KV heads, each with values of its own:
+	//
+	//	o                = fma chain over j = 0..m-1 ascending, from +0: acc = fma(p[j·ldp+lane], v[offv[lane]+j·ldv+e], acc)
+	//	dst[off[lane]+e] = o·inv + (+0), e < dv, inv = 1/sum[lane], or 0 for a sum of 0
+	//
+	// m ≥ 1, n ≥ 1. Bit lane of the result reports a NaN in the row. Only the first n lanes matter.
+	HeadValues func(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp, n, m, dv int, sum []float32) uint64
+
+	// Additive computes the additive scores of n queries and m keys, i < n and j < m:
+	//
+	//	acc[x mod 16] = fma chain over x = 0..len(weights)-1 ascending, acc = fma(weights[x], tanh(q[i·ldq+x] + k[j·ldk+x]), acc)
+	//	s[j·ld+i]     = their sum: acc[r] += acc[r+8] for r < 8, then acc[r+4] for r < 4, acc[r+2], acc[r+1]
+	//
+	// from +0. len(weights) is a multiple of 16. next is a prefetch hint as in
+	// SkinnyKernels.
+	Additive func(s []float32, ld int, q []float32, ldq int, k []float32, ldk, n, m int, weights, next []float32)
 }
 
 // The lengths of the contract's segments, in steps of a product.
 const (
-	ColumnSegment = fallback.ColumnSegment // columns of a score
-	InputSegment  = fallback.InputSegment  // inputs of a linear layer
+	ColumnSegment = contract.ColumnSegment // columns of a score
+	InputSegment  = contract.InputSegment  // inputs of a linear layer
 )
 
 const (

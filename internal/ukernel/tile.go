@@ -6,6 +6,12 @@ type TileKernels struct {
 	// hi, off, pos, ... below have exactly w elements.
 	Lanes int
 
+	Products
+	LaneKernels
+}
+
+// Products are the matrix products for query tiles of one width.
+type Products struct {
 	// Gemm is the product of m rows of A with the k rows of B, in segments of seg ≥ 1
 	// steps, of which the last may be shorter:
 	//
@@ -22,9 +28,6 @@ type TileKernels struct {
 	// GemmMerge merges a product of a single segment into the content of c:
 	// c = fma(acc, beta[lane], c·alpha[lane]).
 	GemmMerge func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32)
-
-	// LaneKernels work lane by lane. Widths that use the same vectors share them.
-	*LaneKernels
 }
 
 // LaneKernels are the micro-kernels that work on the lanes of a query tile of any
@@ -71,7 +74,7 @@ type LaneKernels struct {
 	// p = p·scale if the weight's random number is at least threshold, else p = +0.
 	// The number is word (j0+j) mod 4 of Philox4x32-10 at the counter (sequence,
 	// head[lane], pos[lane], (j0+j)/4), whose last word is cut to 32 bits. keys are
-	// the round keys that fallback.PhiloxKeys derives from the seed.
+	// the round keys that scalar.PhiloxKeys derives from the seed.
 	Dropout func(s []float32, ld, j0, n int, keys []uint32, sequence uint32, head, pos []uint32, threshold uint32, scale float32)
 
 	// MergeStats merges the statistics of a block into the running ones and returns
@@ -98,47 +101,12 @@ type LaneKernels struct {
 	// bits from n on mean nothing.
 	Unpack func(dst []float32, off []int, src []float32, ld, n, d int, sum []float32) uint64
 
-	// HeadScores and HeadValues are for lanes that are rows of different KV heads, each with
-	// keys and values of its own. Every tier's narrowest tile has them, wider ones may. HeadScores
-	// computes the scores of few keys, where d is a multiple of HeadColumns and at most
-	// ColumnSegment:
+	// HeadScores computes the scores of few keys for lanes that are rows of different KV heads, each
+	// with keys of its own. d is a multiple of HeadColumns and at most ColumnSegment:
 	//
 	//	s[j·w+lane] = fma chain over x = 0..d-1 ascending, from +0: acc = fma(k[off[lane]+j·ldk+x], q[x·w+lane], acc)
 	//	max[lane]   = the largest of them, from -Inf on, j ascending over 0..m-1, m ≥ 1
 	//
 	// off repeats its last entry in idle lanes.
 	HeadScores func(s, k []float32, off []int, ldk int, q []float32, m, d int, max []float32)
-
-	// HeadValues is the product of the weights with V and Unpack in one, for the first n lanes:
-	//
-	//	o                = fma chain over j = 0..m-1 ascending, from +0: acc = fma(p[j·ldp+lane], v[offv[lane]+j·ldv+e], acc)
-	//	dst[off[lane]+e] = o·inv + (+0), e < dv, inv = 1/sum[lane], or 0 for a sum of 0
-	//
-	// m ≥ 1, n ≥ 1. Bit lane of the result reports a NaN in the row. Only the first n lanes matter.
-	HeadValues func(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp, n, m, dv int, sum []float32) uint64
-
-	// The backward pass. BackwardWeights turns n rows of scores into weights that are not yet
-	// normalised, in place, and adds them up, and their products with their gradients dp:
-	//
-	//	p         = exp2(min(s - lse[lane], 0)); +0, by select, where s is -Inf
-	//	sum[lane] = sum of p, j ascending, from +0
-	//	dot[lane] = fma chain over j ascending, from +0: acc = fma(p, dp, acc)
-	//
-	// Where p is ±0, dp counts as +0, by select.
-	BackwardWeights func(s, dp []float32, ld, n int, lse, sum, dot []float32)
-
-	// BackwardScores normalises n rows of weights, and turns their gradients into those of the
-	// scores, both in place:
-	//
-	//	p  = p·inv[lane]
-	//	ds = p·(dp - mean[lane])
-	//
-	// Where the weight was ±0 both are +0, by select.
-	BackwardScores func(p, dp []float32, ld, n int, inv, mean []float32)
-
-	// BackwardSoftcap multiplies n rows of gradients, lanes wide, by the derivative of the
-	// softcap, given the scores after it:
-	//
-	//	ds = ds·fma(-u, u, 1), u = s·inv; +0, by select, where ds is ±0
-	BackwardSoftcap func(ds, s []float32, ld, n, lanes int, inv float32)
 }

@@ -66,13 +66,13 @@ var bochsTests = []testedPackage{
 	{
 		path: "internal/ukernel",
 		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
-		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Weights.(AddBias|Pack|Widen)|Skinny.[SMU])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
+		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
 		skip: "TestGuard/kernel=Convert.NarrowF16",
 	},
 	{
 		path: "internal/ukernel",
 		must: []string{"TestGuard"},
-		run:  "TestGuard$/kernel=(Gemm|Weights.Gemm)/tier=avx512",
+		run:  "TestGuard$/kernel=(Gemm|Weights.(Gemm|Blocks.*Gemm))/tier=avx512",
 	},
 	{
 		path: "internal/ukernel",

@@ -20,7 +20,7 @@ var known = []testedPackage{
 		sweeps: "TestActivation(Errors|Shapes)",
 	},
 	{
-		path:    "internal/ukernel",
+		path:    "internal/tier",
 		must:    []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
 		skip:    "Mutants",
 		kernels: "TestKernels|TestGuard",

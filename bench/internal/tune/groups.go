@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // A group is a set of numbers that are chosen together: its candidates, given the numbers at
@@ -14,7 +14,7 @@ import (
 type group struct {
 	name       string
 	fields     []string
-	candidates func(t *ukernel.Tier) []ukernel.Tuning
+	candidates func(t *tier.Tier) []tier.Tuning
 	workloads  func(tier string) ([]workload, error)
 }
 
@@ -45,8 +45,8 @@ func Groups() (names []string) {
 }
 
 // values returns candidates of one number.
-func values(field string, list ...int) func(t *ukernel.Tier) []ukernel.Tuning {
-	return func(t *ukernel.Tier) (c []ukernel.Tuning) {
+func values(field string, list ...int) func(t *tier.Tier) []tier.Tuning {
+	return func(t *tier.Tier) (c []tier.Tuning) {
 		for _, n := range list {
 			x := t.Tuning
 			reflect.ValueOf(&x).Elem().FieldByName(field).SetInt(int64(n))
@@ -57,39 +57,49 @@ func values(field string, list ...int) func(t *ukernel.Tier) []ukernel.Tuning {
 }
 
 // widths are those of the tier's tiles.
-func widths(t *ukernel.Tier) (c []ukernel.Tuning) {
-	for i := range t.Tiles {
+func widths(t *tier.Tier) (c []tier.Tuning) {
+	for _, lanes := range t.Widths {
 		x := t.Tuning
-		x.MainLanes = t.Tiles[i].Lanes
+		x.MainLanes = lanes
 		c = append(c, x)
 	}
 	return c
 }
 
 // variants are all kernels for few rows.
-func variants(t *ukernel.Tier) (c []ukernel.Tuning) {
-	for _, qk := range t.Variants.QK {
-		for _, pv := range t.Variants.PV {
-			x := t.Tuning
-			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear = qk.Keys, qk.Segments, qk.Near, pv.Near
-			c = append(c, x)
+func variants(t *tier.Tier) (c []tier.Tuning) {
+	return chosen(t, "QK=", "PV=")
+}
+
+// chosen are the tunings that choose each combination of a tier's variants of some kinds.
+func chosen(t *tier.Tier, kinds ...string) []tier.Tuning {
+	c := []tier.Tuning{t.Tuning}
+	for _, kind := range kinds {
+		var more []tier.Tuning
+		for _, v := range t.Variants {
+			if !strings.HasPrefix(v, kind) {
+				continue
+			}
+			for _, x := range c {
+				x.Choose(v)
+				more = append(more, x)
+			}
 		}
+		if more == nil {
+			return nil
+		}
+		c = more
 	}
 	return c
 }
 
 // panels are all kernels for packed panels.
-func panels(t *ukernel.Tier) (c []ukernel.Tuning) {
-	for _, v := range t.Variants.Weight {
-		x := t.Tuning
-		x.PanelPrefetch = v.Prefetch
-		c = append(c, x)
-	}
-	return c
+func panels(t *tier.Tier) (c []tier.Tuning) {
+	return chosen(t, "Weight=")
 }
 
 // describe writes the numbers of the group.
-func (g *group) describe(x *ukernel.Tuning) string {
+func (g *group) describe(x *tier.Tuning) string {
 	var parts []string
 	for _, f := range g.fields {
 		parts = append(parts, fmt.Sprintf("%s=%d", f, reflect.ValueOf(x).Elem().FieldByName(f).Int()))

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/table"
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // A Sweep is how the numbers of a tier are measured.
@@ -29,10 +29,10 @@ const margin = 0.015
 
 // Run measures the candidates of each group with those chosen before it, prints their times and
 // then the entry. It changes the numbers of the tier while it runs.
-func (s *Sweep) Run(ctx context.Context) (ukernel.TuningEntry, error) {
-	t, unavailable := ukernel.Select(s.Tier, "-tiers")
+func (s *Sweep) Run(ctx context.Context) (tier.TuningEntry, error) {
+	t, unavailable := tier.Select(s.Tier, "-tiers")
 	if unavailable != nil {
-		return ukernel.TuningEntry{}, fmt.Errorf("%s: tier %s: %s", unavailable.Source, unavailable.Tier, unavailable.Reason)
+		return tier.TuningEntry{}, fmt.Errorf("%s: tier %s: %s", unavailable.Source, unavailable.Tier, unavailable.Reason)
 	}
 	before := t.Tuning
 	defer t.Tune(before) // it fitted before
@@ -41,20 +41,20 @@ func (s *Sweep) Run(ctx context.Context) (ukernel.TuningEntry, error) {
 			continue
 		}
 		if err := s.group(ctx, t, &g); err != nil {
-			return ukernel.TuningEntry{}, err
+			return tier.TuningEntry{}, err
 		}
 	}
-	e := ukernel.TuningEntry{CPU: ukernel.HostCPU(), Tier: t.Name, Source: "measured by bench -tune", Tuning: t.Tuning}
+	e := tier.TuningEntry{CPU: tier.HostCPU(), Tier: t.Name, Source: "measured by bench -tune", Tuning: t.Tuning}
 	fmt.Fprintf(s.Out, "\n%s\n", Literal(&e))
-	if e.CPU == ukernel.AnyCPU {
+	if e.CPU == tier.AnyCPU {
 		fmt.Fprintf(s.Out, "internal/ukernel/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
 	}
 	return e, nil
 }
 
 // group leaves the tier with the best candidate of a group.
-func (s *Sweep) group(ctx context.Context, t *ukernel.Tier, g *group) error {
-	candidates := []ukernel.Tuning{t.Tuning}
+func (s *Sweep) group(ctx context.Context, t *tier.Tier, g *group) error {
+	candidates := []tier.Tuning{t.Tuning}
 	for _, x := range g.candidates(t) {
 		if !slices.Contains(candidates, x) && t.Check(&x) == nil {
 			candidates = append(candidates, x)
@@ -83,7 +83,7 @@ func (s *Sweep) group(ctx context.Context, t *ukernel.Tier, g *group) error {
 
 // measure returns the best times of all calls with each candidate, in nanoseconds. The
 // candidates alternate, as the speed of a shared machine varies.
-func (s *Sweep) measure(ctx context.Context, t *ukernel.Tier, candidates []ukernel.Tuning, calls []workload) ([][]float64, error) {
+func (s *Sweep) measure(ctx context.Context, t *tier.Tier, candidates []tier.Tuning, calls []workload) ([][]float64, error) {
 	times := make([][]float64, len(candidates))
 	for round := range s.Rounds {
 		for w, call := range calls {
@@ -133,7 +133,7 @@ func score(times, to []float64) float64 {
 }
 
 // print prints the times of all candidates, the numbers at hand first.
-func (s *Sweep) print(g *group, candidates []ukernel.Tuning, calls []workload, times [][]float64, best int) {
+func (s *Sweep) print(g *group, candidates []tier.Tuning, calls []workload, times [][]float64, best int) {
 	head := g.name + "\t"
 	for _, c := range calls {
 		head += c.name + "\t"
@@ -155,7 +155,7 @@ func (s *Sweep) print(g *group, candidates []ukernel.Tuning, calls []workload, t
 }
 
 // Literal writes an entry as internal/ukernel/tunings.go has it.
-func Literal(e *ukernel.TuningEntry) string {
+func Literal(e *tier.TuningEntry) string {
 	v := reflect.ValueOf(e.Tuning)
 	fields := ""
 	for i := range v.NumField() {

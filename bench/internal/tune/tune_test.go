@@ -5,28 +5,28 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/tier"
 )
 
 // A sweep measures all candidates that fit the tier, and leaves the tier as it was.
 func TestSweep(t *testing.T) {
-	tier, _ := ukernel.Default()
-	before := tier.Tuning
+	t0, _ := tier.Default()
+	before := t0.Tuning
 	var out strings.Builder
-	s := Sweep{Tier: tier.Name, Groups: []string{"full"}, Rounds: 1, Out: &out}
+	s := Sweep{Tier: t0.Name, Groups: []string{"full"}, Rounds: 1, Out: &out}
 	e, err := s.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tier.Tuning != before {
-		t.Errorf("the tier has %+v, and had %+v", tier.Tuning, before)
+	if t0.Tuning != before {
+		t.Errorf("the tier has %+v, and had %+v", t0.Tuning, before)
 	}
 	for _, want := range []string{"FullRows=0 ", "FullRows=16 ", Literal(&e)} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}
 	}
-	if err := tier.Check(&e.Tuning); err != nil || e.Tier != tier.Name || e.CPU != ukernel.HostCPU() {
+	if err := t0.Check(&e.Tuning); err != nil || e.Tier != t0.Name || e.CPU != tier.HostCPU() {
 		t.Errorf("%+v: %v", e, err)
 	}
 }
@@ -34,7 +34,7 @@ func TestSweep(t *testing.T) {
 // Every number is in a group, and the groups name no others.
 func TestGroups(t *testing.T) {
 	numbers := map[string]bool{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[ukernel.Tuning]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[tier.Tuning]()) {
 		numbers[f.Name] = true
 	}
 	for _, g := range groups {
@@ -52,7 +52,7 @@ func TestGroups(t *testing.T) {
 
 // The entry of a CPU is written as it stands in tunings.go.
 func TestLiteral(t *testing.T) {
-	e := ukernel.TuningEntry{CPU: "C", Tier: "t", Source: "s", Tuning: ukernel.Tuning{MainLanes: 8, QKNear: 2}}
+	e := tier.TuningEntry{CPU: "C", Tier: "t", Source: "s", Tuning: tier.Tuning{MainLanes: 8, QKNear: 2}}
 	if got, want := Literal(&e), "{\"C\", \"t\", \"s\",\n\tTuning{MainLanes: 8, QKNear: 2}},"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/attr"
@@ -24,20 +25,37 @@ type Gen struct {
 	*build.Context
 	ISA
 	data      map[string]operand.Mem // vectors in read-only data, by name
+	contracts spec.Contracts
 	functions []spec.Function
 	frames    map[string]int // sizes of stack frames, by function
 }
 
 // New returns what emits the functions of an ISA.
-func New(i ISA) *Gen {
-	return &Gen{Context: build.NewContext(), ISA: i, data: map[string]operand.Mem{}, frames: map[string]int{}}
+func New(i ISA, c spec.Contracts) *Gen {
+	return &Gen{Context: build.NewContext(), ISA: i, contracts: c, data: map[string]operand.Mem{}, frames: map[string]int{}}
 }
 
 // Output returns what was emitted. It returns an error unless all functions compile and pass
 // the lint.
 func (g *Gen) Output() (spec.Output, error) {
-	asm, stubs, err := Compile(g.Context, g.Name(), func(file *ir.File) error { return errors.Join(lint(file, g.ISA, g.frames)...) })
+	asm, stubs, err := Compile(g.Context, g.Name(), func(file *ir.File) error {
+		for i, f := range file.Functions() {
+			g.functions[i].Needs = features(f.ISA)
+		}
+		return errors.Join(lint(file, g.ISA, g.frames)...)
+	})
 	return spec.Output{ISA: g.Name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
+}
+
+// features returns the CPU features among the extensions that a function's instructions belong to:
+// those that not every amd64 has. AVX is part of AVX2, without which no kernel runs.
+func features(extensions []string) (list []string) {
+	for _, x := range extensions {
+		if !strings.HasPrefix(x, "SSE") && !strings.HasPrefix(x, "MMX") && x != "CMOV" && x != "AVX" {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // Compile turns what was emitted into a file of assembly and one of stubs, unless check
@@ -72,12 +90,12 @@ func Compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 
 // Kernel starts a function. Its name gets the ISA's suffix.
 func (g *Gen) Kernel(f spec.Function) {
+	f = f.OfVector(g.Lanes())
 	g.functions = append(g.functions, f)
-	name := f.Name + g.Name()
-	g.Function(name)
+	g.Function(f.Symbol(g.Name()))
 	g.Attributes(attr.NOSPLIT)
-	g.SignatureExpr("func" + f.Signature)
-	g.Doc(name + " " + f.Doc)
+	g.SignatureExpr("func" + g.contracts.Signature(&f))
+	g.Doc(f.Doc(g.Name()))
 	g.Pragma("noescape")
 	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
 }

@@ -14,6 +14,7 @@ import (
 type Gen struct {
 	file       *a64.File
 	Exp2Consts [2]a64.Global // by domain
+	contracts  spec.Contracts
 	functions  []spec.Function
 	*a64.Func
 }
@@ -24,8 +25,8 @@ const (
 )
 
 // New returns what emits the functions of NEON.
-func New() *Gen {
-	g := &Gen{file: a64.NewFile("asm", "arm64 && !purego")}
+func New(c spec.Contracts) *Gen {
+	g := &Gen{file: a64.NewFile("asm", "arm64 && !purego"), contracts: c}
 	for d := range g.Exp2Consts {
 		g.Exp2Consts[d] = g.file.Data(domain(d).table(), domain(d).coefficients()...)
 	}
@@ -46,9 +47,9 @@ func (g *Gen) Output() (spec.Output, error) {
 
 // Kernel starts a function. Its name gets the ISA's suffix.
 func (g *Gen) Kernel(f spec.Function) {
+	f = f.OfVector(VecLanes)
 	g.functions = append(g.functions, f)
-	name := f.Name + "NEON"
-	g.Func = g.file.Func(name, f.Signature, name+" "+f.Doc)
+	g.Func = g.file.Func(f.Symbol("NEON"), g.contracts.Signature(&f), f.Doc("NEON"))
 }
 
 // Slice loads the base pointer of a slice parameter.

@@ -1,0 +1,33 @@
+package machine
+
+import "github.com/attn-go/attn/asm"
+
+// vectorProbe returns the FMA probe with a tier's vectors, nil if there is none.
+func vectorProbe(tier string) *Probe {
+	for _, m := range asm.Machine {
+		if m.ISA == tier && m.Kernels.Peak != nil {
+			return &Probe{Name: tier, run: m.Kernels.Peak, flops: float64(vectorFMAs * m.Lanes * 2)}
+		}
+	}
+	return nil
+}
+
+// vectorReader returns a function that reads with a tier's vectors, nil if there is none.
+func vectorReader(tier string) func(p []float32) {
+	for _, m := range asm.Machine {
+		if m.ISA == tier && m.Kernels.Read != nil {
+			return m.Kernels.Read
+		}
+	}
+	return nil
+}
+
+// vectorTanh returns a tier's tanh of slices, nil if it has no vectors.
+func vectorTanh(tier string) func(dst, src []float32) {
+	for _, e := range asm.Elementwise {
+		if e.ISA == tier && e.Kernels.Tanh != nil {
+			return e.Kernels.Tanh
+		}
+	}
+	return nil
+}

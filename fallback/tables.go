@@ -1,0 +1,64 @@
+package fallback
+
+import "github.com/attn-go/attn/internal/ukernel"
+
+// The tables of package ukernel, each with all of its kernels in Go. They are functions so that a
+// program links the kernels of the tables alone that it asks for.
+
+// Lanes returns the kernels for query tiles of any width.
+func Lanes() ukernel.LaneKernels {
+	return ukernel.LaneKernels{
+		MaskSpan: maskSpan, MaskBool: maskBool, Softcap: softcap, ALiBi: alibi, Bias: bias,
+		Softmax: softmax, Dropout: dropout, MergeStats: mergeStats,
+		Pack: pack, Unpack: unpack, HeadScores: headScores,
+	}
+}
+
+// Skinny returns the kernels for few query rows. There are none for narrow types: without them
+// keys and values are widened before the call.
+func Skinny() ukernel.SkinnyKernels {
+	return ukernel.SkinnyKernels{
+		QK: skinnyQK, PV: skinnyPV, Softmax: softmax, Merge: skinnyMerge, Unpack: skinnyUnpack,
+		HeadValues: headValues, Additive: additive,
+	}
+}
+
+// Convert returns the conversions between element types.
+func Convert() ukernel.Converters {
+	return ukernel.Converters{
+		WidenF16: widenF16, WidenBF16: widenBF16, WidenInt8: widenInt8,
+		NarrowF16: narrowF16, NarrowBF16: narrowBF16, QuantizeInt8: quantizeInt8, Finite: finite,
+	}
+}
+
+// Weights returns the kernels of linear layers.
+func Weights() ukernel.WeightKernels {
+	return ukernel.WeightKernels{
+		Gemm: weightGemm, GemmF16: weightGemmF16, GemmBF16: weightGemmBF16, Blocks: blockKernels(),
+		AddBias: addBias, Pack: weightPack, PackHalves: weightPackHalves,
+	}
+}
+
+// Elementwise returns the functions over slices.
+func Elementwise() ukernel.Elementwise {
+	return ukernel.Elementwise{Exp2: exp2, Tanh: tanh, Add: add, AddRows: addRows, AdamW: adamW}
+}
+
+// Norms returns the norms of rows.
+func Norms() ukernel.Norms { return ukernel.Norms{RMSNorm: rmsNorm, LayerNorm: layerNorm} }
+
+// Activations returns the activations of feed-forward layers.
+func Activations() ukernel.Activations {
+	return ukernel.Activations{
+		SiLU: silu, GELU: gelu, GELUTanh: geluTanh, SwiGLU: swiGLU, GeGLU: geGLU, GeGLUTanh: geGLUTanh,
+		GRU: gru, GRUBackward: gruBackward,
+	}
+}
+
+// Gradients returns the kernels of backward passes, for query tiles of any width.
+func Gradients() ukernel.Gradients {
+	return ukernel.Gradients{
+		BackwardWeights: backwardWeights, BackwardScores: backwardScores, BackwardSoftcap: backwardSoftcap,
+		AdditiveBackward: additiveBackward, AddWeighted: addWeighted,
+	}
+}

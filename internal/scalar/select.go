@@ -1,0 +1,37 @@
+package scalar
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
+)
+
+// Larger returns x if x > y, else y. Unlike the built-in max it ignores a NaN in x, as
+// the vector instructions do.
+func Larger(x, y float32) float32 {
+	if x > y {
+		return x
+	}
+	return y
+}
+
+// Canonical returns x, or the NaN 0x7fc00000.
+func Canonical(x float32) float32 {
+	if x != x {
+		return math.Float32frombits(contract.Canonical)
+	}
+	return x
+}
+
+// BackwardWeight returns the weight of a score, not yet normalised: exp2(min(s - lse, 0)), or +0 if
+// s is -Inf. A NaN stays.
+func BackwardWeight(s, lse float32) float32 {
+	switch x := s - lse; {
+	case s == negInf:
+		return 0
+	case x > 0:
+		return 1
+	default:
+		return Exp2(x)
+	}
+}

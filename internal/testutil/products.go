@@ -1,0 +1,52 @@
+package testutil
+
+import (
+	"github.com/attn-go/attn/internal/scalar"
+)
+
+// Gemm is ukernel.Products.Gemm for tiles of w lanes, straight from its definition.
+func Gemm(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+	for i := range m {
+		for lane := range w {
+			sum := c[i*ldc+lane]
+			for lo := 0; ; lo += seg {
+				hi := lo + min(seg, k-lo)
+				var acc float32
+				for x := lo; x < hi; x++ {
+					acc = scalar.FMA(a[i*rs+x*cs], b[x*ldb+lane], acc)
+				}
+				if lo > 0 || load {
+					sum += acc
+				} else {
+					sum = acc
+				}
+				if hi == k {
+					break
+				}
+			}
+			c[i*ldc+lane] = sum
+		}
+	}
+}
+
+// GemmMax is Products.GemmMax for tiles of w lanes, straight from its definition.
+func GemmMax(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
+	Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, false)
+	for i := range m {
+		for lane := range w {
+			max[lane] = scalar.Larger(c[i*ldc+lane], max[lane])
+		}
+	}
+}
+
+// GemmMerge is Products.GemmMerge for tiles of w lanes, straight from its definition.
+func GemmMerge(w int, c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
+	acc := make([]float32, m*w)
+	Gemm(w, acc, w, a, rs, cs, b, ldb, m, k, max(k, 1), false)
+	for i := range m {
+		for lane := range w {
+			p := &c[i*ldc+lane]
+			*p = scalar.FMA(acc[i*w+lane], beta[lane], float32(*p*alpha[lane]))
+		}
+	}
+}

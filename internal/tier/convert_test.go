@@ -1,0 +1,265 @@
+package tier
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// converterShapes calls add with the shapes that converters are tested with: all
+// remainders.
+func converterShapes(add func(n, d, gapS, gapD int)) {
+	for _, d := range upTo(2*16+1, 64, 80, 128, 129) {
+		for n := range 4 {
+			add(n, d, (n+d)%3, (n+d/3)&1*5)
+		}
+	}
+}
+
+// A widening selects WidenF16 or WidenBF16, a narrowing NarrowF16 or NarrowBF16.
+type (
+	widening  func(c *ukernel.Converters) func(dst []float32, ldd int, src []uint16, lds, n, d int)
+	narrowing func(c *ukernel.Converters) func(dst []uint16, ldd int, src []float32, lds, n, d int)
+)
+
+func widenF16Of(c *ukernel.Converters) func([]float32, int, []uint16, int, int, int) {
+	return c.WidenF16
+}
+func widenBF16Of(c *ukernel.Converters) func([]float32, int, []uint16, int, int, int) {
+	return c.WidenBF16
+}
+func narrowF16Of(c *ukernel.Converters) func([]uint16, int, []float32, int, int, int) {
+	return c.NarrowF16
+}
+func narrowBF16Of(c *ukernel.Converters) func([]uint16, int, []float32, int, int, int) {
+	return c.NarrowBF16
+}
+
+// A widenCase is a call of a widening, on any bits.
+type widenCase struct {
+	kernel           widening
+	n, d, gapS, gapD int
+}
+
+func (c widenCase) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
+}
+
+func widenCases(kernel widening) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		converterShapes(func(n, d, gapS, gapD int) { list = append(list, widenCase{kernel, n, d, gapS, gapD}) })
+		return list
+	}
+}
+
+func (c widenCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ldd := c.d+c.gapS, c.d+c.gapD
+	src := testutil.Rows[uint16](a, "src", c.n, c.d, lds)
+	for i := range src {
+		src[i] = uint16(r.Uint64())
+	}
+	dst := a.Matrix("dst", c.n, c.d, ldd, testutil.Canary)
+	return func(p *kernelSet) { c.kernel(&p.Convert)(dst, ldd, src, lds, c.n, c.d) }
+}
+
+// A widenInt8Case is a call of WidenInt8.
+type widenInt8Case struct {
+	n, d, gapS, gapD, group int
+	values                  testutil.Kind
+}
+
+func (c widenInt8Case) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d group=%d scales of %v", c.n, c.d, c.gapS, c.gapD, c.group, c.values)
+}
+
+func widenInt8Cases(int) (list []kernelCase) {
+	converterShapes(func(n, d, gapS, gapD int) {
+		for _, group := range []int{1, 3, 8, 17, 32, d} {
+			if group > 0 && group <= d {
+				list = append(list, widenInt8Case{n, d, gapS, gapD, group, testutil.KindOf(len(list))})
+			}
+		}
+	})
+	return list
+}
+
+func (c widenInt8Case) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ldd, groups := c.d+c.gapS, c.d+c.gapD, (c.d+c.group-1)/c.group
+	src := testutil.Rows[int8](a, "src", c.n, c.d, lds)
+	for i := range src {
+		src[i] = int8(r.Uint64())
+	}
+	lsc := groups + c.gapD
+	scales := a.Matrix("scales", c.n, groups, lsc, testutil.Canary)
+	c.values.Fill(r, scales, c.n, groups, lsc)
+	dst := a.Matrix("dst", c.n, c.d, ldd, testutil.Canary)
+	return func(p *kernelSet) { p.Convert.WidenInt8(dst, ldd, src, lds, scales, lsc, c.group, c.n, c.d) }
+}
+
+// A narrowCase is a call of a narrowing.
+type narrowCase struct {
+	kernel           narrowing
+	n, d, gapS, gapD int
+}
+
+func (c narrowCase) String() string {
+	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
+}
+
+func narrowCases(kernel narrowing) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		converterShapes(func(n, d, gapS, gapD int) {
+			for range 8 {
+				list = append(list, narrowCase{kernel, n, d, gapS, gapD})
+			}
+		})
+		return list
+	}
+}
+
+func (c narrowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	lds, ldd := c.d+c.gapS, c.d+c.gapD
+	src := a.Matrix("src", c.n, c.d, lds, testutil.Canary)
+	for i := range src {
+		src[i] = narrowable(r)
+	}
+	dst := testutil.Rows[uint16](a, "dst", c.n, c.d, ldd)
+	for i := range dst {
+		dst[i] = 0x1234
+	}
+	return func(p *kernelSet) { c.kernel(&p.Convert)(dst, ldd, src, lds, c.n, c.d) }
+}
+
+// narrowable returns any float32, or one whose magnitude and low bits matter when it
+// is narrowed.
+func narrowable(r *testutil.Rand) float32 {
+	bits := uint32(r.Uint64())
+	switch r.IntN(4) {
+	case 0:
+		return math.Float32frombits(bits)
+	case 1:
+		return testutil.NonFinite.Next(r)
+	}
+	exp := uint32(127 - 26 + r.IntN(26+18)) // from below binary16's subnormals to beyond its largest
+	kept := []uint32{13, 16, uint32(13 + r.IntN(11))}[r.IntN(3)]
+	bits = bits&(1<<31|(1<<23-1)&^(1<<kept-1)) | exp<<23
+	return math.Float32frombits(bits + []uint32{0, 1<<(kept-1) - 1, 1 << (kept - 1), 1<<(kept-1) + 1}[r.IntN(4)])
+}
+
+// TestWidenAll compares all values of 16 bits, and all of 8 with many scales, with
+// package fallback.
+func TestWidenAll(t *testing.T) {
+	halves, ints := make([]uint16, 1<<16), make([]int8, 256)
+	for i := range halves {
+		halves[i] = uint16(i)
+	}
+	for i := range ints {
+		ints[i] = int8(i)
+	}
+	got, want := make([]float32, len(halves)), make([]float32, len(halves))
+	r := testutil.Rand(8)
+	eachTier(func(tier *Tier) {
+		c := tier.Convert()
+		check := func(what string, n int) {
+			for i, x := range got[:n] {
+				if !testutil.SameBits(x, want[i]) {
+					t.Fatalf("tier=%s: %s %#x is %v (%08x), want %v (%08x)", tier.Name, what, i, x, math.Float32bits(x), want[i], math.Float32bits(want[i]))
+				}
+			}
+		}
+		c.WidenF16(got, 0, halves, 0, 1, len(halves))
+		ref.Convert.WidenF16(want, 0, halves, 0, 1, len(halves))
+		check("binary16", len(halves))
+		c.WidenBF16(got, 0, halves, 0, 1, len(halves))
+		ref.Convert.WidenBF16(want, 0, halves, 0, 1, len(halves))
+		check("bfloat16", len(halves))
+		for i := range 1000 {
+			scale := []float32{testutil.KindOf(i).Next(&r)}
+			c.WidenInt8(got, 0, ints, 0, scale, 0, len(ints), 1, len(ints))
+			ref.Convert.WidenInt8(want, 0, ints, 0, scale, 0, len(ints), 1, len(ints))
+			check(fmt.Sprintf("int8 times %v", scale[0]), len(ints))
+		}
+	})
+}
+
+var narrowAll = flag.Bool("narrowall", false, "narrow all float32 (a minute)")
+
+// TestNarrowAll compares the narrowing of a sample of all float32, or of all, with
+// package fallback.
+func TestNarrowAll(t *testing.T) {
+	step := sampling(*narrowAll, 487, 9973)
+	const chunk = 1 << 14
+	src, got, want := make([]float32, chunk), make([]uint16, chunk), make([]uint16, chunk)
+	for first := uint64(0); first < 1<<32; first += chunk * step {
+		for i := range src {
+			src[i] = math.Float32frombits(uint32(first + uint64(i)*step))
+		}
+		for _, kernel := range []narrowing{narrowF16Of, narrowBF16Of} {
+			kernel(&ref.Convert)(want, 0, src, 0, 1, chunk)
+			eachTier(func(tier *Tier) {
+				kernel(tier.Convert())(got, 0, src, 0, 1, chunk)
+				for i, x := range got {
+					if x != want[i] {
+						t.Fatalf("tier=%s: %v (%08x) is %#04x, want %#04x", tier.Name, src[i], math.Float32bits(src[i]), x, want[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+var convertMutants = []mutant{
+	{"Convert.WidenF16", "subnormals are flushed", func(p *kernelSet) {
+		widen := p.Convert.WidenF16
+		p.Convert.WidenF16 = func(dst []float32, ldd int, src []uint16, lds, n, d int) {
+			widen(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i]&0x7c00 == 0 {
+					dst[i] = 0
+				}
+			}
+		}
+	}},
+	{"Convert.WidenBF16", "the last element of the last row is left out", func(p *kernelSet) {
+		widen := p.Convert.WidenBF16
+		p.Convert.WidenBF16 = func(dst []float32, ldd int, src []uint16, lds, n, d int) {
+			if n > 0 && d > 16 && d%16 > 0 {
+				widen(dst, ldd, src, lds, n-1, d)
+				d--
+			}
+			widen(dst, ldd, src, lds, n, d)
+		}
+	}},
+	{"Convert.WidenInt8", "a row has one scale", func(p *kernelSet) {
+		widen := p.Convert.WidenInt8
+		p.Convert.WidenInt8 = func(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int) {
+			widen(dst, ldd, src, lds, scales, lsc, d, n, d)
+		}
+	}},
+	{"Convert.NarrowF16", "ties round up", func(p *kernelSet) {
+		narrow := p.Convert.NarrowF16
+		p.Convert.NarrowF16 = func(dst []uint16, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if math.Float32bits(src[i])&0x3fff == 0x1000 && dst[i]&0x7c00 != 0 && dst[i]&0x7c00 != 0x7c00 {
+					dst[i]++
+				}
+			}
+		}
+	}},
+	{"Convert.NarrowBF16", "a NaN keeps its sign", func(p *kernelSet) {
+		narrow := p.Convert.NarrowBF16
+		p.Convert.NarrowBF16 = func(dst []uint16, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] != src[i] {
+					dst[i] |= uint16(math.Float32bits(src[i]) >> 16 & 0x8000)
+				}
+			}
+		}
+	}},
+}

@@ -1,0 +1,68 @@
+package tier
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestFeatures takes CPU features away, one at a time: the kernels that need it come from another
+// instruction set or run in Go, and pass their tests.
+func TestFeatures(t *testing.T) {
+	before := lacks
+	defer func() { lacks = before }()
+	for i := range Tiers {
+		if len(Tiers[i].ISAs) == 0 || Tiers[i].Lacks() != "" {
+			continue
+		}
+		lacks = before
+		all := Tiers[i].List()
+		for _, feature := range features(all) {
+			lacks = func(f string) bool { return f == feature || before(f) }
+			tier := Tiers[i].Copy()
+			for x, k := range tier.List() {
+				if slices.Contains(k.Needs, feature) {
+					t.Fatalf("tier %s without %s has %s of %s", tier.Name, feature, k.Name, k.ISA)
+				}
+				if k.ISA != all[x].ISA {
+					testAlone(t, &tier, k, feature)
+				}
+			}
+		}
+	}
+}
+
+// features returns the CPU features that some kernels need.
+func features(kernels []Kernel) (list []string) {
+	for _, k := range kernels {
+		for _, f := range k.Needs {
+			if !slices.Contains(list, f) {
+				list = append(list, f)
+			}
+		}
+	}
+	return list
+}
+
+// testAlone tests a kernel of a tier that lacks a feature.
+func testAlone(t *testing.T, tier *Tier, k Kernel, feature string) {
+	if k.None {
+		return
+	}
+	tile := len(tier.Widths) - 1
+	if k.Lanes > 0 {
+		tile = slices.Index(tier.Widths, k.Lanes)
+	}
+	p, name := tier.set(tile), testName(k.Name)
+	if err := checkEvery(p, casesOf(name)(p.Lanes), 17); err != nil {
+		t.Errorf("tier %s without %s: %s of %q for %d lanes: %v", tier.Name, feature, name, k.ISA, p.Lanes, err)
+	}
+}
+
+// checkEvery is checkKernel for every n-th case.
+func checkEvery(p *kernelSet, cases []kernelCase, n int) error {
+	var some []kernelCase
+	for i := 0; i < len(cases); i += n {
+		some = append(some, cases[i])
+	}
+	return checkKernel(p, some, newArena())
+}

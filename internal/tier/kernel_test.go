@@ -1,0 +1,407 @@
+package tier
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// TestMain lists the tiers, so that every test log says what was really tested.
+func TestMain(m *testing.M) {
+	fmt.Printf("attn: %s/%s\n", runtime.GOOS, runtime.GOARCH)
+	for i := range Tiers {
+		t := &Tiers[i]
+		if lacks := t.Lacks(); lacks != "" {
+			fmt.Printf("attn: tier %s is NOT tested: %s\n", t.Name, lacks)
+			continue
+		}
+		fmt.Printf("attn: tier %s is tested\n", t.Name)
+		for _, k := range t.List() {
+			if k.ISA == "" && len(t.ISAs) > 0 {
+				fmt.Printf("attn: tier %s runs %s in Go\n", t.Name, k.Name)
+			}
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// A kernelSet is what a call is made with: the kernels of a tier, with one of its
+// query tiles. Tests may replace any of them.
+type kernelSet struct {
+	ukernel.TileKernels
+	Gradients   ukernel.Gradients
+	Skinny      ukernel.SkinnyKernels
+	Convert     ukernel.Converters
+	Weights     ukernel.WeightKernels
+	Elementwise ukernel.Elementwise
+	Norms       ukernel.Norms
+	Activations ukernel.Activations
+}
+
+// set returns the tier's kernels with tile i.
+func (t *Tier) set(i int) *kernelSet {
+	tile := t.Tiles()[i]
+	return &kernelSet{tile, *t.Gradients(tile.Lanes), *t.Skinny(), *t.Convert(), *t.Weights(), *t.Elementwise(), *t.Norms(), *t.Activations()}
+}
+
+// ref are the kernels of package fallback.
+var ref = Reference().set(0)
+
+// kernels returns the kernels of a set by their names in kernelTests.
+func (k *kernelSet) kernels() map[string]reflect.Value {
+	all := map[string]reflect.Value{}
+	eachKernel("", reflect.ValueOf(k).Elem(), func(name string, _ []int, f reflect.Value) {
+		name = strings.TrimPrefix(name, ".")
+		for _, embedded := range []string{"TileKernels.Products.", "TileKernels.LaneKernels."} {
+			name = strings.TrimPrefix(name, embedded)
+		}
+		all[name] = f
+	})
+	return all
+}
+
+// testName is the name that kernelTests has for a kernel of [Tier.List].
+func testName(kernel string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(kernel, "Products."), "Lanes.")
+}
+
+// has reports whether the tier has a kernel, given as in kernelTests.
+func (k *kernelSet) has(kernel string) bool { return !k.kernels()[kernel].IsNil() }
+
+// kernelTests names the kernels of kernelSet and lists the calls that test them on
+// query tiles of w lanes.
+var kernelTests = []struct {
+	name  string
+	cases func(w int) []kernelCase
+}{
+	{"Gemm", gemmCases(gemmFromZero, gemmFromC)},
+	{"GemmMax", gemmCases(gemmMax)},
+	{"GemmMerge", gemmCases(gemmMerge)},
+	{"Skinny.Additive", additiveCases},
+	{"Gradients.AdditiveBackward", additiveBackwardCases},
+	{"Gradients.AddWeighted", addWeightedCases},
+	{"Elementwise.AdamW", adamWCases},
+	{"Softcap", softcapCases},
+	{"MaskSpan", maskSpanCases},
+	{"Elementwise.Exp2", functionCases(exp2Of)},
+	{"Elementwise.Tanh", functionCases(tanhOf)},
+	{"ALiBi", alibiCases},
+	{"Bias", biasCases},
+	{"MaskBool", maskBoolCases},
+	{"Softmax", softmaxCases},
+	{"Dropout", dropoutCases},
+	{"MergeStats", mergeStatsCases},
+	{"Pack", packCases},
+	{"Unpack", unpackCases},
+	{"HeadScores", headScoresCases},
+	{"Skinny.HeadValues", headValuesCases},
+	{"Skinny.QK", skinnyQKCases},
+	{"Skinny.PV", skinnyPVCases},
+	{"Skinny.QKF16", narrowQKCases(f16)},
+	{"Skinny.QKBF16", narrowQKCases(bf16)},
+	{"Skinny.QKInt8", narrowQKCases(int8s)},
+	{"Skinny.PVF16", narrowPVCases(f16)},
+	{"Skinny.PVBF16", narrowPVCases(bf16)},
+	{"Skinny.PVInt8", narrowPVCases(int8s)},
+	{"Skinny.Softmax", skinnySoftmaxCases},
+	{"Skinny.Merge", skinnyMergeCases},
+	{"Skinny.Unpack", skinnyUnpackCases},
+	{"Convert.WidenF16", widenCases(widenF16Of)},
+	{"Convert.WidenBF16", widenCases(widenBF16Of)},
+	{"Convert.WidenInt8", widenInt8Cases},
+	{"Convert.NarrowF16", narrowCases(narrowF16Of)},
+	{"Convert.NarrowBF16", narrowCases(narrowBF16Of)},
+	{"Convert.QuantizeInt8", quantizeCases},
+	{"Convert.Finite", finiteCases},
+	{"Weights.Gemm", weightCases(float32s)},
+	{"Weights.GemmF16", weightCases(f16s)},
+	{"Weights.GemmBF16", weightCases(bf16s)},
+	{"Weights.Blocks.Q8_0.Gemm", blockCases(ukernel.Q8_0)},
+	{"Weights.Blocks.Q4_0.Gemm", blockCases(ukernel.Q4_0)},
+	{"Weights.Blocks.Q4_1.Gemm", blockCases(ukernel.Q4_1)},
+	{"Weights.Blocks.Q8_0.Widen", blockWidenCases(ukernel.Q8_0)},
+	{"Weights.Blocks.Q4_0.Widen", blockWidenCases(ukernel.Q4_0)},
+	{"Weights.Blocks.Q4_1.Widen", blockWidenCases(ukernel.Q4_1)},
+	{"Weights.AddBias", addBiasCases},
+	{"Weights.Pack", weightPackCases(false)},
+	{"Weights.PackHalves", weightPackCases(true)},
+	{"Norms.RMSNorm", normCases(false)},
+	{"Norms.LayerNorm", normCases(true)},
+	{"Elementwise.Add", addCases},
+	{"Elementwise.AddRows", addRowsCases},
+	{"Activations.SiLU", activationCases(siluOf)},
+	{"Activations.GELU", activationCases(geluOf)},
+	{"Activations.GELUTanh", activationCases(geluTanhOf)},
+	{"Activations.SwiGLU", gatedCases(swigluOf)},
+	{"Activations.GeGLU", gatedCases(gegluOf)},
+	{"Activations.GeGLUTanh", gatedCases(gegluTanhOf)},
+	{"Activations.GRU", gruCases(false)},
+	{"Activations.GRUBackward", gruCases(true)},
+	{"Gradients.BackwardWeights", backwardWeightsCases},
+	{"Gradients.BackwardScores", backwardScoresCases},
+	{"Gradients.BackwardSoftcap", backwardSoftcapCases},
+}
+
+// TestAllKernels fails if a kernel is in no test, or if a tier lacks one that it must have. Only the
+// skinny kernels for narrow types are optional.
+func TestAllKernels(t *testing.T) {
+	tested := map[string]bool{}
+	for _, k := range kernelTests {
+		tested[k.name] = true
+	}
+	names := ref.kernels()
+	if len(names) != len(tested) {
+		t.Errorf("%d kernels, %d of them in tests", len(names), len(tested))
+	}
+	for name := range names {
+		if !tested[name] {
+			t.Errorf("no test of %s", name)
+		}
+		optional := strings.HasPrefix(name, "Skinny.QK") || strings.HasPrefix(name, "Skinny.PV")
+		optional = optional && name != "Skinny.QK" && name != "Skinny.PV"
+		for i := range Tiers {
+			for x := range Tiers[i].Widths {
+				if !optional && !Tiers[i].set(x).has(name) {
+					t.Errorf("tier %s: tile %d: no %s", Tiers[i].Name, x, name)
+				}
+			}
+		}
+	}
+}
+
+// A kernelCase describes one call of a micro-kernel.
+type kernelCase interface {
+	String() string
+
+	// call makes the arguments for a tile of w lanes, all slices in a and all values
+	// from r, and returns the call.
+	call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet)
+}
+
+// TestKernels compares every micro-kernel of every tier and width with package
+// fallback, bit for bit. Slices start anywhere; canaries lie around them and between
+// their rows.
+func TestKernels(t *testing.T) { testKernels(t, newArena()) }
+
+// TestGuard makes the calls of TestKernels with every slice right after an
+// inaccessible page, and with every slice right before one. No slice reaches beyond
+// the last element that the call names. So to read or write a single byte beside it
+// is an error, be it to fill up a vector or the gap after a last row.
+func TestGuard(t *testing.T) {
+	if !testutil.Guards {
+		t.Log("guard pages are not available here: this is TestKernels again, on plain slices")
+	}
+	testKernels(t, newGuardedArena(t, testutil.AtStart), newGuardedArena(t, testutil.AtEnd))
+}
+
+// testKernels tests all kernels on slices in each of mems, and skips those that a tier
+// does not have.
+func testKernels(t *testing.T, mems ...*testutil.Arena) {
+	for _, k := range kernelTests {
+		t.Run("kernel="+k.name, func(t *testing.T) {
+			eachSet(t, k.name, func(t *testing.T, p *kernelSet) {
+				if err := checkKernel(p, k.cases(p.Lanes), mems...); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// eachSet runs a test of a kernel on every tier that runs here, with each of its
+// tiles if the kernel works on tiles.
+func eachSet(t *testing.T, kernel string, test func(t *testing.T, p *kernelSet)) {
+	for i := range Tiers {
+		tier := &Tiers[i]
+		if tier.Lacks() != "" {
+			continue
+		}
+		t.Run("tier="+tier.Name, func(t *testing.T) {
+			switch {
+			case !tier.set(0).has(kernel):
+				t.Skipf("tier %s has no %s", tier.Name, kernel)
+			case !onTiles(kernel):
+				eachVariant(t, tier, len(tier.Widths)-1, kernel, test)
+				return
+			}
+			for x, lanes := range tier.Widths {
+				t.Run(fmt.Sprintf("lanes=%d", lanes), func(t *testing.T) { eachVariant(t, tier, x, kernel, test) })
+			}
+		})
+	}
+}
+
+// eachVariant runs a test of a kernel on a tile with each variant of it. If tests are thinned, each
+// tile has one of the variants.
+func eachVariant(t *testing.T, tier *Tier, tile int, kernel string, test func(t *testing.T, p *kernelSet)) {
+	variants := tier.variantsOf(kernel)
+	for number, v := range variants {
+		if !testutil.Thin() || len(variants) > len(tier.Widths) || tile%len(variants) == number {
+			t.Run("variant="+v.Variant, func(t *testing.T) { test(t, v.tier.set(tile)) })
+		}
+	}
+	if variants == nil {
+		test(t, tier.set(tile))
+	}
+}
+
+// A tierVariant is a tier that was tuned to a variant of a kernel.
+type tierVariant struct {
+	Variant string
+	tier    *Tier
+}
+
+// variantsOf returns the tier with each of its variants of a kernel, nil if there is one kernel.
+func (t *Tier) variantsOf(kernel string) (list []tierVariant) {
+	kind := map[string]string{"Skinny.QK": "QK=", "Skinny.PV": "PV=", "Weights.Gemm": "Weight=", "Weights.GemmF16": "Weight=", "Weights.GemmBF16": "Weight="}[kernel]
+	for _, v := range t.Variants {
+		if kind != "" && strings.HasPrefix(v, kind) {
+			x := t.Copy()
+			x.Choose(v)
+			list = append(list, tierVariant{v, &x})
+		}
+	}
+	return list
+}
+
+// onTiles reports whether a kernel works on query tiles, so that it matters how wide
+// they are.
+func onTiles(kernel string) bool {
+	return !strings.Contains(kernel, ".") || strings.HasPrefix(kernel, "Skinny.") || strings.HasPrefix(kernel, "Gradients.Backward")
+}
+
+// eachTier calls f for every tier that runs here.
+func eachTier(f func(t *Tier)) {
+	for i := range Tiers {
+		if Tiers[i].Lacks() == "" {
+			f(&Tiers[i])
+		}
+	}
+}
+
+// eachTile calls f for every query tile of every tier that runs here.
+func eachTile(f func(t *Tier, p *kernelSet)) {
+	eachTier(func(t *Tier) {
+		for i := range t.Widths {
+			f(t, t.set(i))
+		}
+	})
+}
+
+// casesOf returns the cases of a kernel.
+func casesOf(kernel string) func(w int) []kernelCase {
+	for _, k := range kernelTests {
+		if k.name == kernel {
+			return k.cases
+		}
+	}
+	panic("no kernel " + kernel)
+}
+
+// reference returns the kernels of package fallback for tiles of w lanes. The products
+// are those that are written straight from the definition.
+func reference(w int) *kernelSet {
+	r := *ref
+	r.Lanes, r.Skinny, r.Weights = w, referenceSkinny(w), referenceWeights
+	r.Products = ukernel.Products{
+		Gemm: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, load bool) {
+			testutil.Gemm(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, load)
+		},
+		GemmMax: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k, seg int, max []float32) {
+			testutil.GemmMax(w, c, ldc, a, rs, cs, b, ldb, m, k, seg, max)
+		},
+		GemmMerge: func(c []float32, ldc int, a []float32, rs, cs int, b []float32, ldb, m, k int, alpha, beta []float32) {
+			testutil.GemmMerge(w, c, ldc, a, rs, cs, b, ldb, m, k, alpha, beta)
+		},
+	}
+	return &r
+}
+
+// checkKernel makes every call with the reference and with p, with p on slices in each
+// of mems, and returns the first difference: in the content of an argument afterwards,
+// input or output, or in the canaries around it. An access to a guard page or any
+// other panic is an error too.
+func checkKernel(p *kernelSet, cases []kernelCase, mems ...*testutil.Arena) error {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	ref, want := reference(p.Lanes), newArena()
+	for i, c := range cases {
+		if testutil.Thin() && !testutil.Sampled(i) {
+			continue
+		}
+		prepare(want, c, i, p.Lanes)(ref)
+		for _, got := range mems {
+			err := panicked(prepare(got, c, i, p.Lanes), p)
+			if err == nil {
+				err = got.Diff(want)
+			}
+			if err != nil {
+				return fmt.Errorf("case %d, %v, slices %v: %w", i, c, got.Place, err)
+			}
+		}
+	}
+	return nil
+}
+
+// prepare empties the arena and makes the arguments of call number i in it.
+func prepare(a *testutil.Arena, c kernelCase, i, w int) func(p *kernelSet) {
+	a.Reset(i)
+	r := testutil.Rand(i)
+	return c.call(a, &r, w)
+}
+
+// panicked makes a call and returns what it panicked with.
+func panicked(call func(p *kernelSet), p *kernelSet) (err error) {
+	defer func() {
+		if x := recover(); x != nil {
+			err = fmt.Errorf("panic: %v", x)
+			if f, ok := x.(interface{ Addr() uintptr }); ok {
+				err = fmt.Errorf("access outside the slices, at %#x: %v", f.Addr(), x)
+			}
+		}
+	}()
+	call(p)
+	return nil
+}
+
+const (
+	regionSize  = 96 << 10 // the largest slice, 256 rows of 64+5 floats, and margins
+	regionCount = 7        // the most slices that a kernel has
+	blockKeys   = 256      // keys of a block
+)
+
+// newArena returns an arena of ordinary memory for the slices of any call.
+func newArena() *testutil.Arena {
+	return testutil.NewArena(testutil.Inside, regionCount, regionSize)
+}
+
+// newGuardedArena returns an arena whose regions lie between guard pages.
+func newGuardedArena(t testing.TB, p testutil.Placement) *testutil.Arena {
+	return testutil.NewGuardedArena(t, p, regionCount, regionSize)
+}
+
+// sampling returns the distance between the floats that a test tries: 1 for all of them, and
+// otherwise usual, or thin where tests are thinned.
+func sampling(all bool, usual, thin uint64) uint64 {
+	switch {
+	case all:
+		return 1
+	case testutil.Thin():
+		return thin
+	}
+	return usual
+}
+
+// upTo returns 0..n and then more.
+func upTo(n int, more ...int) (list []int) {
+	for i := range n + 1 {
+		list = append(list, i)
+	}
+	return append(list, more...)
+}

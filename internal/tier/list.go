@@ -1,0 +1,84 @@
+package tier
+
+import (
+	"reflect"
+
+	"github.com/attn-go/attn/asm"
+	"github.com/attn-go/attn/fallback"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// A Kernel says where a micro-kernel of a tier comes from.
+type Kernel struct {
+	Name    string   // of the table and the field: "Skinny.QK"
+	Lanes   int      // of the query tile, 0 if it does not matter
+	ISA     string   // whose assembly it is, "" for Go
+	Needs   []string // the CPU features that it uses
+	Variant string   // which of several it is, see ukernel.Layer
+	None    bool     // the tier has no such kernel and does without
+}
+
+// List lists the kernels of the tier, in the order of the tables.
+func (t *Tier) List() (kernels []Kernel) {
+	for _, w := range t.Widths {
+		kernels = append(kernels, list(t, "Products", w, fallback.Products(w), ofWidth(w))...)
+		kernels = append(kernels, list(t, "Lanes", w, fallback.Lanes(), asm.Lanes)...)
+		kernels = append(kernels, list(t, "Gradients", w, fallback.Gradients(), asm.Gradients)...)
+	}
+	kernels = append(kernels, list(t, "Skinny", 0, fallback.Skinny(), asm.Skinny)...)
+	kernels = append(kernels, list(t, "Convert", 0, fallback.Convert(), asm.Convert)...)
+	kernels = append(kernels, list(t, "Weights", 0, fallback.Weights(), asm.Weights)...)
+	kernels = append(kernels, list(t, "Elementwise", 0, fallback.Elementwise(), asm.Elementwise)...)
+	kernels = append(kernels, list(t, "Norms", 0, fallback.Norms(), asm.Norms)...)
+	return append(kernels, list(t, "Activations", 0, fallback.Activations(), asm.Activations)...)
+}
+
+// list lists the kernels of one table.
+func list[T any](t *Tier, table string, lanes int, reference T, layers []ukernel.Layer[T]) (kernels []Kernel) {
+	eachKernel(table, reflect.ValueOf(reference), func(name string, path []int, k reflect.Value) {
+		found := Kernel{Name: name, Lanes: lanes, None: k.IsNil()}
+		for _, isa := range t.ISAs {
+			for i := range layers {
+				l := &layers[i]
+				if l.ISA == isa && fits(t, l, lanes) && !at(reflect.ValueOf(l.Kernels), path).IsNil() {
+					found = Kernel{Name: name, Lanes: lanes, ISA: l.ISA, Needs: l.Needs, Variant: l.Variant}
+				}
+			}
+		}
+		kernels = append(kernels, found)
+	})
+	return kernels
+}
+
+// eachKernel calls f for each kernel of a table, with its name and the way to it.
+func eachKernel(name string, table reflect.Value, f func(name string, path []int, k reflect.Value)) {
+	var walk func(name string, path []int, v reflect.Value)
+	walk = func(name string, path []int, v reflect.Value) {
+		way := func(i int) []int { return append(path[:len(path):len(path)], i) }
+		switch v.Kind() {
+		case reflect.Func:
+			f(name, path, v)
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(name+"."+v.Type().Field(i).Name, way(i), v.Field(i))
+			}
+		case reflect.Array: // by the format of quantized weights
+			for i := range v.Len() {
+				walk(name+"."+ukernel.BlockFormat(i).String(), way(i), v.Index(i))
+			}
+		}
+	}
+	walk(name, nil, table)
+}
+
+// at follows a way of eachKernel.
+func at(v reflect.Value, path []int) reflect.Value {
+	for _, i := range path {
+		if v.Kind() == reflect.Array {
+			v = v.Index(i)
+		} else {
+			v = v.Field(i)
+		}
+	}
+	return v
+}

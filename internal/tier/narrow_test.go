@@ -1,0 +1,300 @@
+package tier
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// referenceNarrow adds the skinny kernels for narrow types: those for float32 on widened
+// rows.
+func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
+	type widening = func(dst []float32, ldd int, src []uint16, lds, n, d int)
+	scores := func(widen widening) func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
+		return func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
+			wide := make([]float32, m*d)
+			widen(wide, d, k, ldk, m, d)
+			f.QK(s, wide, d, q, n, m, d, max, nil, 0)
+		}
+	}
+	values := func(widen widening) func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+		return func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+			wide := make([]float32, m*dv)
+			widen(wide, dv, v, ldv, m, dv)
+			f.PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
+		}
+	}
+	f.QKF16, f.PVF16 = scores(ref.Convert.WidenF16), values(ref.Convert.WidenF16)
+	f.QKBF16, f.PVBF16 = scores(ref.Convert.WidenBF16), values(ref.Convert.WidenBF16)
+	f.QKInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, _ []int8, _ int) {
+		wide := make([]float32, m*d)
+		for j := range m {
+			for x := range d {
+				wide[j*d+x] = float32(float32(k[j*ldk+x]) * scales[x/group*lsc+j])
+			}
+		}
+		f.QK(s, wide, d, q, n, m, d, max, nil, 0)
+	}
+	f.PVInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, p []float32, ldp, n, m, dv int, load bool, _ []int8, _ int) {
+		wide := make([]float32, m*dv)
+		ref.Convert.WidenInt8(wide, dv, v, ldv, scales, lsc, group, m, dv)
+		f.PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
+	}
+	return f
+}
+
+// An element is a narrow type of keys and values.
+type element int
+
+const (
+	f16 element = iota
+	bf16
+	int8s
+)
+
+// A narrowRows is a matrix of a narrow type, with the scales of int8.
+type narrowRows struct {
+	u16    []uint16
+	i8     []int8
+	scales []float32
+}
+
+// newNarrowRows returns rows of d elements: numbers of a kind, or any bits for the kind
+// with NaN and Inf. There are scaleRows rows of scales.
+func newNarrowRows(a *testutil.Arena, r *testutil.Rand, name string, t element, v testutil.Kind, rows, d, ld, scaleRows, scaleCount, lsc int) (x narrowRows) {
+	if t == int8s {
+		x.i8 = testutil.Rows[int8](a, name, rows, d, ld)
+		for i := range x.i8 {
+			x.i8[i] = int8(r.Uint64())
+		}
+		x.scales = a.Matrix("the scales of "+name, scaleRows, scaleCount, lsc, testutil.NaN)
+		v.Fill(r, x.scales, scaleRows, scaleCount, lsc)
+		return x
+	}
+	x.u16 = testutil.Rows[uint16](a, name, rows, d, ld)
+	for i := range x.u16 {
+		switch y := v.Next(r); {
+		case v == testutil.NonFinite:
+			x.u16[i] = uint16(r.Uint64())
+		case t == f16:
+			x.u16[i] = scalar.ToF16(y)
+		default:
+			x.u16[i] = scalar.ToBF16(y)
+		}
+	}
+	return x
+}
+
+// groupsOf returns the number of elements that share a scale in a row of d, in case i.
+func groupsOf(t element, d, i int) int {
+	if t != int8s {
+		return d
+	}
+	list := []int{d}
+	for g := ukernel.SkinnyGroup; g < d; g += ukernel.SkinnyGroup {
+		if d%g == 0 {
+			list = append(list, g)
+		}
+	}
+	return list[i%len(list)]
+}
+
+// A narrowQKCase is a call of QK with keys of a type.
+type narrowQKCase struct {
+	typ                 element
+	n, m, d, gap, group int
+	values              testutil.Kind
+}
+
+func (c narrowQKCase) String() string {
+	return fmt.Sprintf("n=%d m=%d d=%d ldk=d+%d group=%d of %v", c.n, c.m, c.d, c.gap, c.group, c.values)
+}
+
+func narrowQKCases(t element) func(w int) []kernelCase {
+	return func(w int) (list []kernelCase) {
+		for _, n := range skinnyRowCounts(w) {
+			for _, d := range []int{16, 32, 48, 64, 80, 128} {
+				for _, m := range []int{16, 17, 23, 31, 32, 33, 47, 64} {
+					i := len(list)
+					list = append(list, narrowQKCase{t, n, m, d, i % 2 * 3, groupsOf(t, d, i/2), testutil.KindOf(i)})
+				}
+			}
+		}
+		return list
+	}
+}
+
+func (c narrowQKCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	ldk, lsc := c.d+c.gap, c.m+c.gap
+	k := newNarrowRows(a, r, "k", c.typ, c.values, c.m, c.d, ldk, c.d/c.group, c.m, lsc)
+	q := a.Matrix("q", c.d, w, w, testutil.NaN) // NaN stays in the idle lanes
+	c.values.Fill(r, q, c.d, c.n, w)
+	s := a.Matrix("s", c.m, w, w, testutil.NaN)
+	top := a.Vector("max", w, 0)
+	maxima(r, top, c.values)
+	return func(p *kernelSet) {
+		switch c.typ {
+		case f16:
+			p.Skinny.QKF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
+		case bf16:
+			p.Skinny.QKBF16(s, k.u16, ldk, q, c.n, c.m, c.d, top, k.u16, 16*ldk)
+		default:
+			p.Skinny.QKInt8(s, k.i8, ldk, k.scales, lsc, c.group, q, c.n, c.m, c.d, top, k.i8, 16*ldk)
+		}
+	}
+}
+
+// A narrowPVCase is a call of PV with values of a type.
+type narrowPVCase struct {
+	typ element
+	skinnyPVCase
+	group int
+}
+
+func (c narrowPVCase) String() string {
+	return fmt.Sprintf("%v group=%d", c.skinnyPVCase, c.group)
+}
+
+func narrowPVCases(t element) func(w int) []kernelCase {
+	return func(w int) (list []kernelCase) {
+		for _, n := range skinnyRowCounts(w) {
+			for _, dv := range []int{16, 32, 48, 64, 80, 128} {
+				for _, m := range []int{0, 1, 2, 3, 15, 16, 17, 31, 32, 33} {
+					i := len(list)
+					c := skinnyPVCase{n, m, dv, i % 2 * 3, i % 3 * 2, i%5 == 0, testutil.KindOf(i)}
+					list = append(list, narrowPVCase{t, c, groupsOf(t, dv, i/2)})
+				}
+			}
+		}
+		return list
+	}
+}
+
+func (c narrowPVCase) call(a *testutil.Arena, r *testutil.Rand, w int) func(p *kernelSet) {
+	groups := c.dv / c.group
+	ldv, ldo, lsc := c.dv+c.gapV, c.dv+c.gapO, groups+c.gapV
+	v := newNarrowRows(a, r, "v", c.typ, c.values, c.m, c.dv, ldv, c.m, groups, lsc)
+	p, o := c.weights(a, r, w), c.output(a, r)
+	return func(k *kernelSet) {
+		switch c.typ {
+		case f16:
+			k.Skinny.PVF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
+		case bf16:
+			k.Skinny.PVBF16(o, ldo, v.u16, ldv, p, w, c.n, c.m, c.dv, c.load, v.u16, 16*ldv)
+		default:
+			k.Skinny.PVInt8(o, ldo, v.i8, ldv, v.scales, lsc, c.group, p, w, c.n, c.m, c.dv, c.load, v.i8, 16*ldv)
+		}
+	}
+}
+
+// TestSkinnyWidenAll tests the skinny kernels with all values of 16 bits, and with all of
+// 8 bits and many scales: in K, one value per row, at every column of a step in turn, and
+// in V.
+func TestSkinnyWidenAll(t *testing.T) {
+	for _, typ := range []element{f16, bf16, int8s} {
+		kernel := [...]string{"F16", "BF16", "Int8"}[typ]
+		t.Run(kernel, func(t *testing.T) {
+			const d, m = ukernel.SkinnyGroup, 1 << 16
+			r, k, v := testutil.Rand(9), narrowRows{}, narrowRows{}
+			k.u16, k.i8, k.scales = make([]uint16, m*d), make([]int8, m*d), make([]float32, m)
+			v.u16, v.i8, v.scales = make([]uint16, m), make([]int8, m), make([]float32, m/256)
+			for i := range m {
+				v.u16[i], v.i8[i], v.scales[i/256] = uint16(i), int8(i), testutil.KindOf(i/256).Next(&r)
+				at := i*d + i%d
+				k.u16[at], k.i8[at], k.scales[i] = v.u16[i], v.i8[i], v.scales[i/256]
+			}
+			eachSet(t, "Skinny.QK"+kernel, func(t *testing.T, p *kernelSet) {
+				ref := reference(p.Lanes)
+				testutil.CheckBits(t, "keys", k.scores(p, typ, d), k.scores(ref, typ, d))
+				testutil.CheckBits(t, "values", v.accumulate(p, typ), v.accumulate(ref, typ))
+			})
+		})
+	}
+}
+
+// scores returns the products of all rows, d elements long with a scale each, and a query
+// of ones.
+func (k narrowRows) scores(p *kernelSet, typ element, d int) []float32 {
+	w, m := p.Lanes, len(k.scales)
+	s, q, top := make([]float32, m*w), testutil.Filled(d*w, 1), make([]float32, w)
+	for j := 0; j < m; j += blockKeys {
+		s, u16, i8 := s[j*w:], k.u16[j*d:], k.i8[j*d:]
+		switch typ {
+		case f16:
+			p.Skinny.QKF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
+		case bf16:
+			p.Skinny.QKBF16(s, u16, d, q, 1, blockKeys, d, top, u16, 0)
+		default:
+			p.Skinny.QKInt8(s, i8, d, k.scales[j:], blockKeys, d, q, 1, blockKeys, d, top, i8, 0)
+		}
+	}
+	return s
+}
+
+// accumulate returns all elements times 1, in rows of 4096. 256 elements share a scale.
+func (v narrowRows) accumulate(p *kernelSet, typ element) []float32 {
+	const dv, group = 4096, 256
+	o, one := make([]float32, len(v.u16)), []float32{1}
+	for at := 0; at < len(o); at += dv {
+		o, u16, i8 := o[at:], v.u16[at:], v.i8[at:]
+		switch typ {
+		case f16:
+			p.Skinny.PVF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
+		case bf16:
+			p.Skinny.PVBF16(o, dv, u16, dv, one, 1, 1, 1, dv, false, u16, 0)
+		default:
+			p.Skinny.PVInt8(o, dv, i8, dv, v.scales[at/group:], 0, group, one, 1, 1, 1, dv, false, i8, 0)
+		}
+	}
+	return o
+}
+
+var narrowMutants = []mutant{
+	{"Skinny.QKF16", "a subnormal is 0", func(p *kernelSet) {
+		f := p.Skinny.QKF16
+		p.Skinny.QKF16 = func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int) {
+			flushed := make([]uint16, len(k))
+			for i, x := range k {
+				if flushed[i] = x; x&0x7c00 == 0 {
+					flushed[i] = x & 0x8000
+				}
+			}
+			f(s, flushed, ldk, q, n, m, d, max, next, far)
+		}
+	}},
+	{"Skinny.QKInt8", "the scale comes after the sum", func(p *kernelSet) {
+		f := p.Skinny.QKInt8
+		p.Skinny.QKInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, next []int8, far int) {
+			if group < d {
+				f(s, k, ldk, scales, lsc, group, q, n, m, d, max, next, far)
+				return
+			}
+			f(s, k, ldk, testutil.Filled(m, 1), 0, group, q, n, m, d, testutil.Filled(len(max), testutil.Inf), next, far)
+			for j := range m {
+				for lane := range p.Lanes {
+					s[j*p.Lanes+lane] *= scales[j]
+				}
+			}
+			ref.MaskSpan(s, p.Lanes, 0, m, make([]int32, p.Lanes), filledInt32(p.Lanes, int32(m)), max)
+		}
+	}},
+	{"Skinny.PVInt8", "all of a row has the first scale", func(p *kernelSet) {
+		f := p.Skinny.PVInt8
+		p.Skinny.PVInt8 = func(o []float32, ldo int, v []int8, ldv int, scales []float32, lsc, group int, w []float32, ldp, n, m, dv int, load bool, next []int8, far int) {
+			f(o, ldo, v, ldv, scales, lsc, dv, w, ldp, n, m, dv, load, next, far)
+		}
+	}},
+	{"Skinny.PVBF16", "a half is rounded to 7 bits", func(p *kernelSet) {
+		f := p.Skinny.PVBF16
+		p.Skinny.PVBF16 = func(o []float32, ldo int, v []uint16, ldv int, w []float32, ldp, n, m, dv int, load bool, next []uint16, far int) {
+			short := make([]uint16, len(v))
+			for i, x := range v {
+				short[i] = x &^ 1
+			}
+			f(o, ldo, short, ldv, w, ldp, n, m, dv, load, next, far)
+		}
+	}},
+}

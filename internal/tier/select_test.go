@@ -1,0 +1,82 @@
+package tier
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// TestChoose sets ATTN_TIER to nothing, to every tier and to an unknown name.
+func TestChoose(t *testing.T) {
+	t.Setenv("ATTN_TIER", "")
+	best, un := choose()
+	if un != nil || best.Lacks() != "" {
+		t.Fatalf("the default is %v, %v", best, un)
+	}
+	for i := range Tiers {
+		if tier := &Tiers[i]; tier.Lacks() == "" {
+			if best != tier {
+				t.Errorf("the default is %s, but %s runs and is better", best.Name, tier.Name)
+			}
+			break
+		}
+	}
+	for i := range Tiers {
+		tier := &Tiers[i]
+		t.Setenv("ATTN_TIER", tier.Name)
+		got, un := choose()
+		switch lacks := tier.Lacks(); {
+		case lacks == "" && (got != tier || un != nil):
+			t.Errorf("ATTN_TIER=%s: %v, %v", tier.Name, got, un)
+		case lacks != "" && (got != nil || un == nil || un.Reason != "cannot run: "+lacks):
+			t.Errorf("ATTN_TIER=%s: %v, %v; want it to be unavailable as %s", tier.Name, got, un, lacks)
+		}
+	}
+	t.Setenv("ATTN_TIER", "avx9")
+	got, un := choose()
+	if got != nil || un == nil || un.Tier != "avx9" || un.Source != "ATTN_TIER" || !strings.HasSuffix(un.Reason, "generic") {
+		t.Errorf("ATTN_TIER=avx9: %v, %+v", got, un)
+	}
+}
+
+// TestSelect names tiers as an option does.
+func TestSelect(t *testing.T) {
+	if got, un := Select("generic", "Options.Tier"); un != nil || got != &Tiers[len(Tiers)-1] {
+		t.Errorf("generic: %v, %v", got, un)
+	}
+	if got, un := Select("avx9", "Options.Tier"); got != nil || un == nil || un.Source != "Options.Tier" {
+		t.Errorf("avx9: %v, %v", got, un)
+	}
+	def, _ := Default()
+	if got, _ := Select("", "Options.Tier"); got != def {
+		t.Errorf("no name: %v, want the default", got)
+	}
+}
+
+// TestTile asks for tiles of all numbers of rows.
+func TestTile(t *testing.T) {
+	for i := range Tiers {
+		k := &Tiers[i]
+		for n := range ukernel.MaxLanes + 2 {
+			lanes := k.Tile(n).Lanes
+			if _, width := k.Products(n); width != lanes || k.Width(n) != lanes {
+				t.Errorf("tier %s: %d lanes for %d rows, products of %d, width %d", k.Name, lanes, n, width, k.Width(n))
+			}
+			if lanes < n && lanes != k.Widest() {
+				t.Errorf("tier %s: %d lanes for %d rows", k.Name, lanes, n)
+			}
+			for _, w := range k.Widths {
+				if w >= n && w < lanes {
+					t.Errorf("tier %s: %d lanes for %d rows, but there are tiles of %d", k.Name, lanes, n, w)
+				}
+			}
+		}
+		if wideStep%k.Narrowest() != 0 {
+			t.Errorf("tier %s: the narrowest width is %d, which does not divide %d", k.Name, k.Narrowest(), wideStep)
+		}
+		if last := k.Widest(); last > ukernel.MaxLanes || k.Tile(k.MainLanes).Lanes != k.MainLanes {
+			t.Errorf("tier %s: the main width is %d, the largest %d", k.Name, k.MainLanes, last)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+//go:build amd64 && !purego
+
+package tier
+
+// archTiers lists the assembly tiers of amd64, best first. avx512 has avx2's tile of 8 lanes, so that
+// 8 queries do not pay for 16.
+func archTiers() []Tier {
+	return []Tier{
+		{
+			Name:     "avx512",
+			Lacks:    lacking("AVX512F", "AVX512VL", "AVX2", "FMA3"),
+			ISAs:     []string{"avx2", "avx512"},
+			Widths:   []int{8, 16, 32, 48, 64},
+			Variants: []string{"QK=16x1L1", "QK=16x1L2", "QK=16x2L1", "QK=16x2L2", "QK=32x1L1", "PV=L1", "PV=L2", "Weight=P0", "Weight=P1"},
+			tables:   new(tables),
+		},
+		{
+			Name:     "avx2",
+			Lacks:    lacking("AVX2", "FMA3"),
+			ISAs:     []string{"avx2"},
+			Widths:   []int{8, 16, 24},
+			Variants: []string{"QK=16x1L1", "PV=L1"},
+			tables:   new(tables),
+		},
+	}
+}

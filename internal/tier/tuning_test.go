@@ -1,0 +1,77 @@
+package tier
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTunings tries all entries on their tiers, also on those that do not run here.
+func TestTunings(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range Tunings {
+		name := e.Tier + " on " + e.CPU
+		if seen[name] {
+			t.Errorf("%s: two entries", name)
+		}
+		seen[name] = true
+		if e.Source == "" {
+			t.Errorf("%s: no source", name)
+		}
+		if e.CPU != AnyCPU && !seen[e.Tier+" on "+AnyCPU] {
+			t.Errorf("%s: the tier's entries do not begin with that for any CPU", name)
+		}
+	}
+	for i := range Tiers {
+		tier := Tiers[i]
+		for _, cpu := range cpus() {
+			if err := tier.Tune(entryFor(tier.Name, cpu).Tuning); err != nil {
+				t.Errorf("%s on %s: %v", tier.Name, cpu, err)
+			}
+		}
+		if entryFor(tier.Name, "none") != entryOf(tier.Name, AnyCPU) || entryFor(tier.Name, "none") == nil {
+			t.Errorf("%s: no entry for any CPU", tier.Name)
+		}
+	}
+}
+
+// TestOverride gives ATTN_TUNING good and bad values.
+func TestOverride(t *testing.T) {
+	tune := func(changes string) *Tier { return &tuned([]Tier{genericTier()}, "none", changes)[0] }
+	plain := tune("")
+	for _, x := range []struct {
+		changes string
+		want    func(x *Tuning)
+	}{
+		{"SkinnyRows=3", func(x *Tuning) { x.SkinnyRows = 3 }},
+		{"SkinnyRows=3, WeightSteps=256", func(x *Tuning) { x.SkinnyRows, x.WeightSteps = 3, 256 }},
+		{"SkinnyRows=3,avx2:SkinnyRows=4,neon:Nothing", func(x *Tuning) { x.SkinnyRows = 3 }},
+		{"generic:SkinnyRows=3", func(x *Tuning) { x.SkinnyRows = 3 }},
+		{"Zen 4,FullRows=3", func(x *Tuning) { x.FullRows = 3 }},
+		{"SkinnyRows=3,any,PrefetchBytes=1", func(x *Tuning) { x.PrefetchBytes = 1 }},
+	} {
+		want := plain.Tuning
+		x.want(&want)
+		got := tune(x.changes)
+		if tier, un := got.usable(); got.Tuning != want || tier != got || un != nil {
+			t.Errorf("%s: got %+v, %v, want %+v", x.changes, got.Tuning, un, want)
+		}
+	}
+	for _, bad := range []string{
+		"Zen 9", "sse:SkinnyRows=3", "generic:", "SkinnyRows", "SkinnyRows=", "SkinnyRows=x", "skinnyRows=3", "SkinnyRows=3;FullRows=1", ",",
+		"MainLanes=0", "MainLanes=17", "SkinnyRows=-1", "SkinnyRows=99", "FullRows=-1", "PrefetchBytes=0", "PrefetchBytes=2000000",
+		"ThreadFMAs=0", "WeightSteps=0", "WeightSteps=100", "WeightSteps=128000", "WidenRows=-1", "PairBytes=-1", "HeadKeys=-1", "QuantizedRows=0",
+	} {
+		got := tune(bad)
+		if tier, un := got.usable(); tier != nil || un == nil || un.Source != "ATTN_TUNING" || un.Tier != "generic" || got.Tuning != plain.Tuning {
+			t.Errorf("%q: got %v, %+v", bad, tier, un)
+		} else if name, _, _ := strings.Cut(bad, ";"); !strings.Contains(un.Reason, name) {
+			t.Errorf("%q: the reason does not name it: %s", bad, un.Reason)
+		}
+	}
+	tier := tuned(archTiers(), "none", "QKKeys=7")
+	for i := range tier {
+		if _, un := tier[i].usable(); (un != nil) != (tier[i].Variants != nil) {
+			t.Errorf("%s: QKKeys=7: %v", tier[i].Name, un)
+		}
+	}
+}

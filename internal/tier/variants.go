@@ -1,0 +1,36 @@
+package tier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// variants returns the variants of kernels that the tuning chooses, one of each kind. A tier has them
+// or none of the kind.
+func (x *Tuning) variants() []string {
+	return []string{
+		fmt.Sprintf("QK=%dx%dL%d", x.QKKeys, x.QKSegments, x.QKNear),
+		fmt.Sprintf("PV=L%d", x.PVNear),
+		fmt.Sprintf("Weight=P%d", x.PanelPrefetch),
+	}
+}
+
+// Choose makes the tuning choose a variant, one of Tier.Variants.
+func (x *Tuning) Choose(variant string) {
+	fmt.Sscanf(variant, "QK=%dx%dL%d", &x.QKKeys, &x.QKSegments, &x.QKNear)
+	fmt.Sscanf(variant, "PV=L%d", &x.PVNear)
+	fmt.Sscanf(variant, "Weight=P%d", &x.PanelPrefetch)
+}
+
+// lacksVariant returns the first variant that x chooses and t does not have, though it has others of
+// its kind; "" if there is none.
+func (t *Tier) lacksVariant(x *Tuning) string {
+	for _, v := range x.variants() {
+		kind := v[:strings.IndexByte(v, '=')+1]
+		if !slices.Contains(t.Variants, v) && slices.ContainsFunc(t.Variants, func(s string) bool { return strings.HasPrefix(s, kind) }) {
+			return v
+		}
+	}
+	return ""
+}

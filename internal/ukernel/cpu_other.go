@@ -1,6 +1,0 @@
-//go:build (!amd64 && !arm64) || purego
-
-package ukernel
-
-// HostCPU returns AnyCPU: this build has no numbers that depend on the CPU.
-func HostCPU() string { return AnyCPU }

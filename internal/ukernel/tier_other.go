@@ -1,7 +1,0 @@
-//go:build (!amd64 && !arm64) || purego
-
-package ukernel
-
-// archTiers returns no tier: there is no assembly for this architecture, or the build
-// excludes it.
-func archTiers() []Tier { return nil }
