@@ -79,14 +79,8 @@ func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
 
 // placePlain makes t the tile of the rows of h from row on, of which there are so many.
 func (t *tile) placePlain(s *scratch, h kvHead, row, rows int) {
-	j := t.job
-	t.scratch, t.skinny = s, j.shape.skinny
-	t.head, t.row, t.n = h, row, min(j.width, rows-row)
-	t.query, t.groupHead = row, 0
-	if j.group > 1 {
-		t.query, t.groupHead = row/j.group, row%j.group
-	}
-	t.setKernels(j.tier.Tile(t.n))
+	n := min(t.job.width, rows-row)
+	t.place(s, h, row, n, t.job.tier.Tile(n), t.job.shape.skinny)
 }
 
 // plainBatch computes the tiles, whose queries are packed.

@@ -54,8 +54,7 @@ func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 // Begin makes the current tile that of n rows of KV head kv, from row on.
 func (s *Scorer) Begin(kv, row, n int) {
 	t := &s.tile
-	t.place(&s.scratch, t.job.kvHead(kv), row, n, false)
-	t.setKernels(t.job.tier.WideTile(t.n))
+	t.place(&s.scratch, t.job.kvHead(kv), row, n, t.job.tier.WideTile(n), false)
 	t.findVisible()
 }
 

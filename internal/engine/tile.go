@@ -78,25 +78,20 @@ func (t *tile) begin(s *scratch, h kvHead, row, width int, skinny bool) {
 
 // reset makes t the tile of up to width rows of h, from row on, before any key.
 func (t *tile) reset(s *scratch, h kvHead, row, width int, skinny bool) {
-	t.place(s, h, row, width, skinny)
-	t.setKernels(t.job.tier.Tile(t.n))
+	n := min(width, t.job.rowsOf(h.batch)-row)
+	t.place(s, h, row, n, t.job.tier.Tile(n), skinny)
 	t.findVisible()
 }
 
-// place sets which rows are those of the tile.
-func (t *tile) place(s *scratch, h kvHead, row, width int, skinny bool) {
-	j := t.job
-	t.scratch, t.skinny = s, skinny
-	t.head, t.row, t.n = h, row, min(width, j.rowsOf(h.batch)-row)
+// place makes t the tile of n rows of h, from row on. Its kernels set its width.
+func (t *tile) place(s *scratch, h kvHead, row, n int, kern *ukernel.TileKernels, skinny bool) {
+	t.scratch, t.kern, t.skinny = s, kern, skinny
+	t.head, t.row, t.n = h, row, n
 	t.query, t.groupHead = row, 0
-	if j.group > 1 {
-		t.query, t.groupHead = row/j.group, row%j.group
+	if group := t.job.group; group > 1 {
+		t.query, t.groupHead = row/group, row%group
 	}
-}
-
-// setKernels sets the kernels of the tile, and with them its width.
-func (t *tile) setKernels(kern *ukernel.TileKernels) {
-	t.kern, t.packed, t.started, t.weighed, t.exact, t.whole = kern, false, false, false, false, false
+	t.packed, t.started, t.weighed, t.exact, t.whole = false, false, false, false, false
 	if n := kern.Lanes; len(t.max) != n {
 		s := t.stats
 		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
