@@ -88,9 +88,7 @@ func New() *Job { return jobs.Get() }
 // left the call. The job must be dropped then.
 func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
-	j.scores = engine.New()
-	j.scores.Call = j.Forward
-	j.scores.PrepareScores(t, RowSegment)
+	j.scores = engine.NewScores(&j.Forward, t, RowSegment)
 	if j.scale = j.Forward.Scale; j.scale == 0 {
 		j.scale = float32(1 / math.Sqrt(float64(j.d())))
 	}

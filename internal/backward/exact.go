@@ -20,18 +20,18 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 	clear(row)
 	all := s.blocks()
 	for lo := all.Lo; lo < all.Hi && !allNaN(row); lo += KeyBlock {
-		keys := s.Enter(lo, KeyBlock)
+		keys := s.VisibleOf(lo, KeyBlock)
 		n := keys.Len()
 		if n == 0 {
 			continue
 		}
-		s.computeWeights(j, 0)
+		s.computeWeights(j, keys, 0)
 		var seen [KeyBlock]bool
 		for x := range n {
 			seen[x] = s.weights[x*lanes] != 0
 		}
 		s.normalised(j, 0, n)
-		s.differentiate(j, 0, n)
+		s.differentiate(j, keys, 0)
 		block := s.dq[:j.d()]
 		clear(block)
 		for x := range n {
@@ -56,11 +56,15 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 	row := out.Row(b, h, i)
 	clear(row)
 	for x := 0; x < j.segments && !allNaN(row); x++ {
-		if !s.place(j, kv, x) || s.Enter(i-s.Key(0), 1).Len() == 0 {
+		if !s.place(j, kv, x) {
+			continue
+		}
+		keys := s.VisibleOf(i-s.Key(0), 1)
+		if keys.Len() == 0 {
 			continue
 		}
 		s.loadAgain(j, kv)
-		s.computeWeights(j, 0)
+		s.computeWeights(j, keys, 0)
 		var seen uint64
 		for lane, p := range s.weights[:s.Rows()] {
 			if p != 0 {
@@ -68,7 +72,7 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 			}
 		}
 		s.normalised(j, 0, 1)
-		s.differentiate(j, 0, 1)
+		s.differentiate(j, keys, 0)
 		segment := s.dq[:len(row)]
 		clear(segment)
 		data, off := s.Floats(from)

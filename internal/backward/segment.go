@@ -116,13 +116,12 @@ func (s *segment) blocks() mask.Span {
 	return mask.Span{Lo: v.Lo &^ (KeyBlock - 1), Hi: v.Hi}
 }
 
-// enter makes the keys of the block from lo on that the segment sees the current ones, and returns
-// their number.
-func (s *segment) enter(lo int) int {
+// seenOf returns the keys of the block from lo on that the segment sees.
+func (s *segment) seenOf(lo int) mask.Span {
 	if lo < s.seen.Lo || lo >= s.seen.Hi {
-		return 0
+		return mask.Span{}
 	}
-	return s.Enter(lo, KeyBlock).Len()
+	return s.VisibleOf(lo, KeyBlock)
 }
 
 // load fills in what scores and weights need of the segment: dOᵀ, and LSE in the unit of exp2.
@@ -181,32 +180,31 @@ func isSpread(ld int) bool { return ld%piece == 0 && ld%(8*piece) != 0 }
 // sumUp is the first pass of one block: the sums of weights, and of their products with their gradients.
 // Both are kept for the second pass, from index s.at on, if there is room for all blocks.
 func (s *segment) sumUp(j *Job, lo int) {
-	if n := s.enter(lo); n > 0 {
-		s.computeWeights(j, s.at)
+	if keys := s.seenOf(lo); keys.Len() > 0 {
+		s.computeWeights(j, keys, s.at)
 		if s.isKept {
-			s.at += n * s.Kernels().Lanes
+			s.at += keys.Len() * s.Kernels().Lanes
 		}
 	}
 }
 
-// computeWeights computes the weights of the current keys, not yet normalised, and their
-// gradients, from index at on. It adds to sum and dot.
-func (s *segment) computeWeights(j *Job, at int) {
-	keys := s.Current()
+// computeWeights computes the weights of keys, not yet normalised, and their gradients, from index
+// at on. It adds to sum and dot.
+func (s *segment) computeWeights(j *Job, keys mask.Span, at int) {
 	lanes, n := s.Kernels().Lanes, keys.Len()
 	p, dp := s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
 	var capped []float32
 	if j.shape.isCap {
 		capped = s.capped[at : at+n*lanes]
 	}
-	s.Score(p, capped)
+	s.Score(keys, p, capped)
 	v, ldv := s.Values(s.Key(keys.Lo), n)
 	for r, m := 0, 0; r < n; r += m { // GemmMax prefetches, and nobody needs the maxima
 		m = ukernel.RowsPerCall(n-r, lanes*j.dv())
 		s.Kernels().GemmMax(dp[r*lanes:], lanes, v[min(r*ldv, len(v)):], ldv, 1, s.dOutT, lanes, m, j.dv(), ukernel.ColumnSegment, s.tops[:lanes])
 	}
 	if j.Forward.Dropout.Rate != 0 {
-		s.Drop(dp)
+		s.Drop(keys, dp)
 	}
 	sum, dot := s.sum[:lanes], s.dot[:lanes]
 	for x, m := 0, 0; x < n; x += m {
@@ -247,15 +245,15 @@ func (s *segment) addBlock(j *Job, lo int) bool {
 	if !s.hasRows {
 		return true
 	}
-	if n := s.enter(lo); n > 0 {
+	if keys := s.seenOf(lo); keys.Len() > 0 {
 		if !s.isKept {
-			s.computeWeights(j, 0)
+			s.computeWeights(j, keys, 0)
 		}
-		if !s.addKeys(j, s.at, n, block) {
+		if !s.addKeys(j, keys, s.at, block) {
 			return false
 		}
 		if s.isKept {
-			s.at += n * s.Kernels().Lanes
+			s.at += keys.Len() * s.Kernels().Lanes
 		}
 	}
 	if s.number == 0 { // those after it may add to all keys of the block
@@ -264,10 +262,10 @@ func (s *segment) addBlock(j *Job, lo int) bool {
 	return j.turns.pass(s.kv, s.number, block+1)
 }
 
-// addKeys adds what n current keys of a block give to all gradients. Their weights, and the gradients of
-// these, begin at index at.
-func (s *segment) addKeys(j *Job, at, n int, block int64) bool {
-	key, d, lanes := s.Key(s.Current().Lo), j.d(), s.Kernels().Lanes
+// addKeys adds what keys of a block give to all gradients. Their weights, and the gradients of these,
+// begin at index at.
+func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
+	key, n, d, lanes := s.Key(keys.Lo), keys.Len(), j.d(), s.Kernels().Lanes
 	p, ds := s.normalised(j, at, n)
 	if j.DBias.IsSet() {
 		if !j.turns.await(s.kv, s.number, block) {
@@ -275,7 +273,7 @@ func (s *segment) addKeys(j *Job, at, n int, block int64) bool {
 		}
 		s.addBias(j, key, n, ds)
 	}
-	s.differentiate(j, at, n)
+	s.differentiate(j, keys, at)
 	if j.DQ.IsSet() {
 		k, ldk := s.keyRows(j, key, n)
 		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, s.hasDQ)
@@ -309,14 +307,14 @@ func (s *segment) normalised(j *Job, at, n int) (p, ds []float32) {
 
 // differentiate goes on to the gradients of the products of queries and keys, and to the
 // weights that multiply values.
-func (s *segment) differentiate(j *Job, at, n int) {
-	lanes := s.Kernels().Lanes
+func (s *segment) differentiate(j *Job, keys mask.Span, at int) {
+	n, lanes := keys.Len(), s.Kernels().Lanes
 	end := at + n*lanes
 	if j.shape.isCap {
 		j.tier.Gradients(lanes).BackwardSoftcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
 	}
 	if j.Forward.Dropout.Rate != 0 {
-		s.Drop(s.weights[at:end])
+		s.Drop(keys, s.weights[at:end])
 	}
 }
 

@@ -93,17 +93,18 @@ func (s *scratch) scoreBatch(tiles []tile, lo int) int {
 
 // enterBlock makes the block from key lo on the current block and returns how many
 // of its keys are visible.
-func (t *tile) enterBlock(lo int) int { return t.enterKeys(lo, BlockKeys) }
+func (t *tile) enterBlock(lo int) int {
+	t.block.lo, t.block.keys = lo, t.visibleOf(lo, BlockKeys)
+	return t.block.keys.Len()
+}
 
-// enterKeys is enterBlock for n ≤ BlockKeys keys.
-func (t *tile) enterKeys(lo, n int) int {
-	b := &t.block
-	b.lo = lo
-	b.keys = t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
+// visibleOf returns those of the keys lo to lo+n-1 that any row may see.
+func (t *tile) visibleOf(lo, n int) mask.Span {
+	keys := t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
 	if t.job.Mask.Sparse.IsSet() {
-		b.keys = t.trimSparse(b.keys)
+		keys = t.trimSparse(keys)
 	}
-	return b.keys.Len()
+	return keys
 }
 
 // accumulatePV multiplies V of the current block by its weights and merges the

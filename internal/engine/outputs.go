@@ -113,7 +113,7 @@ func (t *tile) clearWeights(lo, hi int) {
 func (t *tile) writeBlockWeights() {
 	t.exponentiate(t.block.keys.Len(), t.max, t.blockSum)
 	if t.job.Dropout.Rate != 0 {
-		t.drop(t.block.scores)
+		t.drop(t.block.keys, t.block.scores)
 	}
 	t.storeWeights()
 }
