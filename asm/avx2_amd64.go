@@ -114,12 +114,12 @@ func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func skinnyAdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// additiveBackwardAVX2 is Gradients.AdditiveBackward, see package ukernel.
+// additiveBackwardAVX2 is Elementwise.AdditiveBackward, see package ukernel.
 //
 //go:noescape
 func additiveBackwardAVX2(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
-// addWeightedAVX2 is Gradients.AddWeighted, see package ukernel.
+// addWeightedAVX2 is Elementwise.AddWeighted, see package ukernel.
 //
 //go:noescape
 func addWeightedAVX2(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)

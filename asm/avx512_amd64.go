@@ -144,12 +144,12 @@ func weightWidenQ4_1AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func skinnyAdditiveAVX512(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// additiveBackwardAVX512 is Gradients.AdditiveBackward, see package ukernel.
+// additiveBackwardAVX512 is Elementwise.AdditiveBackward, see package ukernel.
 //
 //go:noescape
 func additiveBackwardAVX512(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
-// addWeightedAVX512 is Gradients.AddWeighted, see package ukernel.
+// addWeightedAVX512 is Elementwise.AddWeighted, see package ukernel.
 //
 //go:noescape
 func addWeightedAVX512(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)

@@ -114,12 +114,12 @@ func weightWidenQ4_1NEON(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func skinnyAdditiveNEON(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 
-// additiveBackwardNEON is Gradients.AdditiveBackward, see package ukernel.
+// additiveBackwardNEON is Elementwise.AdditiveBackward, see package ukernel.
 //
 //go:noescape
 func additiveBackwardNEON(dk []float32, ldd int, q []float32, k []float32, ldk int, n int, x []float32, dq []float32, dw []float32)
 
-// addWeightedNEON is Gradients.AddWeighted, see package ukernel.
+// addWeightedNEON is Elementwise.AddWeighted, see package ukernel.
 //
 //go:noescape
 func addWeightedNEON(dst []float32, ldd int, src []float32, lds int, n int, weights []float32)

@@ -87,20 +87,16 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 // Gradients are the layers of ukernel.Gradients.
 var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
-		AdditiveBackward: additiveBackwardAVX2,
-		BackwardWeights:  backwardWeightsAVX2,
+		BackwardWeights: backwardWeightsAVX2,
 	}},
 	{ISA: "avx2", Lanes: 8, Kernels: ukernel.Gradients{
-		AddWeighted:    addWeightedAVX2,
 		BackwardScores: backwardScoresAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Gradients{
 		BackwardSoftcap: backwardSoftcapAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Lanes: 16, Kernels: ukernel.Gradients{
-		AdditiveBackward: additiveBackwardAVX512,
-		AddWeighted:      addWeightedAVX512,
-		BackwardWeights:  backwardWeightsAVX512,
+		BackwardWeights: backwardWeightsAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Lanes: 16, Kernels: ukernel.Gradients{
 		BackwardScores:  backwardScoresAVX512,
@@ -288,20 +284,24 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
-	{ISA: "avx2", Kernels: ukernel.Elementwise{
-		AdamW:   adamWAVX2,
-		Add:     addAVX2,
-		AddRows: addRowsAVX2,
-	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "FMA3"}, Kernels: ukernel.Elementwise{
-		Exp2: exp2AVX2,
-		Tanh: tanhAVX2,
+		AdditiveBackward: additiveBackwardAVX2,
+		Exp2:             exp2AVX2,
+		Tanh:             tanhAVX2,
+	}},
+	{ISA: "avx2", Kernels: ukernel.Elementwise{
+		AddWeighted: addWeightedAVX2,
+		AdamW:       adamWAVX2,
+		Add:         addAVX2,
+		AddRows:     addRowsAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Elementwise{
-		AdamW:   adamWAVX512,
-		Add:     addAVX512,
-		AddRows: addRowsAVX512,
-		Tanh:    tanhAVX512,
+		AdditiveBackward: additiveBackwardAVX512,
+		AddWeighted:      addWeightedAVX512,
+		AdamW:            adamWAVX512,
+		Add:              addAVX512,
+		AddRows:          addRowsAVX512,
+		Tanh:             tanhAVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.Elementwise{
 		Exp2: exp2AVX512,

@@ -45,11 +45,9 @@ var Lanes = []ukernel.Layer[ukernel.LaneKernels]{
 // Gradients are the layers of ukernel.Gradients.
 var Gradients = []ukernel.Layer[ukernel.Gradients]{
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Gradients{
-		AdditiveBackward: additiveBackwardNEON,
-		AddWeighted:      addWeightedNEON,
-		BackwardWeights:  backwardWeightsNEON,
-		BackwardScores:   backwardScoresNEON,
-		BackwardSoftcap:  backwardSoftcapNEON,
+		BackwardWeights: backwardWeightsNEON,
+		BackwardScores:  backwardScoresNEON,
+		BackwardSoftcap: backwardSoftcapNEON,
 	}},
 }
 
@@ -114,11 +112,13 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 // Elementwise are the layers of ukernel.Elementwise.
 var Elementwise = []ukernel.Layer[ukernel.Elementwise]{
 	{ISA: "neon", Kernels: ukernel.Elementwise{
-		AdamW:   adamWNEON,
-		Add:     addNEON,
-		AddRows: addRowsNEON,
-		Exp2:    exp2NEON,
-		Tanh:    tanhNEON,
+		AdditiveBackward: additiveBackwardNEON,
+		AddWeighted:      addWeightedNEON,
+		AdamW:            adamWNEON,
+		Add:              addNEON,
+		AddRows:          addRowsNEON,
+		Exp2:             exp2NEON,
+		Tanh:             tanhNEON,
 	}},
 }
 

@@ -41,6 +41,7 @@ const usage = `usage: go run ./bench [flags]                        check, then 
        go run ./bench report [flags] [FILE...]       draw a page from results
        go run ./bench compare [flags] OLD NEW        compare the speed of two versions
        go run ./bench -tune [flags]                  find the tuning numbers of this CPU
+       go run ./bench -kernels [flags]               list the kernels of the tiers: assembly or Go
        go run ./bench -profile-calls [flags]         split the time of short calls into phases
 
 Checks on real input that every tier computes the same bits, then measures

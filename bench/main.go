@@ -40,6 +40,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "tune" {
 		return runTune(ctx, args[1:], stdout, stderr)
 	}
+	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "kernels" {
+		return runKernels(args[1:], stdout, stderr)
+	}
 	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "profile-calls" {
 		return runProfile(ctx, args[1:], stdout, stderr)
 	}

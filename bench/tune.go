@@ -15,10 +15,9 @@ import (
 const tuneUsage = `usage: go run ./bench -tune [flags]
 
 Measures which tuning numbers make the tiers fast on this CPU, one group of numbers after
-the other, and prints entries for internal/ukernel/tunings.go. It takes some minutes, and
+the other, and prints entries for internal/tier/tunings.go. It takes some minutes, and
 means little unless the machine is idle. To try an entry, or other numbers, with any
-program, set ATTN_TUNING to FIELD=NUMBER,... or to the name of a CPU with an entry. With
-TIER: before it, such an item is for that tier alone.
+program, set ATTN_TUNING as the documentation of package tuning says.
 
 `
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -14,6 +15,8 @@ func TestTuneAndProfileFlags(t *testing.T) {
 		{[]string{"-tune", "-tiers", "mmx"}, `unknown tier "mmx"`},
 		{[]string{"-tune", "-rounds", "0"}, "-rounds 0"},
 		{[]string{"-tune", "now"}, `unexpected argument "now"`},
+		{[]string{"-kernels", "-tiers", "mmx"}, `unknown tier "mmx"`},
+		{[]string{"-kernels", "now"}, `unexpected argument "now"`},
 		{[]string{"-profile-calls", "-shapes", "Z"}, `unknown shape "Z"`},
 		{[]string{"-profile-calls", "S1"}, `unexpected argument "S1"`},
 	} {
@@ -23,5 +26,8 @@ func TestTuneAndProfileFlags(t *testing.T) {
 	}
 	if code, text, _ := runCommand("-tune", "-h"); code != exitOK || !strings.Contains(text, "-rounds") {
 		t.Errorf("-tune -h: exit code %d, %s", code, text)
+	}
+	if code, text, _ := runCommand("-kernels", "-tiers", "generic"); code != exitOK || !regexp.MustCompile(`tier generic: \d+ kernels, \d+ of them in Go\n(.*\n)*Skinny.QK +Go`).MatchString(text) {
+		t.Errorf("-kernels: exit code %d, %s", code, text)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/attn-go/attn/cluster/internal/sample"
 	"github.com/attn-go/attn/cluster/shard"
 	"github.com/attn-go/attn/examples/gobytes"
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 const attendUsage = `usage: cluster attend [flags]

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

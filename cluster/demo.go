@@ -9,8 +9,8 @@ import (
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 const demoUsage = `usage: cluster demo [flags]

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 // attendNamed runs attend on sequences of the directory, with results compared.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed"
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 const embedUsage = `usage: cluster embed [flags] -o FILE [-o FILE...] [INPUT...]

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/bert/berttest"
+	"github.com/attn-go/attn/models/command"
 )
 
 // embedWorker starts a worker that embeds with a small model.

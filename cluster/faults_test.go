@@ -16,7 +16,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 // long marks a test that takes too long for -short.

@@ -22,7 +22,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 func main() {

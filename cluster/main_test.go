@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 // runCommand runs the command with the given arguments and returns what it printed.

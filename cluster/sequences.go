@@ -10,7 +10,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 const sequencesUsage = `usage: cluster sequences [flags] [NAME...]

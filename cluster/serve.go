@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 const serveUsage = `usage: cluster serve [flags]

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/shard"
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 const simulateUsage = `usage: cluster simulate [flags]

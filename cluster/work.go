@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 const workUsage = `usage: cluster work [flags]

@@ -41,7 +41,10 @@ func Weights() ukernel.WeightKernels {
 
 // Elementwise returns the functions over slices.
 func Elementwise() ukernel.Elementwise {
-	return ukernel.Elementwise{Exp2: exp2, Tanh: tanh, Add: add, AddRows: addRows, AdamW: adamW}
+	return ukernel.Elementwise{
+		Exp2: exp2, Tanh: tanh, Add: add, AddRows: addRows, AdamW: adamW,
+		AdditiveBackward: additiveBackward, AddWeighted: addWeighted,
+	}
 }
 
 // Norms returns the norms of rows.
@@ -55,10 +58,9 @@ func Activations() ukernel.Activations {
 	}
 }
 
-// Gradients returns the kernels of backward passes, for query tiles of any width.
+// Gradients returns the kernels of the backward pass of attention, for query tiles of any width.
 func Gradients() ukernel.Gradients {
 	return ukernel.Gradients{
 		BackwardWeights: backwardWeights, BackwardScores: backwardScores, BackwardSoftcap: backwardSoftcap,
-		AdditiveBackward: additiveBackward, AddWeighted: addWeighted,
 	}
 }

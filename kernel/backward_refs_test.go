@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/contracttest"
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -56,7 +56,7 @@ func TestBackwardRefs(t *testing.T) {
 			sets := refs.sets(t)
 			for _, set := range sets {
 				prefix := set[:strings.LastIndex(set, ".")+1]
-				if _, ok := activations.Info(prefix + "q"); !ok {
+				if _, ok := activations[prefix+"q"]; !ok {
 					t.Skipf("NOT RUN: %s has no %sq", path, prefix)
 				}
 				t.Run(set, func(t *testing.T) { newGradientRef(t, activations, refs, prefix, set).compare(t) })
@@ -75,40 +75,12 @@ func same(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(x, y)
 }
 
-// tensors is a file of float32 tensors.
-type tensors struct{ *safetensors.File }
-
-func openTensors(t *testing.T, path string) tensors {
-	t.Helper()
-	f, err := safetensors.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return tensors{f}
-}
-
-func (f tensors) floats(t *testing.T, name string) []float32 {
-	t.Helper()
-	data, err := f.Float32(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
 // tensor returns a tensor [B, H, L, D], or [H, L, D] of one batch row, cut to the first rows.
 func (f tensors) tensor(t *testing.T, name string, rows int) kernel.Tensor {
 	t.Helper()
-	info, ok := f.Info(name)
-	if !ok {
-		t.Fatalf("no tensor %s", name)
-	}
-	shape := [4]int{1, 1, 1, 1}
-	for x := range info.Shape {
-		shape[4-len(info.Shape)+x] = int(info.Shape[x])
-	}
 	data := f.floats(t, name)
+	shape, given := [4]int{1, 1, 1, 1}, f[name].Shape
+	copy(shape[4-len(given):], given)
 	strides := [3]int{shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3]}
 	if rows > 0 {
 		shape[2] = min(shape[2], rows)
@@ -123,7 +95,7 @@ var gradientNames = []string{"dout", "dq", "dk", "dv", "bias", "dbias", "sinks",
 // sets lists the option sets, "layer1.plain" or "plain". A tensor of another name is an error.
 func (f tensors) sets(t *testing.T) (sets []string) {
 	t.Helper()
-	for _, name := range f.Names() {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
 		short := strings.TrimSuffix(name, ".error")
 		at := strings.LastIndex(short, ".")
 		if at < 0 || !slices.Contains(gradientNames, short[at+1:]) {
@@ -155,11 +127,8 @@ func newGradientRef(t *testing.T, activations, refs tensors, prefix, set string)
 	x.q, x.k, x.v = activations.tensor(t, prefix+"q", rows), activations.tensor(t, prefix+"k", rows), activations.tensor(t, prefix+"v", rows)
 	shape := x.q.Shape()
 	x.o.Mask = kernel.Causal(0)
-	if _, ok := activations.Info(prefix + "lengths"); ok {
-		lengths, err := activations.Int64(prefix + "lengths")
-		if err != nil {
-			t.Fatal(err)
-		}
+	if _, ok := activations[prefix+"lengths"]; ok {
+		lengths := activations.integers(t, prefix+"lengths")
 		keys := make([]int, len(lengths))
 		for b, n := range lengths {
 			keys[b] = min(int(n), rows)

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"testing"
 	"unsafe"
@@ -86,4 +87,36 @@ func TestAttentionOfBits(t *testing.T) {
 		}
 	}
 	contracttest.SameRow(t, "keys as bits", out[1][:], out[0][:])
+}
+
+// TestAlloc: n zeros of any type that can be written to, and an error for what no program can have.
+func TestAlloc(t *testing.T) {
+	checkAlloc[float32](t)
+	checkAlloc[kernel.BF16](t)
+	checkAlloc[int8](t)
+}
+
+func checkAlloc[E kernel.Element](t *testing.T) {
+	for _, n := range []int{0, 1, 5 << 20} {
+		x, err := kernel.Alloc[E](n)
+		if err != nil || len(x) != n {
+			t.Fatalf("%d of %d elements, error %v", len(x), n, err)
+		}
+		for i := 0; i < n; i += 1000 {
+			if x[i] != 0 {
+				t.Fatalf("element %d is %v", i, x[i])
+			}
+			x[i] = 1
+		}
+	}
+	for _, n := range []int{-1, math.MinInt, math.MaxInt} {
+		if x, err := kernel.Alloc[E](n); x != nil || !isArgument(err, "n") {
+			t.Errorf("%d elements: %d, error %v", n, len(x), err)
+		}
+	}
+}
+
+func isArgument(err error, arg string) bool {
+	bad, ok := errors.AsType[*kernel.ArgumentError](err)
+	return ok && bad.Arg == arg
 }

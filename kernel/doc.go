@@ -29,8 +29,11 @@
 //   - layouts: [BHLD], [BLHD], [Strided], and [PackedQKV] for a joint projection
 //   - packed sequences: [Ragged], [Tensor.Ragged]; several documents in one sequence:
 //     [Segments]
+//   - large tensors in huge pages: [Alloc]
 //   - half precision: [F16], [BF16]; package numeric converts
 //   - int8 keys and values: [Tensor.Scaled]; package numeric quantizes
+//   - functions of my own on tensors: [Row], [Tensor.Length] and [Tensor.Scales] find the
+//     rows, [Tensor.Check] and [Tensor.CheckOutput] check arguments
 //
 // Masks; [Mask.And] intersects them:
 //
@@ -66,8 +69,7 @@
 // purego leaves out all assembly.
 //
 // Numbers such as the width of a tile or the distance of prefetches are chosen by the CPU's
-// family and model. The environment variable ATTN_TUNING changes them, for measurements: it
-// holds the name of a CPU, FIELD=NUMBER, or several of them with commas between, as
-// `go run ./bench -tune` prints them; avx512:FIELD=NUMBER is for that tier alone. If a
-// tier cannot do with a number, calls return a [*TierError].
+// family and model. The environment variable ATTN_TUNING changes them, for measurements, and
+// so does package tuning, which describes them. If a tier cannot do with a number, calls
+// return a [*TierError].
 package kernel

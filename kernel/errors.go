@@ -54,11 +54,11 @@ func (e *ArgumentError) Error() string {
 
 // TierError reports a tier that was asked for, by Options.Tier or the environment
 // variable ATTN_TIER, and that does not exist or cannot run on this CPU, or numbers of the
-// environment variable ATTN_TUNING that a tier cannot do with. The call has changed
-// nothing: no other tier takes over silently.
+// environment variable ATTN_TUNING, or of package tuning, that a tier cannot do with. The
+// call has changed nothing: no other tier takes over silently.
 type TierError struct {
 	Tier   string // the name asked for
-	Source string // "Options.Tier", "ATTN_TIER" or "ATTN_TUNING"
+	Source string // "Options.Tier", "ATTN_TIER", "ATTN_TUNING" or "package tuning"
 	Reason string // "unknown", with the tiers of this build, what the CPU lacks, or the bad number
 }
 

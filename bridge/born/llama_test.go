@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/bridge/born/internal/bytemodel"
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/safetensors"
 	"github.com/born-ml/born/backend/cpu"
 	"github.com/born-ml/born/models/llama"
 	"github.com/born-ml/born/tensor"

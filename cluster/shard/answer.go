@@ -62,7 +62,7 @@ func (w *Worker) fetch(data []byte) ([]byte, error) {
 	if !ok {
 		return nil, errMissing
 	}
-	return wire.AppendPair(make([]byte, 0, size), &k, &v, 0, f.Lo, f.Hi), nil
+	return wire.AppendPair(make([]byte, 0, size), k, v, 0, f.Lo, f.Hi), nil
 }
 
 // free forgets sequences.

@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
-	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -27,18 +25,18 @@ import (
 // meanwhile; others may have seen keys that the directory was told of before it failed. Other
 // errors are a [*kernel.ArgumentError].
 func (c *Client) Append(ctx context.Context, sequences []*Sequence, k, v kernel.Tensor) error {
-	if f := c.checkAppend(sequences, (*view.Tensor)(&k), (*view.Tensor)(&v)); f != nil {
-		return (*kernel.ArgumentError)(f)
+	if err := c.checkAppend(sequences, k, v); err != nil {
+		return err
 	}
 	if err := each(sequences, func(s *Sequence) error { return s.prepare(ctx) }); err != nil {
 		return err
 	}
 	for {
 		a := &spread{client: c, sequences: sequences, encode: func(dst []byte, p *part, lo, hi int) []byte {
-			return wire.AppendPair(dst, &k, &v, p.sequence, p.row+lo, p.row+hi)
+			return wire.AppendPair(dst, k, v, p.sequence, p.row+lo, p.row+hi)
 		}}
 		for i, s := range sequences {
-			if err := a.plan(i, s, (*view.Tensor)(&k).Length(i)); err != nil {
+			if err := a.plan(i, s, k.Length(i)); err != nil {
 				return err
 			}
 		}
@@ -125,41 +123,52 @@ func (s *Sequence) shortenTo(n int) func() {
 	}
 }
 
-// checkAppend reports the first argument of Append that does not fit.
-func (c *Client) checkAppend(sequences []*Sequence, k, v *view.Tensor) *check.Failure {
-	if f := c.checkSequences(sequences); f != nil {
-		return f
+// checkAppend returns an error about the first argument of Append that does not fit.
+func (c *Client) checkAppend(sequences []*Sequence, k, v kernel.Tensor) error {
+	if err := c.checkSequences(sequences); err != nil {
+		return err
 	}
 	for i, s := range sequences {
 		if slices.Index(sequences, s) != i {
-			return &check.Failure{Arg: "sequences", Got: fmt.Sprintf("sequence %d twice", i), Want: "different ones"}
+			return &kernel.ArgumentError{Arg: "sequences", Got: fmt.Sprintf("sequence %d twice", i), Want: "different ones"}
 		}
 	}
 	g := &c.geometry
 	keyScales, valueScales := g.Scales()
 	for _, x := range [...]struct {
 		arg       string
-		t         *view.Tensor
+		t         kernel.Tensor
 		d, scales int
 	}{{"k", k, g.KeySize, keyScales}, {"v", v, g.ValueSize, valueScales}} {
-		if f := x.t.Check(x.arg); f != nil {
-			return f
+		if err := x.t.Check(x.arg); err != nil {
+			return err
 		}
-		if want := [4]int{len(sequences), g.Heads, k.Dim(2), x.d}; x.t.Shape() != want || kernel.DType(x.t.DType()) != g.Type {
-			return &check.Failure{Arg: x.arg, Got: x.t.Describe(), Want: fmt.Sprintf("%v of shape %v", g.Type, want)}
+		if want := [4]int{len(sequences), g.Heads, k.Shape()[2], x.d}; x.t.Shape() != want || x.t.DType() != g.Type {
+			return &kernel.ArgumentError{Arg: x.arg, Got: x.t.String(), Want: fmt.Sprintf("%v of shape %v", g.Type, want)}
 		}
-		if s := x.t.Scales(); s != nil && s.Dim(3) != x.scales {
-			return &check.Failure{Arg: x.arg, Got: fmt.Sprintf("%d scales a row", s.Dim(3)), Want: fmt.Sprint(x.scales)}
+		if s := x.t.Scales(); !s.IsZero() && s.Shape()[3] != x.scales {
+			return &kernel.ArgumentError{Arg: x.arg, Got: fmt.Sprintf("%d scales a row", s.Shape()[3]), Want: fmt.Sprint(x.scales)}
 		}
 	}
-	return v.CheckLengths("v", k, "k")
+	return checkLengths("v", v, "k", k)
 }
 
-// checkSequences reports a sequence that is nil or of another client.
-func (c *Client) checkSequences(sequences []*Sequence) *check.Failure {
+// checkLengths returns an error if a batch row of t, which is called arg, has another length than
+// that of other.
+func checkLengths(arg string, t kernel.Tensor, otherArg string, other kernel.Tensor) error {
+	for b := range t.Shape()[0] {
+		if got, want := t.Length(b), other.Length(b); got != want {
+			return &kernel.ArgumentError{Arg: arg, Got: fmt.Sprintf("length %d of batch row %d", got, b), Want: fmt.Sprintf("%d as %s has it", want, otherArg)}
+		}
+	}
+	return nil
+}
+
+// checkSequences returns an error about a sequence that is nil or of another client.
+func (c *Client) checkSequences(sequences []*Sequence) error {
 	for i, s := range sequences {
 		if s == nil || s.client != c {
-			return &check.Failure{Arg: "sequences", Got: fmt.Sprintf("sequence %d nil or of another client", i), Want: "sequences of this client"}
+			return &kernel.ArgumentError{Arg: "sequences", Got: fmt.Sprintf("sequence %d nil or of another client", i), Want: "sequences of this client"}
 		}
 	}
 	return nil

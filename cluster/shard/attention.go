@@ -3,11 +3,10 @@ package shard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
-	"github.com/attn-go/attn/internal/check"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -22,9 +21,9 @@ import (
 // cut the sequence off meanwhile; or that of ctx. Then out and LSE are untouched.
 func (c *Client) Attention(ctx context.Context, out, q kernel.Tensor, sequences []*Sequence, options Options) (Stats, error) {
 	started := time.Now()
-	a := &call{client: c, out: (*view.Tensor)(&out), q: (*view.Tensor)(&q), sequences: sequences, options: &options}
-	if f := a.check(); f != nil {
-		return Stats{}, (*kernel.ArgumentError)(f)
+	a := &call{client: c, out: out, q: q, sequences: sequences, options: &options}
+	if err := a.check(); err != nil {
+		return Stats{}, err
 	}
 	if err := a.checkOptions(); err != nil {
 		return Stats{}, err
@@ -67,64 +66,61 @@ func (a *call) run(ctx context.Context) error {
 // call is one call of attention.
 type call struct {
 	client    *Client
-	out, q    *view.Tensor
+	out, q    kernel.Tensor
 	sequences []*Sequence
 	options   *Options
 	merged    []merged
 	stats     Stats
 }
 
-// lse returns the tensor for the log-sum-exps.
-func (a *call) lse() *view.Tensor { return (*view.Tensor)(&a.options.LSE) }
+// heads returns the number of query heads.
+func (a *call) heads() int { return a.q.Shape()[1] }
 
-// check reports the first argument that does not fit.
-func (a *call) check() *check.Failure {
-	if f := a.client.checkSequences(a.sequences); f != nil {
-		return f
+// check returns an error about the first argument that does not fit.
+func (a *call) check() error {
+	if err := a.client.checkSequences(a.sequences); err != nil {
+		return err
 	}
-	if f := a.q.Check("q"); f != nil {
-		return f
+	if err := a.q.Check("q"); err != nil {
+		return err
 	}
 	s, g := a.q.Shape(), &a.client.geometry
-	if !a.q.IsFloat() {
-		return &check.Failure{Arg: "q", Got: a.q.Describe(), Want: "float32, float16 or bfloat16, not paged"}
+	if a.q.IsPaged() || !slices.Contains([]kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16}, a.q.DType()) {
+		return &kernel.ArgumentError{Arg: "q", Got: a.q.String(), Want: "float32, float16 or bfloat16, not paged"}
 	}
 	if s[0] != len(a.sequences) || s[1] < 1 || s[1]%g.Heads != 0 || s[1] > wire.MaxHeads || s[3] != g.KeySize {
-		return &check.Failure{Arg: "q", Got: a.q.Describe(),
+		return &kernel.ArgumentError{Arg: "q", Got: a.q.String(),
 			Want: fmt.Sprintf("batch %d as there are sequences, a multiple of %d heads up to %d, head size %d", len(a.sequences), g.Heads, wire.MaxHeads, g.KeySize)}
 	}
-	if f := a.checkOutput("out", a.out, g.ValueSize); f != nil {
-		return f
+	if err := a.checkOutput("out", a.out, g.ValueSize); err != nil {
+		return err
 	}
-	if !a.lse().IsSet() {
+	lse := a.options.LSE
+	switch {
+	case lse.IsZero():
 		return nil
+	case lse.DType() != kernel.Float32:
+		return &kernel.ArgumentError{Arg: "Options.LSE", Got: lse.String(), Want: "float32"}
+	case lse.Overlaps(a.out):
+		return &kernel.ArgumentError{Arg: "Options.LSE", Got: "memory that overlaps out", Want: "memory of its own"}
 	}
-	if a.lse().DType() != view.Float32 {
-		return &check.Failure{Arg: "Options.LSE", Got: a.lse().Describe(), Want: "float32"}
-	}
-	if a.lse().Memory().Overlaps(a.out.Memory()) {
-		return &check.Failure{Arg: "Options.LSE", Got: "memory that overlaps out", Want: "memory of its own"}
-	}
-	return a.checkOutput("Options.LSE", a.lse(), 1)
+	return a.checkOutput("Options.LSE", lse, 1)
 }
 
-// checkOutput reports an output that does not fit q.
-func (a *call) checkOutput(arg string, t *view.Tensor, d int) *check.Failure {
-	if f := t.Check(arg); f != nil {
-		return f
-	}
-	if f := t.CheckWritable(arg); f != nil {
-		return f
+// checkOutput returns an error about an output that does not fit q.
+func (a *call) checkOutput(arg string, t kernel.Tensor, d int) error {
+	if err := t.CheckOutput(arg); err != nil {
+		return err
 	}
 	want := a.q.Shape()
 	want[3] = d
-	if t.Shape() != want {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}
+	switch {
+	case t.Shape() != want:
+		return &kernel.ArgumentError{Arg: arg, Got: t.String(), Want: fmt.Sprintf("shape %v", want)}
+	case t.Overlaps(a.q):
+		return &kernel.ArgumentError{Arg: arg, Got: "memory that overlaps q", Want: "memory of its own"}
 	}
-	if t.Memory().OverlapsTensor(a.q) {
-		return &check.Failure{Arg: arg, Got: "memory that overlaps q", Want: "memory of its own"}
-	}
-	return t.CheckLengths(arg, a.q, "q")
+	return checkLengths(arg, t, "q", a.q)
 }
 
 // checkOptions has the kernel check the options, by a call without queries and keys.
@@ -134,13 +130,13 @@ func (a *call) checkOptions() error {
 		return &kernel.ArgumentError{Arg: "Options.QueryStart", Got: fmt.Sprintf("%d positions", n), Want: fmt.Sprintf("none, one, or one for each of %d batch rows", len(a.sequences))}
 	}
 	for _, start := range o.QueryStart {
-		if start < -maxKeys || start > maxKeys-a.q.Dim(2) {
+		if start < -maxKeys || start > maxKeys-a.q.Shape()[2] {
 			return &kernel.ArgumentError{Arg: "Options.QueryStart", Got: fmt.Sprint(start), Want: "positions of queries from -2^30+1 to 2^30-1"}
 		}
 	}
 	none := []float32{}
 	empty := func(heads, d int) kernel.Tensor { return kernel.BHLD(none, 1, heads, 0, d) }
-	h := a.q.Dim(1)
+	h := a.heads()
 	return kernel.Attention(empty(h, g.ValueSize), empty(h, g.KeySize), empty(g.Heads, g.KeySize), empty(g.Heads, g.ValueSize), kernel.Options{
 		Exec: o.Exec, Scale: o.Scale, Softcap: o.Softcap, Mask: o.Mask.kernel(), ALiBi: o.ALiBi, Sinks: o.Sinks,
 	})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -88,7 +88,7 @@ func tensor(t testing.TB, r *testutil.Rand, kind kernel.DType, group, b, h, l, d
 	t.Helper()
 	n := b * h * l * d
 	x := make([]float32, n)
-	testutil.Mantissas.Fill(r, x, 1, n, n)
+	r.FillMantissas(x)
 	switch kind {
 	case kernel.Float16:
 		y := make([]kernel.F16, n)

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

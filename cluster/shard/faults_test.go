@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

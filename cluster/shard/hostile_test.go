@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"github.com/attn-go/attn/cluster/hub"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
-	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -45,7 +46,7 @@ func TestHostileMessages(t *testing.T) {
 		"no version":    {"put", put.Append(nil), "", CodeVersion},
 		"old contract":  {"put", put.Append(nil), old.String(), CodeVersion},
 		"old names":     {"free", wire.AppendNames(nil, []string{s.Name()}), old.String(), CodeVersion},
-		"scale":         {"attend", attend(func(a *wire.Attend) { a.Call.Scale = testutil.Inf }), hub.Own.String(), CodeArgument},
+		"scale":         {"attend", attend(func(a *wire.Attend) { a.Call.Scale = float32(math.Inf(1)) }), hub.Own.String(), CodeArgument},
 		"cap":           {"attend", attend(func(a *wire.Attend) { a.Call.Softcap = -1 }), hub.Own.String(), CodeArgument},
 		"large answers": {"attend", attend(func(a *wire.Attend) { a.Items[0].Keys, a.Items[0].Ranges[0].Count = 1<<30, 1<<22 }), hub.Own.String(), CodeLimit},
 	} {
@@ -122,7 +123,7 @@ func TestArguments(t *testing.T) {
 		"sequences":   func() error { return attendErr(other, out, q(2, 1, 16), one, Options{}) },
 		"sequences.":  func() error { return attendErr(c, out, q(2, 1, 16), []*Sequence{nil}, Options{}) },
 		"Options.Scale": func() error {
-			return attendErr(c, out, q(2, 1, 16), one, Options{Scale: testutil.NaN})
+			return attendErr(c, out, q(2, 1, 16), one, Options{Scale: float32(math.NaN())})
 		},
 		"Options.Mask":       func() error { return attendErr(c, out, q(2, 1, 16), one, Options{Mask: Window(-2, 0)}) },
 		"Options.ALiBi":      func() error { return attendErr(c, out, q(2, 1, 16), one, Options{ALiBi: []float32{1}}) },

@@ -1,9 +1,6 @@
 package shard
 
-import (
-	"github.com/attn-go/attn/cluster/shard/internal/wire"
-	"github.com/attn-go/attn/kernel"
-)
+import "github.com/attn-go/attn/cluster/shard/internal/wire"
 
 // packer packs pieces for a worker into messages.
 type packer struct {
@@ -27,7 +24,7 @@ func (g *gatherer) pack(worker string, pieces []*piece) []*attempt {
 
 // add adds a piece to the last message, or to a new one if there is no room.
 func (p *packer) add(x *piece) {
-	partial := wire.PartialBytes(&p.client.geometry, p.q.Dim(1), x.unit.hi-x.unit.lo)
+	partial := wire.PartialBytes(&p.client.geometry, p.heads(), x.unit.hi-x.unit.lo)
 	limit := answerLimit(p.client.conn)
 	need := wire.RangeBytes
 	if x.unit != p.last {
@@ -58,7 +55,7 @@ func (p *packer) add(x *piece) {
 func (p *packer) begin() {
 	o := p.options
 	message := &wire.Attend{Geometry: p.client.geometry, Call: wire.Call{
-		Type: kernel.DType(p.q.DType()), Heads: p.q.Dim(1), Scale: o.Scale, Softcap: o.Softcap,
+		Type: p.q.DType(), Heads: p.heads(), Scale: o.Scale, Softcap: o.Softcap,
 		Window: o.Mask.set, Left: o.Mask.left, Right: o.Mask.right, Slopes: o.ALiBi,
 	}}
 	p.attempts = append(p.attempts, &attempt{worker: p.worker, message: message})
@@ -67,9 +64,8 @@ func (p *packer) begin() {
 
 // queries returns the item of a unit, without ranges.
 func (p *packer) queries(u *unit) wire.Queries {
-	q := kernel.Tensor(*p.q)
 	return wire.Queries{
 		Sequence: u.name, Epoch: u.epoch, Keys: u.keys, Start: u.start, Count: u.hi - u.lo,
-		Rows: wire.AppendRows(nil, &q, u.row, u.lo, u.hi),
+		Rows: wire.AppendRows(nil, p.q, u.row, u.lo, u.hi),
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
-	"github.com/attn-go/attn/kernel"
 )
 
 // Rebalance repairs sequences, see [Client.Repair], and then moves blocks from workers that
@@ -26,8 +25,8 @@ import (
 //
 // The errors are those of Repair; then no block was moved, or what was moved is in order.
 func (c *Client) Rebalance(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
-	if f := c.checkSequences(sequences); f != nil {
-		return 0, (*kernel.ArgumentError)(f)
+	if err := c.checkSequences(sequences); err != nil {
+		return 0, err
 	}
 	r, err := c.repair(ctx, sequences)
 	if r == nil {

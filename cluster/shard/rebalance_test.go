@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/cluster/hub"
-	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/cluster/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 )
 

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/attn-go/attn/cluster/shard/internal/wire"
-	"github.com/attn-go/attn/kernel"
 )
 
 // Repair looks for workers, see [Client.Refresh], and copies blocks that fewer than
@@ -24,8 +23,8 @@ import (
 // The error is a [*BlocksError] if there are blocks that no worker holds, or that of
 // [Client.Refresh], or one of the directory. What could be copied is copied.
 func (c *Client) Repair(ctx context.Context, sequences ...*Sequence) (copies int, err error) {
-	if f := c.checkSequences(sequences); f != nil {
-		return 0, (*kernel.ArgumentError)(f)
+	if err := c.checkSequences(sequences); err != nil {
+		return 0, err
 	}
 	r, err := c.repair(ctx, sequences)
 	if r == nil {

@@ -27,7 +27,7 @@ func (u *unit) end() int { return u.first + len(u.owners) }
 // units cuts the call into units whose answers fit messages and memory.
 func (a *call) units() ([]*unit, error) {
 	g := &a.client.geometry
-	heads := a.q.Dim(1)
+	heads := a.heads()
 	limit := answerLimit(a.client.conn)
 	one := wire.PartialBytes(g, heads, 1)
 	most := min((limit-wire.AnswerOverhead-1)/max(one-1, 1), (limit-a.messageBytes())/a.queryBytes())
@@ -87,7 +87,7 @@ func (u *unit) see(m Mask, blocks []placed) {
 
 // queryBytes returns the bytes of a query in a message.
 func (a *call) queryBytes() int {
-	return a.q.Dim(1) * a.q.Dim(3) * wire.Size(kernel.DType(a.q.DType()))
+	return a.heads() * a.q.Shape()[3] * wire.Size(a.q.DType())
 }
 
 // messageBytes returns the most bytes of a message with one item of one range, its queries
@@ -98,7 +98,7 @@ func (a *call) messageBytes() int {
 
 // bytes returns the memory of the unit's partials.
 func (u *unit) bytes(a *call) int64 {
-	return int64(wire.PartialBytes(&a.client.geometry, a.q.Dim(1), u.hi-u.lo)) * int64(len(u.owners))
+	return int64(wire.PartialBytes(&a.client.geometry, a.heads(), u.hi-u.lo)) * int64(len(u.owners))
 }
 
 // wave returns how many units are computed together: as many as the client's memory allows,
@@ -139,12 +139,12 @@ type merged struct {
 // merge merges the partials of units, in the order of their blocks.
 func (a *call) merge(units []*unit) error {
 	started := time.Now()
-	heads, d := a.q.Dim(1), a.client.geometry.ValueSize
+	heads, d := a.heads(), a.client.geometry.ValueSize
 	for _, u := range units {
 		n := u.hi - u.lo
-		m := merged{unit: u, out: wire.NewBuffer(kernel.DType(a.out.DType()), heads*n*d)}
+		m := merged{unit: u, out: wire.NewBuffer(a.out.DType(), heads*n*d)}
 		options := kernel.MergeOptions{Exec: a.options.Exec, Sinks: a.options.Sinks}
-		if a.lse().IsSet() {
+		if !a.options.LSE.IsZero() {
 			m.lse = make([]float32, heads*n)
 			options.LSE = kernel.BHLD(m.lse, 1, heads, n, 1)
 		}
@@ -161,14 +161,14 @@ func (a *call) merge(units []*unit) error {
 
 // copyOut copies the results to the caller's memory.
 func (a *call) copyOut() {
-	d := a.out.Dim(3)
+	d := a.out.Shape()[3]
 	for _, m := range a.merged {
 		n := m.hi - m.lo
-		for h := range a.q.Dim(1) {
+		for h := range a.heads() {
 			for i := range n {
-				m.out.CopyRow(a.out, a.out.Index(m.row, h, m.lo+i), (h*n+i)*d)
+				m.out.CopyRow(a.out, m.row, h, m.lo+i, (h*n+i)*d)
 				if m.lse != nil {
-					a.lse().F32()[a.lse().Index(m.row, h, m.lo+i)] = m.lse[h*n+i]
+					kernel.Row[float32](a.options.LSE, m.row, h, m.lo+i)[0] = m.lse[h*n+i]
 				}
 			}
 		}

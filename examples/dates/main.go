@@ -17,7 +17,7 @@ import (
 	"github.com/attn-go/attn/examples/heat"
 	"github.com/attn-go/attn/examples/internal/pictures"
 	"github.com/attn-go/attn/examples/internal/train"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 func main() {

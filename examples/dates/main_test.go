@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 // TestRun: dates and probabilities go to out, one a line. The pictures are drawn and

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/attn-go/attn/examples/internal/weights"
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 //go:embed data/dates.safetensors

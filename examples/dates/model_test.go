@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 var (

@@ -10,7 +10,6 @@ import (
 
 	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/examples/internal/train/traintest"
-	"github.com/attn-go/attn/internal/contracttest"
 )
 
 // shortRun is a run of a few steps of small batches, in groups of shortGroup texts and what is left.
@@ -33,16 +32,22 @@ func trained(t testing.TB, s train.Schedule, o settings, steps int) *trainer {
 
 // TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
 // architecture and with any number of threads.
-func TestTrainedWeights(t *testing.T) {
+func TestTrainedWeights(t *testing.T) { traintest.EachTier(t, checkTrainedWeights) }
+
+// TestTrainedWeightsOfDefaults: so it does where another tier is the default one, which functions
+// use that are not told any.
+func TestTrainedWeightsOfDefaults(t *testing.T) {
+	traintest.EachDefault(t, func(t *testing.T) { checkTrainedWeights(t, "") })
+}
+
+func checkTrainedWeights(t *testing.T, tier string) {
 	const want = "6b1efd7c8de00009d9e2cf3e799a39dd2b40656756f59402ec96d4aed29cf21d"
-	contracttest.ForceThreads(t)
-	contracttest.EachDefault(t, func(t *testing.T) {
-		for _, threads := range []int{1, 3} {
-			if got := trained(t, shortRun, settings{threads: threads}, shortRun.Steps).weights.hash(); got != want {
-				t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
-			}
+	traintest.ForceThreads(t)
+	for _, threads := range []int{1, 3} {
+		if got := trained(t, shortRun, settings{tier: tier, threads: threads}, shortRun.Steps).weights.hash(); got != want {
+			t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
 		}
-	})
+	}
 }
 
 // TestTrainingIsInference: the logits of training are, to the bit, those of the model that

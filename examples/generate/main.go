@@ -24,7 +24,7 @@ import (
 
 	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/internal/train"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 func main() {

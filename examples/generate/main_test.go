@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 // text runs the command and returns the text.

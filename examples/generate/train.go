@@ -9,7 +9,7 @@ import (
 
 	"github.com/attn-go/attn/examples/gobytes"
 	"github.com/attn-go/attn/examples/internal/train"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 // defaultModel is the file that training writes unless it is told another one.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 )
 
 // TestTrain: the command trains, reports, can be interrupted and resumed to the same weights, and its

@@ -20,8 +20,8 @@ import (
 	"io"
 
 	"github.com/attn-go/attn/examples/internal/weights"
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/safetensors"
 	"github.com/attn-go/attn/rope"
 )
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/kvcache"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 var (

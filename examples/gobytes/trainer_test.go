@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/examples/internal/train/traintest"
-	"github.com/attn-go/attn/internal/contracttest"
 )
 
 // tiny is a model that trains in no time.
@@ -38,16 +37,22 @@ func trained(t testing.TB, s Schedule, o Settings, steps int) *Trainer {
 
 // TestTrainedWeights: a short run ends in these weights, to the bit, on every tier and
 // architecture and with any number of threads.
-func TestTrainedWeights(t *testing.T) {
+func TestTrainedWeights(t *testing.T) { traintest.EachTier(t, checkTrainedWeights) }
+
+// TestTrainedWeightsOfDefaults: so it does where another tier is the default one, which functions
+// use that are not told any.
+func TestTrainedWeightsOfDefaults(t *testing.T) {
+	traintest.EachDefault(t, func(t *testing.T) { checkTrainedWeights(t, "") })
+}
+
+func checkTrainedWeights(t *testing.T, tier string) {
 	const want = "76df7afb2a1278638746751e078538daa7837e875fc1c502b1b86733a9892832"
-	contracttest.ForceThreads(t)
-	contracttest.EachDefault(t, func(t *testing.T) {
-		for _, threads := range []int{1, 3} {
-			if got := trained(t, shortRun, Settings{Threads: threads}, shortRun.Steps).Hash(); got != want {
-				t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
-			}
+	traintest.ForceThreads(t)
+	for _, threads := range []int{1, 3} {
+		if got := trained(t, shortRun, Settings{Tier: tier, Threads: threads}, shortRun.Steps).Hash(); got != want {
+			t.Errorf("threads=%d: sha256 %s, want %s", threads, got, want)
 		}
-	})
+	}
 }
 
 // TestTrainingIsInference: the logits of training are, to the bit, those of a batch with a cache.

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/examples/gobytes"
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 )
 
 // TestRun: the files hold the chosen heads, name the model and the text, and are reported.

@@ -228,7 +228,7 @@ func (s *additiveScratch) addKeys(a *Additive, i, n int) {
 		for m = 1; m < most && lo+m < n && s.keys[lo+m] == first+m; m++ {
 		}
 		k := a.K.Rows(s.batch, s.kvHead, first, m)
-		a.tier.Gradients(0).AdditiveBackward(s.sumsK[first*d:(first+m)*d], d, query, k, a.K.Stride(2), m, s.x[lo:lo+m], s.partQ, s.partW)
+		a.tier.Elementwise().AdditiveBackward(s.sumsK[first*d:(first+m)*d], d, query, k, a.K.Stride(2), m, s.x[lo:lo+m], s.partQ, s.partW)
 	}
 	a.tier.Elementwise().Add(s.rowQ, s.rowQ, s.partQ)
 	a.tier.Elementwise().Add(s.rowW, s.rowW, s.partW)
@@ -240,7 +240,7 @@ func (s *additiveScratch) finish(a *Additive) {
 	for j := s.visible.Lo; a.DK.IsSet() && j < s.visible.Hi; {
 		n := s.seenFrom(j, sumFloats/max(d, 1))
 		if n > 0 {
-			a.tier.Gradients(0).AddWeighted(a.DK.Rows(s.batch, s.kvHead, j, n), a.DK.Stride(2), s.sumsK[j*d:][:n*d], d, n, a.Weights)
+			a.tier.Elementwise().AddWeighted(a.DK.Rows(s.batch, s.kvHead, j, n), a.DK.Stride(2), s.sumsK[j*d:][:n*d], d, n, a.Weights)
 		}
 		j += max(n, 1)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // The public packages.
-var packages = []string{"kernel", "kvcache", "linear", "norm", "rope", "numeric", "activation", "layer", "loss", "optimize"}
+var packages = []string{"kernel", "kvcache", "linear", "norm", "rope", "numeric", "activation", "layer", "loss", "optimize", "tuning"}
 
 // TestTable: the table has every exported function and method of the public packages, and
 // nothing else.
@@ -234,6 +234,9 @@ func use(result any) error {
 	switch x := result.(type) {
 	case kernel.Tensor:
 		_ = x.String()
+		useRows(x)
+		try(x.Check("x"))
+		try(x.CheckOutput("x"))
 		try(kernel.Attention(out, x, k, v, kernel.Options{}))
 		try(kernel.Attention(out, q, x, x, kernel.Options{}))
 		try(kernel.Attention(x, q, k, v, kernel.Options{}))
@@ -298,4 +301,15 @@ func use(result any) error {
 		}
 	}
 	return nil
+}
+
+// useRows looks for rows inside and outside of a tensor.
+func useRows(x kernel.Tensor) {
+	s := x.Scales()
+	for b := -1; b < 4; b++ {
+		for l := -1; l < min(x.Length(b), 9)+1; l++ {
+			_, _, _ = kernel.Row[float32](x, b, 0, l), kernel.Row[int8](x, b, 0, l), kernel.Row[float32](s, b, 0, l)
+		}
+	}
+	_, _ = x.Overlaps(s), s.Overlaps(x)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/attn-go/attn/numeric"
 	"github.com/attn-go/attn/optimize"
 	"github.com/attn-go/attn/rope"
+	"github.com/attn-go/attn/tuning"
 )
 
 // An entry is a function, and a valid call of it. The receiver of a method is its first
@@ -204,6 +205,15 @@ var table = []entry{
 		s := w.tensor(2, 2, 7, 2)
 		return []any{kernel.BHLD(make([]int8, 168), 2, 2, 7, 6), &s}
 	}},
+	{name: "kernel.Row", f: kernel.Row[float32], args: func(w *world) []any { return []any{w.tensor(2, 4, 3, 7), 1, 3, 2} }},
+	{name: "kernel.Row", f: kernel.Row[int8], args: func(w *world) []any { return []any{aPagedTensor(w), 1, 1, 2} }},
+	{name: "kernel.Tensor.Length", f: kernel.Tensor.Length, args: func(w *world) []any { return []any{aPagedTensor(w), 1} }},
+	{name: "kernel.Tensor.Scales", f: kernel.Tensor.Scales, args: func(w *world) []any { return []any{aPagedTensor(w)} }},
+	{name: "kernel.Tensor.IsZero", f: kernel.Tensor.IsZero, args: aTensor},
+	{name: "kernel.Tensor.IsPaged", f: kernel.Tensor.IsPaged, args: aTensor},
+	{name: "kernel.Tensor.Overlaps", f: kernel.Tensor.Overlaps, args: func(w *world) []any { return []any{w.tensor(2, 4, 3, 7), aPagedTensor(w)} }},
+	{name: "kernel.Tensor.Check", f: func(x kernel.Tensor) error { return x.Check("x") }, args: func(w *world) []any { return []any{aPagedTensor(w)} }},
+	{name: "kernel.Tensor.CheckOutput", f: func(x kernel.Tensor) error { return x.CheckOutput("x") }, args: aTensor},
 	{name: "kernel.DType.String", f: kernel.DType.String, args: list(kernel.Int8)},
 	{name: "kernel.F16.Float32", f: kernel.F16.Float32, args: list(kernel.F16(1))},
 	{name: "kernel.BF16.Float32", f: kernel.BF16.Float32, args: list(kernel.BF16(1))},
@@ -253,6 +263,8 @@ var table = []entry{
 	{name: "kvcache.Sequence.Start", f: (*kvcache.Sequence).Start, args: aSequence()},
 	{name: "kvcache.CapacityError.Error", f: (*kvcache.CapacityError).Error, args: list(&kvcache.CapacityError{Need: 2})},
 
+	{name: "kernel.Alloc", f: kernel.Alloc[float32], args: list(7)},
+	{name: "kernel.Alloc", f: kernel.Alloc[int8], args: list(7)},
 	{name: "kernel.OfBits", f: kernel.OfBits[kernel.F16], args: list(make([]uint16, 5))},
 	{name: "kernel.OfBytes", f: kernel.OfBytes[float32], args: list(make([]byte, 8))},
 	{name: "linear.New", f: linear.New, args: func(w *world) []any {
@@ -419,6 +431,12 @@ var table = []entry{
 		dout, q, k, v := w.attention()
 		return []any{a, g, dout, q, k, v, w.tensor(2, 4, 3, 7), layer.AdditiveWeights{Query: w.floats(48), Key: w.floats(48)}, kernel.AdditiveBackwardOptions{Accumulate: true}}
 	}},
+	{name: "tuning.CPU", f: tuning.CPU, args: list()},
+	{name: "tuning.Numbers", f: tuning.Numbers, args: list("generic")},
+	{name: "tuning.Kernels", f: tuning.Kernels, args: list("generic")},
+	{name: "tuning.Set", f: tuning.Set, args: list("generic", "SkinnyRows=16")},
+	{name: "tuning.Choices", f: tuning.Choices, args: list("generic", "MainLanes")},
+
 	{name: "layer.FromTorch", f: layer.FromTorch, args: func(w *world) []any {
 		return []any{4, 2, layer.TorchWeights{InProjWeight: w.floats(48), InProjBias: w.floats(12), OutProjWeight: w.floats(16), OutProjBias: w.floats(4)}}
 	}},
@@ -428,6 +446,13 @@ var table = []entry{
 }
 
 func aTensor(w *world) []any { return []any{w.tensor(2, 4, 3, 7)} }
+
+// aPagedTensor returns a tensor of int8 in pages.
+func aPagedTensor(w *world) kernel.Tensor {
+	s := w.tensor(6, 2, 3, 2)
+	x := kernel.BHLD(make([]int8, 6*2*3*6), 6, 2, 3, 6).Scaled(&s)
+	return x.Paged(&kernel.PageTable{Pages: [][]int32{{0, 5, 2}, {4, 1, 3}}, Lengths: []int{7, 5}})
+}
 
 func aMatrix(w *world) []any { return []any{linear.DenseMatrix(w.floats(15), 5, 3)} }
 

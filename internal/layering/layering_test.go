@@ -1,24 +1,20 @@
-// Package layering tests that packages import what ARCHITECTURE.md allows.
+// Package layering tests that packages import what ARCHITECTURE.md allows, and that the modules of
+// the tree import public packages of each other.
 package layering
 
 import (
 	"bufio"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-const (
-	root   = "../.."
-	module = "github.com/attn-go/attn/"
-)
+// root is the folder of the root module, and of all others.
+const root = "../.."
 
 // TestImports: the packages of the root module import exactly the packages that the
 // table in ARCHITECTURE.md lists, and each one imports only packages in rows below its
@@ -79,48 +75,24 @@ func table(t *testing.T) (rows []string, allowed map[string][]string) {
 // imports returns what the packages of the root module import of each other, their
 // tests aside.
 func imports(t *testing.T) map[string][]string {
+	_, sources, err := readTree(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := map[string][]string{}
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	for _, s := range sources {
+		if s.module.dir != "." || s.isTest() {
+			continue
 		}
-		if d.IsDir() {
-			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root || strings.HasPrefix(d.Name(), ".") && path != root {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		rel, err := filepath.Rel(root, filepath.Dir(path))
-		if err != nil {
-			return err
-		}
-		pkg := filepath.ToSlash(rel)
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		list := all[pkg]
-		for _, i := range f.Imports {
-			name, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				return err
-			}
-			if ours, ok := strings.CutPrefix(name, module); ok && !slices.Contains(list, ours) {
+		pkg := path.Dir(s.name)
+		list := append([]string{}, all[pkg]...)
+		for _, name := range s.imports {
+			if ours, ok := strings.CutPrefix(name, s.module.path+"/"); ok && !slices.Contains(list, ours) {
 				list = append(list, ours)
 			}
 		}
 		slices.Sort(list)
-		if list == nil {
-			list = []string{}
-		}
 		all[pkg] = list
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

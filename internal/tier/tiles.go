@@ -29,7 +29,7 @@ func (t *Tier) Tile(n int) *ukernel.TileKernels {
 	return &tiles[len(tiles)-1]
 }
 
-// Gradients returns the kernels of backward passes for query tiles of a width, which may be that
+// Gradients returns the kernels of the backward pass for query tiles of a width, which may be that
 // of a joined tile, see WideTile.
 func (t *Tier) Gradients(lanes int) *ukernel.Gradients {
 	all := t.tables.gradients.Load()

@@ -109,7 +109,7 @@ func (c additiveBackwardCase) call(a *testutil.Arena, r *testutil.Rand, _ int) f
 	ldd, ldk := distance(c.d, c.gap), distance(c.d, 2*c.gap)
 	dk, k := filled("dk", c.n, c.d, ldd), filled("k", c.n, c.d, ldk)
 	q, x, dq, dw := filled("q", 1, c.d, c.d), filled("x", 1, c.n, c.n), filled("dq", 1, c.d, c.d), filled("dw", 1, c.d, c.d)
-	return func(p *kernelSet) { p.Gradients.AdditiveBackward(dk, ldd, q, k, ldk, c.n, x, dq, dw) }
+	return func(p *kernelSet) { p.Elementwise.AdditiveBackward(dk, ldd, q, k, ldk, c.n, x, dq, dw) }
 }
 
 // An addWeightedCase is a call of AddWeighted.
@@ -140,7 +140,7 @@ func (c addWeightedCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p
 	c.values.Fill(r, weights, 1, c.d, c.d)
 	a.Slots[0].Exact = true
 	return func(p *kernelSet) {
-		p.Gradients.AddWeighted(dst, ldd, src, lds, c.n, weights)
+		p.Elementwise.AddWeighted(dst, ldd, src, lds, c.n, weights)
 	}
 }
 
@@ -225,8 +225,8 @@ var trainingMutants = []mutant{
 			}
 		}
 	}},
-	{"Gradients.AdditiveBackward", "the product is not rounded", func(p *kernelSet) {
-		p.Gradients.AdditiveBackward = func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
+	{"Elementwise.AdditiveBackward", "the product is not rounded", func(p *kernelSet) {
+		p.Elementwise.AdditiveBackward = func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
 			for j := range n {
 				for e := range q {
 					t := scalar.Tanh(q[e] + k[j*ldk+e])
@@ -237,15 +237,15 @@ var trainingMutants = []mutant{
 			}
 		}
 	}},
-	{"Gradients.AdditiveBackward", "the sums start anew", func(p *kernelSet) {
-		backward := p.Gradients.AdditiveBackward
-		p.Gradients.AdditiveBackward = func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
+	{"Elementwise.AdditiveBackward", "the sums start anew", func(p *kernelSet) {
+		backward := p.Elementwise.AdditiveBackward
+		p.Elementwise.AdditiveBackward = func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32) {
 			clear(dw)
 			backward(dk, ldd, q, k, ldk, n, x, dq, dw)
 		}
 	}},
-	{"Gradients.AddWeighted", "the product is not rounded", func(p *kernelSet) {
-		p.Gradients.AddWeighted = func(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
+	{"Elementwise.AddWeighted", "the product is not rounded", func(p *kernelSet) {
+		p.Elementwise.AddWeighted = func(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
 			for j := range n {
 				for e, w := range weights {
 					dst[j*ldd+e] = scalar.Canonical(scalar.FMA(src[j*lds+e], w, dst[j*ldd+e]))
@@ -253,8 +253,8 @@ var trainingMutants = []mutant{
 			}
 		}
 	}},
-	{"Gradients.AddWeighted", "NaNs keep their bits", func(p *kernelSet) {
-		p.Gradients.AddWeighted = func(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
+	{"Elementwise.AddWeighted", "NaNs keep their bits", func(p *kernelSet) {
+		p.Elementwise.AddWeighted = func(dst []float32, ldd int, src []float32, lds, n int, weights []float32) {
 			for j := range n {
 				for e, w := range weights {
 					dst[j*ldd+e] += float32(src[j*lds+e] * w)

@@ -82,6 +82,16 @@ func (t *Tier) Tune(x Tuning) error {
 	return nil
 }
 
+// Change gives the tier other numbers as changes say, see override. If they say nothing that
+// the tier can do with, it changes nothing and returns why.
+func (t *Tier) Change(changes string) error {
+	x, err := t.override(t.Tuning, changes)
+	if err != nil {
+		return err
+	}
+	return t.Tune(x)
+}
+
 // Check returns why the tier cannot do with x, nil if it can.
 func (t *Tier) Check(x *Tuning) error {
 	switch {
@@ -142,7 +152,7 @@ func (t *Tier) override(x Tuning, changes string) (Tuning, error) {
 		}
 		field := reflect.ValueOf(&x).Elem().FieldByName(name)
 		if !field.IsValid() {
-			return x, fmt.Errorf("%q: want a field of tier.Tuning", item)
+			return x, fmt.Errorf("%q: want a number that package tuning lists", item)
 		}
 		n, err := strconv.Atoi(value)
 		if err != nil {

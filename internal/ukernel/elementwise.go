@@ -1,6 +1,7 @@
 package ukernel
 
-// Elementwise are functions over slices, element by element. dst may be any of the sources.
+// Elementwise are functions over slices, or rows of them, element by element. dst may be any of the
+// sources of a function that has a dst.
 type Elementwise struct {
 	// Exp2 and Tanh compute dst[x] = f(src[x]), x < len(dst).
 	Exp2, Tanh func(dst, src []float32)
@@ -18,4 +19,19 @@ type Elementwise struct {
 	//	v[e] = beta2·v[e] + (gain2·g[e])·g[e]
 	//	w[e] = w[e]·keep - rate·(m[e]/(sqrt(v[e])/root + epsilon))
 	AdamW func(w, g, m, v []float32, keep, gain1, beta2, gain2, root, epsilon, rate float32)
+
+	// AdditiveBackward adds what n keys contribute to the gradients of the additive scores of a
+	// query, given those of the scores x, for e < len(q), any number, and j < n ascending:
+	//
+	//	t = tanh(q[e] + k[j·ldk+e]), u = (1 - t)·(1 + t)
+	//	dw[e]       = fma(x[j], t, dw[e])
+	//	dq[e]       = fma(x[j], u, dq[e])
+	//	dk[j·ldd+e] = dk[j·ldd+e] + x[j]·u
+	AdditiveBackward func(dk []float32, ldd int, q, k []float32, ldk, n int, x, dq, dw []float32)
+
+	// AddWeighted adds weighted rows, for j < n and e < len(weights), any number. The product is
+	// rounded, and a NaN becomes 0x7FC00000:
+	//
+	//	dst[j·ldd+e] = dst[j·ldd+e] + src[j·lds+e]·weights[e]
+	AddWeighted func(dst []float32, ldd int, src []float32, lds, n int, weights []float32)
 }

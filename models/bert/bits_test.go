@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/internal/race"
 	"github.com/attn-go/attn/models/internal/references"
 )
 
@@ -71,7 +71,7 @@ func TestBits(t *testing.T) {
 		compareShuffled(t, fmt.Sprintf("batches of %d tokens, %d threads", opts.BatchTokens, opts.Threads), e.With(opts), texts, alone, order)
 	}
 	for _, tier := range kernel.Tiers() {
-		if tier.Runs && !(tier.Name == "generic" && testutil.Race) { // minutes
+		if tier.Runs && !(tier.Name == "generic" && race.Enabled) { // minutes
 			compareShuffled(t, "tier "+tier.Name, e.With(Options{Exec: kernel.Exec{Tier: tier.Name}}), texts, alone, rand.Perm(8))
 		}
 	}

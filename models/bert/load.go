@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/safetensors"
 	"github.com/attn-go/attn/models/tokenizer/wordpiece"
 )
 

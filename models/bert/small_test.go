@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert/berttest"
+	"github.com/attn-go/attn/models/internal/race"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -107,7 +107,7 @@ func TestAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got > 12 && !testutil.Race { // the result, the order of the texts
+	if got > 12 && !race.Enabled { // the result, the order of the texts
 		t.Errorf("%v allocations, want at most 12", got)
 	}
 }

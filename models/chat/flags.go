@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/llama"
 	"github.com/attn-go/attn/models/weights"
 )

@@ -18,8 +18,8 @@ import (
 	"os/signal"
 	"strings"
 
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/models/chattemplate"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/llama"
 )
 

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )

@@ -16,8 +16,8 @@ import (
 	"os/signal"
 	"path/filepath"
 
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/weights"
 )
 

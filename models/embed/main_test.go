@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/command"
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/internal/testweights"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // runWith runs the command with the real model.

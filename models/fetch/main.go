@@ -17,7 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/weights"
 )
 

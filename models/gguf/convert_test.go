@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // TestConvert: random blocks of every supported type become the floats that the gguf package

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/models/internal/testweights"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // openReal opens the file of the real model until the test ends.

@@ -15,11 +15,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/gguf"
 	"github.com/attn-go/attn/models/internal/references"
 	"github.com/attn-go/attn/models/internal/testweights"
+	"github.com/attn-go/attn/models/safetensors"
 	"github.com/attn-go/attn/numeric"
 )
 

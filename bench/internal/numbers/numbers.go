@@ -6,7 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/kernel"
 )
 
 // Normals returns n normally distributed numbers of mean 0 and variance 1.
@@ -36,10 +36,19 @@ func Portable(seed uint64, n int) []float32 {
 	return s
 }
 
-// Huge returns n numbers in huge pages, as a kvcache.Cache allocates its memory. It takes
-// little time: it repeats the same 65537 normals.
+// Alloc returns n zeros as kernel.Alloc does: in huge pages, as a kvcache.Cache has its memory.
+func Alloc[E kernel.Element](n int) []E {
+	x, err := kernel.Alloc[E](n)
+	if err != nil { // with a GOMEMLIMIT that is less, which is no limit for make
+		return make([]E, n)
+	}
+	return x
+}
+
+// Huge returns n numbers in huge pages. It takes little time: it repeats the same 65537
+// normals.
 func Huge(n int) []float32 {
-	x := hugepages.Make[float32](n)
+	x := Alloc[float32](n)
 	period := Normals(min(n, 1<<16+1))
 	for at := 0; at < n; {
 		at += copy(x[at:], period)
@@ -48,8 +57,8 @@ func Huge(n int) []float32 {
 }
 
 // Convert returns the numbers converted to another type, in huge pages.
-func Convert[E any](x []float32, convert func(float32) E) []E {
-	y := hugepages.Make[E](len(x))
+func Convert[E kernel.Element](x []float32, convert func(float32) E) []E {
+	y := Alloc[E](len(x))
 	for i := range x {
 		y[i] = convert(x[i])
 	}

@@ -5,7 +5,7 @@ import (
 	"embed"
 	"fmt"
 
-	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // embedded holds activations of trained models. Their README says where they come from.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/numbers"
-	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
 )
@@ -78,7 +77,7 @@ var elementTypes = []elementType{
 // repeatSets returns tensors of the same numbers, each with its own memory.
 func repeatSets[E kernel.Element](x []E, sets, heads, keys int) []kernel.Tensor {
 	ts := make([]kernel.Tensor, sets)
-	all := hugepages.Make[E](sets * len(x))
+	all := numbers.Alloc[E](sets * len(x))
 	for i := range ts {
 		own := all[i*len(x) : (i+1)*len(x)]
 		copy(own, x)

@@ -2,26 +2,26 @@ package tune
 
 import (
 	"fmt"
-	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
-	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/tuning"
 )
 
-// A group is a set of numbers that are chosen together: its candidates, given the numbers at
-// hand, and the calls that they are compared with.
+// A group is a set of numbers that are chosen together: its candidates, as tuning.Set takes
+// them, and the calls that they are compared with.
 type group struct {
 	name       string
 	fields     []string
-	candidates func(t *tier.Tier) []tier.Tuning
+	candidates func(tier string) (changes []string, err error)
 	workloads  func(tier string) ([]workload, error)
 }
 
 // groups are all groups. Those that others depend on come first.
 var groups = []group{
-	{"tiles", []string{"MainLanes"}, widths, prefill},
-	{"kernels", []string{"QKKeys", "QKSegments", "QKNear", "PVNear"}, variants, decode},
+	{"tiles", []string{"MainLanes"}, choices("MainLanes"), prefill},
+	{"kernels", []string{"QKKeys", "QKSegments", "QKNear", "PVNear"}, choices("QKKeys", "QKSegments", "QKNear", "PVNear"), decode},
 	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), decode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},
@@ -29,7 +29,7 @@ var groups = []group{
 	{"pairs", []string{"PairBytes"}, values("PairBytes", 0, 256<<10, 512<<10, 1<<20, 2<<20), gradients},
 	{"threads", []string{"ThreadFMAs"}, values("ThreadFMAs", 1<<18, 1<<19, 1<<20, 1<<21, 1<<22, 1<<23), threads},
 	{"steps", []string{"WeightSteps"}, values("WeightSteps", 128, 256, 384, 512, 1024), weights},
-	{"panels", []string{"PanelPrefetch"}, panels, fewRows},
+	{"panels", []string{"PanelPrefetch"}, choices("PanelPrefetch"), fewRows},
 	{"widen", []string{"WidenRows"}, values("WidenRows", 0, 1, 2, 4, 8, 32), halves},
 	{"quantized", []string{"QuantizedRows"}, values("QuantizedRows", 1, 2, 4, 8, 12, 16, 24), quantized},
 }
@@ -45,64 +45,50 @@ func Groups() (names []string) {
 }
 
 // values returns candidates of one number.
-func values(field string, list ...int) func(t *tier.Tier) []tier.Tuning {
-	return func(t *tier.Tier) (c []tier.Tuning) {
+func values(field string, list ...int) func(tier string) ([]string, error) {
+	return func(string) (changes []string, err error) {
 		for _, n := range list {
-			x := t.Tuning
-			reflect.ValueOf(&x).Elem().FieldByName(field).SetInt(int64(n))
-			c = append(c, x)
+			changes = append(changes, fmt.Sprintf("%s=%d", field, n))
 		}
-		return c
+		return changes, nil
 	}
 }
 
-// widths are those of the tier's tiles.
-func widths(t *tier.Tier) (c []tier.Tuning) {
-	for _, lanes := range t.Widths {
-		x := t.Tuning
-		x.MainLanes = lanes
-		c = append(c, x)
-	}
-	return c
-}
-
-// variants are all kernels for few rows.
-func variants(t *tier.Tier) (c []tier.Tuning) {
-	return chosen(t, "QK=", "PV=")
-}
-
-// chosen are the tunings that choose each combination of a tier's variants of some kinds.
-func chosen(t *tier.Tier, kinds ...string) []tier.Tuning {
-	c := []tier.Tuning{t.Tuning}
-	for _, kind := range kinds {
-		var more []tier.Tuning
-		for _, v := range t.Variants {
-			if !strings.HasPrefix(v, kind) {
-				continue
+// choices are all combinations of the values of numbers that choose among kernels. Not all of
+// them need have a kernel.
+func choices(fields ...string) func(tier string) ([]string, error) {
+	return func(tier string) ([]string, error) {
+		var changes []string
+		for _, field := range fields {
+			list, err := tuning.Choices(tier, field)
+			if err != nil {
+				return nil, err
 			}
-			for _, x := range c {
-				x.Choose(v)
-				more = append(more, x)
+			var longer []string
+			for _, n := range list {
+				item := fmt.Sprintf("%s=%d", field, n)
+				if len(changes) == 0 {
+					longer = append(longer, item)
+				}
+				for _, c := range changes {
+					longer = append(longer, c+","+item)
+				}
+			}
+			if len(list) > 0 {
+				changes = longer
 			}
 		}
-		if more == nil {
-			return nil
-		}
-		c = more
+		return changes, nil
 	}
-	return c
 }
 
-// panels are all kernels for packed panels.
-func panels(t *tier.Tier) (c []tier.Tuning) {
-	return chosen(t, "Weight=")
-}
-
-// describe writes the numbers of the group.
-func (g *group) describe(x *tier.Tuning) string {
+// describe returns those of the numbers that are the group's.
+func (g *group) describe(numbers string) string {
 	var parts []string
-	for _, f := range g.fields {
-		parts = append(parts, fmt.Sprintf("%s=%d", f, reflect.ValueOf(x).Elem().FieldByName(f).Int()))
+	for item := range strings.SplitSeq(numbers, ",") {
+		if name, _, _ := strings.Cut(item, "="); slices.Contains(g.fields, name) {
+			parts = append(parts, item)
+		}
 	}
 	return strings.Join(parts, ",")
 }

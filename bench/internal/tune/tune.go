@@ -1,5 +1,5 @@
 // Package tune measures on the machine at hand which tuning numbers make a tier the fastest, and
-// prints the entry for them in internal/ukernel/tunings.go.
+// prints the entry for them in internal/tier/tunings.go.
 package tune
 
 import (
@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/attn-go/attn/bench/internal/table"
-	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/tuning"
 )
 
 // A Sweep is how the numbers of a tier are measured.
@@ -24,50 +24,54 @@ type Sweep struct {
 	Out    io.Writer
 }
 
+// An Entry is what was found for a tier on this CPU.
+type Entry struct {
+	CPU, Tier string
+	Source    string // on what the numbers were measured
+	Numbers   string // as tuning.Numbers returns them
+}
+
 // margin is how much less time a candidate must take to replace the numbers at hand.
 const margin = 0.015
 
 // Run measures the candidates of each group with those chosen before it, prints their times and
 // then the entry. It changes the numbers of the tier while it runs.
-func (s *Sweep) Run(ctx context.Context) (tier.TuningEntry, error) {
-	t, unavailable := tier.Select(s.Tier, "-tiers")
-	if unavailable != nil {
-		return tier.TuningEntry{}, fmt.Errorf("%s: tier %s: %s", unavailable.Source, unavailable.Tier, unavailable.Reason)
+func (s *Sweep) Run(ctx context.Context) (*Entry, error) {
+	before, err := tuning.Numbers(s.Tier)
+	if err != nil {
+		return nil, err
 	}
-	before := t.Tuning
-	defer t.Tune(before) // it fitted before
+	defer tuning.Set(s.Tier, before) // they fitted before
 	for _, g := range groups {
 		if !slices.Contains(s.Groups, g.name) {
 			continue
 		}
-		if err := s.group(ctx, t, &g); err != nil {
-			return tier.TuningEntry{}, err
+		if err := s.group(ctx, &g); err != nil {
+			return nil, err
 		}
 	}
-	e := tier.TuningEntry{CPU: tier.HostCPU(), Tier: t.Name, Source: "measured by bench -tune", Tuning: t.Tuning}
-	fmt.Fprintf(s.Out, "\n%s\n", Literal(&e))
-	if e.CPU == tier.AnyCPU {
-		fmt.Fprintf(s.Out, "internal/ukernel/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
+	e := &Entry{CPU: tuning.CPU(), Tier: s.Tier, Source: "measured by bench -tune"}
+	if e.Numbers, err = tuning.Numbers(s.Tier); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(s.Out, "\n%s\n", e.Literal())
+	if e.CPU == tuning.AnyCPU {
+		fmt.Fprintf(s.Out, "internal/tier/cpu.go knows no name for this CPU: give it one, in place of %q.\n", e.CPU)
 	}
 	return e, nil
 }
 
 // group leaves the tier with the best candidate of a group.
-func (s *Sweep) group(ctx context.Context, t *tier.Tier, g *group) error {
-	candidates := []tier.Tuning{t.Tuning}
-	for _, x := range g.candidates(t) {
-		if !slices.Contains(candidates, x) && t.Check(&x) == nil {
-			candidates = append(candidates, x)
-		}
+func (s *Sweep) group(ctx context.Context, g *group) error {
+	candidates, err := s.candidates(g)
+	if err != nil || len(candidates) == 1 {
+		return err
 	}
-	if len(candidates) == 1 {
-		return nil
-	}
-	calls, err := g.workloads(t.Name)
+	calls, err := g.workloads(s.Tier)
 	if err != nil {
 		return err
 	}
-	times, err := s.measure(ctx, t, candidates, calls)
+	times, err := s.measure(ctx, candidates, calls)
 	if err != nil {
 		return err
 	}
@@ -78,12 +82,42 @@ func (s *Sweep) group(ctx context.Context, t *tier.Tier, g *group) error {
 		}
 	}
 	s.print(g, candidates, calls, times, best)
-	return t.Tune(candidates[best])
+	return tuning.Set(s.Tier, candidates[best])
+}
+
+// candidates returns the numbers at hand and those of the group's candidates that the tier can
+// do with. It leaves the numbers as they are.
+func (s *Sweep) candidates(g *group) ([]string, error) {
+	now, err := tuning.Numbers(s.Tier)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := g.candidates(s.Tier)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{now}
+	for _, c := range changes {
+		if tuning.Set(s.Tier, c) != nil {
+			continue
+		}
+		x, err := tuning.Numbers(s.Tier)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+		if err := tuning.Set(s.Tier, now); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // measure returns the best times of all calls with each candidate, in nanoseconds. The
 // candidates alternate, as the speed of a shared machine varies.
-func (s *Sweep) measure(ctx context.Context, t *tier.Tier, candidates []tier.Tuning, calls []workload) ([][]float64, error) {
+func (s *Sweep) measure(ctx context.Context, candidates []string, calls []workload) ([][]float64, error) {
 	times := make([][]float64, len(candidates))
 	for round := range s.Rounds {
 		for w, call := range calls {
@@ -91,7 +125,7 @@ func (s *Sweep) measure(ctx context.Context, t *tier.Tier, candidates []tier.Tun
 				if err := ctx.Err(); err != nil {
 					return nil, err
 				}
-				if err := t.Tune(candidates[c]); err != nil {
+				if err := tuning.Set(s.Tier, candidates[c]); err != nil {
 					return nil, err
 				}
 				ns, err := s.time(call.call)
@@ -133,14 +167,14 @@ func score(times, to []float64) float64 {
 }
 
 // print prints the times of all candidates, the numbers at hand first.
-func (s *Sweep) print(g *group, candidates []tier.Tuning, calls []workload, times [][]float64, best int) {
+func (s *Sweep) print(g *group, candidates []string, calls []workload, times [][]float64, best int) {
 	head := g.name + "\t"
 	for _, c := range calls {
 		head += c.name + "\t"
 	}
 	rows := []string{head + "ratio\t"}
 	for c := range candidates {
-		row := g.describe(&candidates[c]) + "\t"
+		row := g.describe(candidates[c]) + "\t"
 		for _, ns := range times[c] {
 			row += table.Duration(ns) + "\t"
 		}
@@ -154,14 +188,13 @@ func (s *Sweep) print(g *group, candidates []tier.Tuning, calls []workload, time
 	table.Write(s.Out, rows...)
 }
 
-// Literal writes an entry as internal/ukernel/tunings.go has it.
-func Literal(e *tier.TuningEntry) string {
-	v := reflect.ValueOf(e.Tuning)
-	fields := ""
-	for i := range v.NumField() {
-		if n := v.Field(i).Int(); n != 0 {
-			fields += fmt.Sprintf(", %s: %d", v.Type().Field(i).Name, n)
+// Literal writes an entry as internal/tier/tunings.go has it.
+func (e *Entry) Literal() string {
+	var fields []string
+	for item := range strings.SplitSeq(e.Numbers, ",") {
+		if name, n, _ := strings.Cut(item, "="); n != "0" {
+			fields = append(fields, name+": "+n)
 		}
 	}
-	return fmt.Sprintf("{%q, %q, %q,\n\tTuning{%s}},", e.CPU, e.Tier, e.Source, fields[min(2, len(fields)):])
+	return fmt.Sprintf("{%q, %q, %q,\n\tTuning{%s}},", e.CPU, e.Tier, e.Source, strings.Join(fields, ", "))
 }

@@ -18,8 +18,8 @@ import (
 
 	"github.com/attn-go/attn/bridge/born"
 	"github.com/attn-go/attn/bridge/born/internal/bytemodel"
-	"github.com/attn-go/attn/internal/command"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/command"
 	"github.com/born-ml/born/backend/cpu"
 	"github.com/born-ml/born/models/llama"
 	"github.com/born-ml/born/tensor"

@@ -12,10 +12,10 @@ import (
 	"os/signal"
 
 	"github.com/attn-go/attn/bridge/embeddings"
-	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/bridge/embeddings/semantic"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/command"
 )
 
 func main() {

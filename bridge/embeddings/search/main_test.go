@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
+	"github.com/attn-go/attn/bridge/embeddings/semantic"
 	"github.com/attn-go/attn/models/weights"
 )
 

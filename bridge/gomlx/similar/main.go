@@ -12,7 +12,7 @@ import (
 	"github.com/attn-go/attn/bridge/gomlx"
 	"github.com/attn-go/attn/bridge/gomlx/internal/hook"
 	"github.com/attn-go/attn/bridge/gomlx/internal/minilm"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/weights"
 )
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/attn-go/attn/examples/gobytes"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -64,10 +63,10 @@ func (a *Activations) read(m *gobytes.Model, part string) error {
 
 // appendRows appends the rows of a float32 tensor of one batch row, token by token.
 func appendRows(dst []float32, t kernel.Tensor) []float32 {
-	x := (*view.Tensor)(&t)
-	for l := range x.Dim(2) {
-		for h := range x.Dim(1) {
-			dst = append(dst, x.Row(0, h, l)...)
+	shape := t.Shape()
+	for l := range shape[2] {
+		for h := range shape[1] {
+			dst = append(dst, kernel.Row[float32](t, 0, h, l)...)
 		}
 	}
 	return dst

@@ -10,7 +10,7 @@ import (
 	"strconv"
 
 	"github.com/attn-go/attn/examples/internal/weights"
-	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // A Checkpoint is all that a run of training needs to continue. The weights have no prefix, so that a

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // A Loader reads tensors of type f32 or f16 whose shapes are known. After the first error

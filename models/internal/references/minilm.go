@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // MiniLM are references of sentence embeddings. Any part may be missing.

@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/attn-go/attn/examples/gobytes"
-	"github.com/attn-go/attn/internal/safetensors"
 	"github.com/attn-go/attn/kernel"
+	"github.com/attn-go/attn/models/safetensors"
 	"github.com/born-ml/born/models/llama"
 	"github.com/born-ml/born/nn"
 	"github.com/born-ml/born/tensor"

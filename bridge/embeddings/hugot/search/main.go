@@ -14,8 +14,8 @@ import (
 
 	"github.com/attn-go/attn/bridge/embeddings/hugot"
 	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
-	"github.com/attn-go/attn/bridge/embeddings/internal/semantic"
-	"github.com/attn-go/attn/internal/command"
+	"github.com/attn-go/attn/bridge/embeddings/semantic"
+	"github.com/attn-go/attn/models/command"
 )
 
 func main() {

@@ -31,7 +31,7 @@ func rows(t *testing.T, s *Store, n int) []byte {
 	if !ok {
 		t.Fatalf("there are no %d rows", n)
 	}
-	return wire.AppendPair(nil, &k, &v, 0, 0, n)
+	return wire.AppendPair(nil, k, v, 0, 0, n)
 }
 
 // Rows are stored once and in order. Only a later writer replaces them.
@@ -80,7 +80,7 @@ func TestReadersKeepRows(t *testing.T) {
 	k, v, _ := s.Get(&int8s, "s", 9, 3, 8)
 	s.Put(&int8s, keys(&int8s, 2, 0, 8, 5))
 	s.Free("s")
-	if got := wire.AppendPair(nil, &k, &v, 0, 0, 8); !bytes.Equal(got, keys(&int8s, 0, 0, 8, 0).Rows) {
+	if got := wire.AppendPair(nil, k, v, 0, 0, 8); !bytes.Equal(got, keys(&int8s, 0, 0, 8, 0).Rows) {
 		t.Errorf("%x", got)
 	}
 }

@@ -4,62 +4,51 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
 // AppendRows appends rows lo to hi-1 of all heads of batch row b of a tensor that is valid:
 // [Heads, hi-lo, D], as in messages.
-func AppendRows(dst []byte, t *kernel.Tensor, b, lo, hi int) []byte {
-	x := (*view.Tensor)(t)
-	for h := range x.Dim(1) {
+func AppendRows(dst []byte, t kernel.Tensor, b, lo, hi int) []byte {
+	for h := range t.Shape()[1] {
 		for l := lo; l < hi; l++ {
-			dst = appendElements(dst, x, x.Index(b, h, l))
+			dst = appendRow(dst, t, b, h, l)
 		}
 	}
 	return dst
 }
 
-// appendElements appends the row of x that starts at index at.
-func appendElements(dst []byte, x *view.Tensor, at int) []byte {
-	d := x.Dim(3)
-	switch x.DType() {
-	case view.Float32:
-		dst = AppendFloats(dst, x.F32()[at:at+d])
-	case view.Int8:
-		for _, e := range x.I8()[at : at+d] {
-			dst = append(dst, byte(e))
-		}
+// appendRow appends the elements of row (b, h, l).
+func appendRow(dst []byte, t kernel.Tensor, b, h, l int) []byte {
+	switch t.DType() {
+	case kernel.Float32:
+		return AppendFloats(dst, kernel.Row[float32](t, b, h, l))
+	case kernel.Float16:
+		return appendHalves(dst, kernel.Row[kernel.F16](t, b, h, l))
+	case kernel.BFloat16:
+		return appendHalves(dst, kernel.Row[kernel.BF16](t, b, h, l))
 	default:
-		for _, e := range x.U16()[at : at+d] {
-			dst = binary.LittleEndian.AppendUint16(dst, e)
+		for _, x := range kernel.Row[int8](t, b, h, l) {
+			dst = append(dst, byte(x))
 		}
-	}
-	return dst
-}
-
-// appendScales appends the scales of rows lo to hi-1 of all heads of batch row b of an int8
-// tensor that is valid; other tensors have none.
-func appendScales(dst []byte, t *kernel.Tensor, b, lo, hi int) []byte {
-	x := (*view.Tensor)(t)
-	if x.Scales() == nil {
 		return dst
 	}
-	for h := range x.Dim(1) {
-		for l := lo; l < hi; l++ {
-			row, _ := x.RowScales(b, h, l, 1)
-			dst = AppendFloats(dst, row)
-		}
+}
+
+func appendHalves[E kernel.F16 | kernel.BF16](dst []byte, row []E) []byte {
+	for _, x := range row {
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(x))
 	}
 	return dst
 }
 
-// AppendPair appends rows lo to hi-1 of batch row b of keys and values as [Keys] has them.
-func AppendPair(dst []byte, k, v *kernel.Tensor, b, lo, hi int) []byte {
+// AppendPair appends rows lo to hi-1 of batch row b of keys and values as [Keys] has them: their
+// elements, and then their scales if they are int8.
+func AppendPair(dst []byte, k, v kernel.Tensor, b, lo, hi int) []byte {
 	dst = AppendRows(dst, k, b, lo, hi)
 	dst = AppendRows(dst, v, b, lo, hi)
-	dst = appendScales(dst, k, b, lo, hi)
-	return appendScales(dst, v, b, lo, hi)
+	dst = AppendRows(dst, k.Scales(), b, lo, hi)
+	return AppendRows(dst, v.Scales(), b, lo, hi)
 }
 
 // Buffer is memory for elements of one type.
@@ -140,12 +129,15 @@ func (b *Buffer) Tensor(heads, rows, stride, d int) kernel.Tensor {
 	}
 }
 
-// CopyRow copies a row from index from of the buffer to index to of a tensor of its type.
-func (b *Buffer) CopyRow(t *view.Tensor, to, from int) {
-	d := t.Dim(3)
-	if b.kind == kernel.Float32 {
-		copy(t.F32()[to:to+d], b.f32[from:])
-	} else {
-		copy(t.U16()[to:to+d], b.u16[from:])
+// CopyRow copies the elements from index from on to row (row, h, l) of a tensor of the buffer's
+// type, which is not int8.
+func (b *Buffer) CopyRow(t kernel.Tensor, row, h, l, from int) {
+	switch b.kind {
+	case kernel.Float32:
+		copy(kernel.Row[float32](t, row, h, l), b.f32[from:])
+	case kernel.Float16:
+		copy(kernel.Row[kernel.F16](t, row, h, l), kernel.OfBits[kernel.F16](b.u16[from:]))
+	case kernel.BFloat16:
+		copy(kernel.Row[kernel.BF16](t, row, h, l), kernel.OfBits[kernel.BF16](b.u16[from:]))
 	}
 }

@@ -1,4 +1,4 @@
-// Package traintest has the test that the trainings of the example models share.
+// Package traintest has what the tests of the trainings of the example models share.
 package traintest
 
 import (

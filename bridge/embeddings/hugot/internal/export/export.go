@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/attn-go/attn/internal/safetensors"
+	"github.com/attn-go/attn/models/safetensors"
 )
 
 // config has what config.json says of the model.

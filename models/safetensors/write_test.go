@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,9 @@ func TestWrite(t *testing.T) {
 	for what, bad := range map[string][]Tensor{
 		"taken":                 {{"a", []int{0}, nil}, {"a", []int{0}, nil}},
 		"2 numbers":             {{"a", []int{3}, []float32{1, 2}}},
+		"1 numbers":             {{"a", []int{-1, -1}, []float32{1}}},
+		"shape [0 -1]":          {{"a", []int{0, -1}, nil}},
+		"0 numbers":             {{"a", []int{math.MaxInt/2 + 1, 4}, nil}},
 		"\"__metadata__\": the": {{"__metadata__", []int{0}, nil}},
 	} {
 		var b bytes.Buffer

@@ -1,4 +1,19 @@
-// Package command has what commands share: how a command line is parsed, and how a program ends.
+// Package command has what the commands of attn share: how a command line is parsed, and how a
+// program ends. Wrong usage and failure are told apart:
+//
+//	func main() { command.Exit("search", run(os.Args[1:])) }
+//
+//	func run(args []string) error {
+//		fs := flag.NewFlagSet("search", flag.ContinueOnError)
+//		top := fs.Int("top", 5, "how many lines to print")
+//		if err := command.Parse(fs, args, os.Stdout); err != nil {
+//			return err
+//		}
+//		if *top < 1 {
+//			return command.Usage(fmt.Errorf("-top is %d, want 1 or more", *top))
+//		}
+//		...
+//	}
 package command
 
 import (

@@ -40,6 +40,19 @@ func Write(w io.Writer, metadata map[string]string, tensors []Tensor) error {
 	return nil
 }
 
+// fits tells whether the shape has as many elements as there are data.
+func (t *Tensor) fits() bool {
+	shape := make([]int64, len(t.Shape))
+	for i, d := range t.Shape {
+		if d < 0 {
+			return false
+		}
+		shape[i] = int64(d)
+	}
+	n, ok := bytesOf(shape, 1)
+	return ok && n == int64(len(t.Data))
+}
+
 // header returns the header, padded with spaces so that the data begin at a multiple of 8 bytes.
 func header(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 	entries := map[string]any{}
@@ -51,15 +64,12 @@ func header(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 		if _, taken := entries[t.Name]; taken || t.Name == "__metadata__" {
 			return nil, fmt.Errorf("tensor %q: the name is taken", t.Name)
 		}
-		n := 1
-		for _, d := range t.Shape {
-			n *= d
-		}
-		if n != len(t.Data) {
+		if !t.fits() {
 			return nil, fmt.Errorf("tensor %q: %d numbers for the shape %d", t.Name, len(t.Data), t.Shape)
 		}
-		entries[t.Name] = map[string]any{"dtype": "F32", "shape": append([]int{}, t.Shape...), "data_offsets": []int{at, at + 4*n}}
-		at += 4 * n
+		end := at + 4*len(t.Data)
+		entries[t.Name] = map[string]any{"dtype": "F32", "shape": append([]int{}, t.Shape...), "data_offsets": []int{at, end}}
+		at = end
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

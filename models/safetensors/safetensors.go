@@ -1,6 +1,6 @@
-// Package safetensors reads tensors from safetensors files. It checks everything that a
-// file says about itself. For a damaged or malicious file it returns an error that says what
-// is wrong.
+// Package safetensors reads tensors from safetensors files, and writes such files. It checks
+// everything that a file says about itself. For a damaged or malicious file it returns an
+// error that says what is wrong.
 //
 // A file consists of the length of the header (uint64, little-endian), the header, and the
 // data. The header is a JSON object that maps the name of each tensor to its dtype, shape

@@ -1,0 +1,43 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"strings"
+	"testing"
+)
+
+// TestParse: help goes to the writer and is no wrong usage, a wrong flag is, and both are
+// found as what they are.
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		args  string
+		usage bool
+		want  error // in the chain
+		help  string
+	}{
+		{"-n 3", false, nil, ""},
+		{"-h", false, flag.ErrHelp, "how many"},
+		{"-n three", true, nil, ""},
+		{"-m 3", true, nil, ""},
+	} {
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		n := fs.Int("n", 1, "how many")
+		var help bytes.Buffer
+		err := Parse(fs, strings.Fields(c.args), &help)
+		if errors.As(err, new(UsageError)) != c.usage || !errors.Is(err, c.want) && c.want != nil {
+			t.Errorf("%s: error %v", c.args, err)
+		}
+		if err == nil && *n != 3 {
+			t.Errorf("%s: n is %d", c.args, *n)
+		}
+		if !strings.Contains(help.String(), c.help) || (c.help == "") != (help.Len() == 0) {
+			t.Errorf("%s: help %q", c.args, &help)
+		}
+	}
+	cause := errors.New("cause")
+	if err := Usage(cause); !errors.Is(err, cause) || err.Error() != "cause" {
+		t.Errorf("Usage(cause) is %v", err)
+	}
+}

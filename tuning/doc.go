@@ -1,0 +1,37 @@
+// Package tuning has the numbers on which the speed of calls depends. No bit of a result
+// depends on them.
+//
+// Every tier has its own numbers. A table has values for CPUs by their family and model, so
+// programs need not know of them. They are for measurements: `go run ./bench -tune` finds the
+// best ones for the machine at hand and prints them as an entry of that table. The
+// environment variable ATTN_TUNING, which is read once, and [Set] change them. Both take
+// items with commas between:
+//
+//	SkinnyRows=8         a number, for all tiers
+//	avx512:MainLanes=32  a number of one tier
+//	Zen 4                all numbers, as they are for that CPU
+//
+// These are the numbers:
+//
+//	MainLanes      the width of the query tile that is fastest if there are rows enough
+//	SkinnyRows     up to so many rows of a KV head the kernels for decoding are used
+//	FullRows       from so many rows on a tile is faster than these if the rows fill it and
+//	               there is one block of keys; 0: never
+//	HeadKeys       up to so many keys one kernel multiplies with the values and transposes;
+//	               0: it is not used
+//	QKKeys         so many keys the kernel for scores of decoding takes at a time
+//	QKSegments     so many segments of their columns it takes at a time
+//	QKNear         the level of the cache into which it prefetches the next keys
+//	PVNear         the same for the next values
+//	PrefetchBytes  how far ahead keys and values are prefetched
+//	PairBytes      above this size of the keys and values of a KV head gradients take two
+//	               segments of rows at a time; 0: never
+//	ThreadFMAs     with fewer FMAs for each thread one more thread makes a call slower
+//	WeightSteps    so many inputs the products of linear layers with many rows take at a time
+//	PanelPrefetch  which kernels of these prefetch weights
+//	WidenRows      for more rows 16-bit weights are widened once, before the product; 0: never
+//	QuantizedRows  for more rows quantized weights are
+//
+// The names and their meanings belong to this version of the module. A number that it does
+// not have, or that a tier cannot do with, is an error.
+package tuning

@@ -1,0 +1,90 @@
+package tuning
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/attn-go/attn/internal/tier"
+	"github.com/attn-go/attn/kernel"
+)
+
+// AnyCPU is the name of CPUs that the table has no entries for.
+const AnyCPU = tier.AnyCPU
+
+// CPU returns the name that the CPU of this machine has in the table, such as "Zen 4", or
+// [AnyCPU].
+func CPU() string { return tier.HostCPU() }
+
+// Numbers returns all numbers of a tier as [Set] takes them: "MainLanes=16,SkinnyRows=12,...".
+// The default tier is "". If there is no such tier or it cannot run, the error is a
+// [*kernel.TierError].
+func Numbers(tier string) (string, error) {
+	t, err := find(tier)
+	if err != nil {
+		return "", err
+	}
+	x := reflect.ValueOf(t.Tuning)
+	items := make([]string, x.NumField())
+	for i := range items {
+		items[i] = fmt.Sprintf("%s=%d", x.Type().Field(i).Name, x.Field(i).Int())
+	}
+	return strings.Join(items, ","), nil
+}
+
+// Set changes numbers of a tier as changes say, see the package's documentation. Items for
+// other tiers are left out. No other call of this module may run meanwhile.
+//
+// The error is a [*kernel.TierError], and then no number has changed.
+func Set(tier, changes string) error {
+	t, err := find(tier)
+	if err != nil {
+		return err
+	}
+	if err := t.Change(changes); err != nil {
+		return &kernel.TierError{Tier: t.Name, Source: source, Reason: err.Error()}
+	}
+	return nil
+}
+
+// Choices returns the values that a number of a tier may have if it chooses one of several
+// kernels, in ascending order. Not all combinations of such numbers need have a kernel. If
+// the tier has one kernel, or the number is of another kind, there are none.
+//
+// The error is a [*kernel.TierError], or a [*kernel.ArgumentError] if there is no number of
+// that name.
+func Choices(tier, name string) (values []int, err error) {
+	t, err := find(tier)
+	if err != nil {
+		return nil, err
+	}
+	if name == "MainLanes" {
+		return slices.Clone(t.Widths), nil
+	}
+	x := t.Tuning
+	number := reflect.ValueOf(&x).Elem().FieldByName(name)
+	if !number.IsValid() {
+		return nil, &kernel.ArgumentError{Arg: "name", Got: fmt.Sprintf("%q", name), Want: "a number that package tuning lists"}
+	}
+	for _, v := range t.Variants {
+		number.SetInt(-1) // which stays if another number chooses the variant
+		x.Choose(v)
+		if n := int(number.Int()); n >= 0 {
+			values = append(values, n)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values), nil
+}
+
+const source = "package tuning"
+
+// find returns the tier of that name.
+func find(name string) (*tier.Tier, error) {
+	t, unavailable := tier.Select(name, source)
+	if unavailable != nil {
+		return nil, (*kernel.TierError)(unavailable)
+	}
+	return t, nil
+}
