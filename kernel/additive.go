@@ -44,7 +44,7 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	}
 	j := engine.New()
 	c.resolve(&j.Call)
-	j.Additive, j.AdditiveScale = weights, scale
+	j.Call.Additive, j.Call.AdditiveScale = weights, scale
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil

@@ -75,9 +75,9 @@ func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) erro
 	}
 	j := backward.New()
 	c.resolve(&j.Call.Forward)
-	j.Forward.LSE = *c.lse
-	j.DOut, j.DQ, j.DK, j.DV, j.DBias = *c.out, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
-	j.DSinks = grads.Sinks
+	j.Call.Forward.LSE = *c.lse
+	j.Call.DOut, j.Call.DQ, j.Call.DK, j.Call.DV, j.Call.DBias = *c.out, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
+	j.Call.DSinks = grads.Sinks
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil

@@ -104,8 +104,8 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 		out = dst.out(x)
 		j := engine.New()
 		c.resolve(&j.Call)
-		j.Partial = dst.statistics(x)
-		j.Partial.Resume = accumulate
+		j.Call.Partial = dst.statistics(x)
+		j.Call.Partial.Resume = accumulate
 		j.Run(t, opts.Threads, opts.ParallelFor)
 		j.Release()
 	}

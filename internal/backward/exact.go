@@ -15,8 +15,8 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 	s.Begin(kv, r, 1)
 	s.loadAgain(j, kv)
 	lanes := s.Kernels().Lanes
-	at := s.Index(&j.DQ, 0)
-	row := j.DQ.F32()[at : at+j.d()]
+	at := s.Index(&j.Call.DQ, 0)
+	row := j.Call.DQ.F32()[at : at+j.d()]
 	clear(row)
 	all := s.blocks()
 	for lo := all.Lo; lo < all.Hi && !allNaN(row); lo += KeyBlock {
@@ -47,15 +47,15 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 
 // exactKey computes the row of key i of KV head kv again: of dV, or of dK.
 func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
-	out, factor := &j.DK, j.scale
-	from, weights := &j.Forward.Q, s.grads
+	out, factor := &j.Call.DK, j.scale
+	from, weights := &j.Call.Forward.Q, s.grads
 	if isV {
-		out, factor, from, weights = &j.DV, 1, &j.DOut, s.weights
+		out, factor, from, weights = &j.Call.DV, 1, &j.Call.DOut, s.weights
 	}
 	b, h := j.batchAndHead(kv)
 	row := out.Row(b, h, i)
 	clear(row)
-	for x := 0; x < j.segments && !allNaN(row); x++ {
+	for x := 0; x < j.plan.segments && !allNaN(row); x++ {
 		if !s.place(j, kv, x) {
 			continue
 		}
@@ -90,7 +90,7 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 func (s *segment) loadAgain(j *Job, kv int) {
 	s.load(j)
 	for lane := range s.Kernels().Lanes {
-		x := &j.norms[kv*j.maxRows+s.Row()+min(lane, s.Rows()-1)]
+		x := &j.norms[kv*j.plan.maxRows+s.Row()+min(lane, s.Rows()-1)]
 		s.inv[lane], s.mean[lane] = x.inv, x.mean
 	}
 }

@@ -71,54 +71,54 @@ const (
 
 // makePlan plans the call for at most limit threads, finds its shape and prepares the ring.
 func (j *Job) makePlan(limit int) {
-	j.plan = plan{width: j.tileWidth(), buckets: j.buckets[:0]}
-	j.lanes = j.tier.Tile(min(j.width, max(1, j.rows()))).Lanes
+	j.plan = plan{width: j.tileWidth(), buckets: j.plan.buckets[:0]}
+	j.plan.lanes = j.tier.Tile(min(j.plan.width, max(1, j.rows()))).Lanes
 	threads, vary := limit, false
 	j.findBuckets(threads > 1)
 	total, wanted := j.totalWork(), 1
 	if threads > 1 {
 		work := total / float64(j.tier.ThreadFMAs)
-		threads, j.mostThreads, vary = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
+		threads, j.plan.mostThreads, vary = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
 		if threads > 1 {
 			wanted = tasksPerThread * threads
 		}
 	}
-	for x := range j.buckets {
-		b := &j.buckets[x]
+	for x := range j.plan.buckets {
+		b := &j.plan.buckets[x]
 		j.cut(b, total, wanted, threads)
 		if vary {
 			j.reserve(b, total)
 		}
 	}
-	if len(j.buckets) > 1 {
-		slices.SortStableFunc(j.buckets, inOrderOfTasks)
+	if len(j.plan.buckets) > 1 {
+		slices.SortStableFunc(j.plan.buckets, inOrderOfTasks)
 	}
-	j.numberTasks()
-	for x := range j.buckets {
-		b := &j.buckets[x]
-		j.maxTiles = max(j.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
+	j.plan.numberTasks()
+	for x := range j.plan.buckets {
+		b := &j.plan.buckets[x]
+		j.plan.maxTiles = max(j.plan.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
 	}
-	j.threads = min(threads, j.tasks)
+	j.plan.threads = min(threads, j.plan.tasks)
 	if !vary {
-		j.mostThreads = j.threads
+		j.plan.mostThreads = j.plan.threads
 	}
 	j.findShape()
-	j.plain = j.isPlain()
+	j.plan.plain = j.isPlain()
 	j.prepareRing()
 }
 
 // prepareRing makes room for the split tiles of this call and of those to come, and begins the
 // ring for this call.
 func (j *Job) prepareRing() {
-	tiles := j.split.tiles
+	tiles := j.plan.split.tiles
 	if tiles > 0 {
-		j.room.threads, j.room.tiles = max(j.room.threads, j.threads), max(j.room.tiles, tiles)
+		j.plan.room.threads, j.plan.room.tiles = max(j.plan.room.threads, j.plan.threads), max(j.plan.room.tiles, tiles)
 	}
-	if j.room.tiles > 0 {
-		j.ring.fit(j, j.room.threads, j.room.tiles)
+	if j.plan.room.tiles > 0 {
+		j.ring.fit(j, j.plan.room.threads, j.plan.room.tiles)
 	}
 	if tiles > 0 {
-		j.ring.begin(j.threads, tiles)
+		j.ring.begin(j.plan.threads, tiles)
 	}
 }
 
@@ -131,29 +131,29 @@ func (j *Job) usefulThreads() float64 {
 // reserve raises maxTiles and room to what bucket b needs if the same call is made on any
 // number of threads up to mostThreads.
 func (j *Job) reserve(b *bucket, total float64) {
-	j.maxTiles = max(j.maxTiles, min(j.sharedTiles(), b.heads*b.tiles))
-	parts := j.headWork(b) / total * float64(tasksPerThread*j.mostThreads)
+	j.plan.maxTiles = max(j.plan.maxTiles, min(j.sharedTiles(), b.heads*b.tiles))
+	parts := j.headWork(b) / total * float64(tasksPerThread*j.plan.mostThreads)
 	if !j.canSplit(b) || !(parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {
 		return
 	}
-	j.room.threads = j.mostThreads
-	j.room.tiles += b.heads * b.tiles
+	j.plan.room.threads = j.plan.mostThreads
+	j.plan.room.tiles += b.heads * b.tiles
 }
 
 // findBuckets lists the KV heads. With one thread, only different numbers of rows
 // make different buckets.
 func (j *Job) findBuckets(balanced bool) {
-	if !j.Q.IsRagged() && !(balanced && (j.K.IsRagged() || j.K.IsPaged() || j.Mask.HasLengths())) {
+	if !j.Call.Q.IsRagged() && !(balanced && (j.Call.K.IsRagged() || j.Call.K.IsPaged() || j.Call.Mask.HasLengths())) {
 		j.addBucket(0, j.kvHeads(), j.rows(), j.visibleKeys(0))
 		return
 	}
-	heads, last := j.K.Dim(1), -1
-	for b := range j.K.Dim(0) {
+	heads, last := j.Call.K.Dim(1), -1
+	for b := range j.Call.K.Dim(0) {
 		rows, keys := j.rowsOf(b), j.visibleKeys(b)
 		if rows == 0 {
 			continue
 		}
-		if y := j.buckets; last == b-1 && len(y) > 0 && y[len(y)-1].rows == rows && (!balanced || y[len(y)-1].keys == keys) {
+		if y := j.plan.buckets; last == b-1 && len(y) > 0 && y[len(y)-1].rows == rows && (!balanced || y[len(y)-1].keys == keys) {
 			y[len(y)-1].heads += heads
 		} else {
 			j.addBucket(b*heads, heads, rows, keys)
@@ -163,21 +163,21 @@ func (j *Job) findBuckets(balanced bool) {
 }
 
 func (j *Job) addBucket(first, heads, rows, keys int) {
-	j.buckets = append(j.buckets, bucket{first: first, heads: heads, rows: rows, keys: keys, tiles: ints.CeilDiv(rows, j.width)})
+	j.plan.buckets = append(j.plan.buckets, bucket{first: first, heads: heads, rows: rows, keys: keys, tiles: ints.CeilDiv(rows, j.plan.width)})
 }
 
 // visibleKeys returns the most keys that a row of batch row b sees. It ignores masks
 // that depend on the row, except for sliding windows.
 func (j *Job) visibleKeys(b int) int {
-	return max(1, min(j.Mask.Length(b, j.K.Length(b)), j.Mask.Window(), j.keyRange.Len()))
+	return max(1, min(j.Call.Mask.Length(b, j.Call.K.Length(b)), j.Call.Mask.Window(), j.derived.keyRange.Len()))
 }
 
 // totalWork returns the number of FMAs of all buckets, or of those that take as
 // long. A float64 holds the product of any sizes that fit memory.
 func (j *Job) totalWork() float64 {
 	all := 0.0
-	for x := range j.buckets {
-		all += float64(j.buckets[x].heads) * j.headWork(&j.buckets[x])
+	for x := range j.plan.buckets {
+		all += float64(j.plan.buckets[x].heads) * j.headWork(&j.plan.buckets[x])
 	}
 	return all
 }
@@ -203,7 +203,7 @@ func (j *Job) cut(b *bucket, total float64, wanted, threads int) {
 
 // sharedTiles returns the most tiles of a task.
 func (j *Job) sharedTiles() int {
-	return min(tilesPerTask, max(1, taskFloats/(j.width*(j.d()+j.dv()))))
+	return min(tilesPerTask, max(1, taskFloats/(j.plan.width*(j.d()+j.dv()))))
 }
 
 // wantsSplit decides about split-KV. parts is the number of tasks that a KV head should have.
@@ -214,7 +214,7 @@ func (j *Job) wantsSplit(b *bucket, parts float64, threads int) bool {
 	if j.isSkinny(b.rows) {
 		return 2*parts > float64(b.tiles)
 	}
-	even := len(j.buckets) == 1 && b.heads*b.tiles%threads == 0
+	even := len(j.plan.buckets) == 1 && b.heads*b.tiles%threads == 0
 	return parts > float64(b.tiles) && !even
 }
 
@@ -258,7 +258,7 @@ func (j *Job) tileWidth() int {
 	if one := t.Width(j.rows()); j.rows() <= one {
 		width = max(width, one)
 	}
-	most := max(t.Narrowest(), j.Mask.Window()/windowPerQuery*j.group)
+	most := max(t.Narrowest(), j.Call.Mask.Window()/windowPerQuery*j.derived.group)
 	for i, lanes := range t.Widths {
 		if lanes <= most && lanes < width && (i+1 == len(t.Widths) || t.Widths[i+1] > most) {
 			width = lanes

@@ -70,11 +70,11 @@ func (r *ring) fit(j *Job, threads, tiles int) {
 	r.fitted, r.shape, r.epoch = fitted, j.shape, j.memory.Epoch()
 	r.memory = grown(r.memory, fitted.slots)
 	for i := range r.memory[:fitted.slots] {
-		r.memory[i].tile[0].fit(j, &j.memory, j.lanes)
+		r.memory[i].tile[0].fit(j, &j.memory, j.plan.lanes)
 	}
 	r.tilesMemory = grown(r.tilesMemory, fitted.tiles)
 	for i := range r.tilesMemory[:fitted.tiles] {
-		r.tilesMemory[i].merged.fit(j, &j.memory, j.lanes)
+		r.tilesMemory[i].merged.fit(j, &j.memory, j.plan.lanes)
 	}
 }
 

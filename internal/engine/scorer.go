@@ -25,30 +25,30 @@ func NewScores(c *Call, t *tier.Tier, rows int) *Job {
 	j := New()
 	j.Call, j.tier, j.keepsCapped = *c, t, c.Softcap != 0
 	j.derive()
-	j.plan = plan{buckets: j.buckets[:0], lanes: t.WideTile(min(rows, max(1, j.rows()))).Lanes}
+	j.plan = plan{buckets: j.plan.buckets[:0], lanes: t.WideTile(min(rows, max(1, j.rows()))).Lanes}
 	return j
 }
 
 // Lanes returns the most lanes of a tile.
-func (j *Job) Lanes() int { return j.lanes }
+func (j *Job) Lanes() int { return j.plan.lanes }
 
 // Rows returns the number of query rows of a KV head of batch row b.
 func (j *Job) Rows(b int) int { return j.rowsOf(b) }
 
 // Group returns the number of query heads for each KV head.
-func (j *Job) Group() int { return j.group }
+func (j *Job) Group() int { return j.derived.group }
 
 // Fit makes room for tiles of j, counted by its owner's m. If it widens, rows of another type than
 // float32 pass through its memory.
 func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 	x := &s.scratch
-	x.keys.fit(m, &j.K, true)
-	x.values.fit(m, &j.V, true)
+	x.keys.fit(m, &j.Call.K, true)
+	x.values.fit(m, &j.Call.V, true)
 	x.keys.forget()
 	x.values.forget()
-	s.tile.fitScores(j, m, j.lanes)
+	s.tile.fitScores(j, m, j.plan.lanes)
 	if widens {
-		parallel.Fit(m, &x.rowsUsage, &x.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
+		parallel.Fit(m, &x.rowsUsage, &x.rows, j.plan.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
 }
 
@@ -110,13 +110,13 @@ func (s *Scorer) Pack(dst []float32, x *view.Tensor) {
 // Keys returns n rows of the KV head's keys as float32, from row lo of the tensor on, and
 // their distance. Values returns those of its values.
 func (s *Scorer) Keys(lo, n int) (data []float32, stride int) {
-	data, stride, _ = s.scratch.keys.get(s.tile.job.tier, &s.tile.job.K, s.tile.head, lo, n)
+	data, stride, _ = s.scratch.keys.get(s.tile.job.tier, &s.tile.job.Call.K, s.tile.head, lo, n)
 	return data, stride
 }
 
 // Values is Keys for values.
 func (s *Scorer) Values(lo, n int) (data []float32, stride int) {
-	data, stride, _ = s.scratch.values.get(s.tile.job.tier, &s.tile.job.V, s.tile.head, lo, n)
+	data, stride, _ = s.scratch.values.get(s.tile.job.tier, &s.tile.job.Call.V, s.tile.head, lo, n)
 	return data, stride
 }
 

@@ -20,7 +20,7 @@ func (t *tile) softmax() {
 		max, sum = t.blockMax, t.blockSum
 	}
 	t.exponentiate(n, max, sum)
-	if t.job.Dropout.Rate != 0 {
+	if t.job.Call.Dropout.Rate != 0 {
 		t.drop(t.block.keys, t.block.scores)
 	}
 	if t.started {
@@ -42,13 +42,13 @@ func (t *tile) exponentiate(n int, max, sum []float32) {
 func (t *tile) drop(keys mask.Span, weights []float32) {
 	j, lanes := t.job, t.kern.Lanes
 	heads, positions := t.scratch.dropHeads[:lanes], t.scratch.dropPositions[:lanes]
-	start := position.Of(j.QueryStart, t.head.batch)
+	start := position.Of(j.Call.QueryStart, t.head.batch)
 	t.eachLane(func(lane, head, query int) {
 		heads[lane] = uint32(head)
 		positions[lane] = uint32(start + query)
 	})
-	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.philox[:],
-		j.Dropout.sequence(t.head.batch), heads, positions, j.Dropout.threshold(), j.Dropout.scale())
+	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.derived.philox[:],
+		j.Call.Dropout.sequence(t.head.batch), heads, positions, j.Call.Dropout.threshold(), j.Call.Dropout.scale())
 }
 
 // sequence returns the number that stands for batch row b in the generator.

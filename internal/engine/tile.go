@@ -60,7 +60,7 @@ func (t *tile) fit(j *Job, m *parallel.Memory, lanes int) {
 // fitScores makes room for all but the output.
 func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
-	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.additive)), rows.Aligned)
+	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.derived.additive)), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
 	if parallel.Fit(m, &t.statsUsage, &t.stats, 6*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.stats[0] {
 		t.max = nil // they lie in the old memory
@@ -71,7 +71,7 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 // partial results, it loads those of the rows.
 func (t *tile) begin(s *scratch, h kvHead, row, width int, skinny bool) {
 	t.reset(s, h, row, width, skinny)
-	if t.job.Partial.Resume {
+	if t.job.Call.Partial.Resume {
 		t.resume()
 	}
 }
@@ -88,7 +88,7 @@ func (t *tile) place(s *scratch, h kvHead, row, n int, kern *ukernel.TileKernels
 	t.scratch, t.kern, t.skinny = s, kern, skinny
 	t.head, t.row, t.n = h, row, n
 	t.query, t.groupHead = row, 0
-	if group := t.job.group; group > 1 {
+	if group := t.job.derived.group; group > 1 {
 		t.query, t.groupHead = row/group, row%group
 	}
 	t.packed, t.started, t.weighed, t.exact, t.whole = false, false, false, false, false
@@ -102,11 +102,11 @@ func (t *tile) place(s *scratch, h kvHead, row, n int, kern *ukernel.TileKernels
 // findVisible sets which keys the rows see, and where their coordinates begin.
 func (t *tile) findVisible() {
 	j, b := t.job, t.head.batch
-	if j.sameKeys {
-		t.keyFrame = j.frame
+	if j.derived.sameKeys {
+		t.keyFrame = j.derived.frame
 		return
 	}
-	if t.keyFrame = j.keyFrameOf(b); !j.Mask.PerRow {
+	if t.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow {
 		return
 	}
 	t.visible, t.visibleToAll = mask.Nothing, mask.Everything
@@ -116,7 +116,7 @@ func (t *tile) findVisible() {
 		t.rowSpans[lane] = s
 		t.visibleToAll = t.visibleToAll.And(s)
 		t.visible = t.visible.Union(s)
-		if g++; g == j.group && lane+1 < t.n {
+		if g++; g == j.derived.group && lane+1 < t.n {
 			i, g = i+1, 0
 			s = j.visibleTo(b, i, t.phase)
 		}
@@ -135,7 +135,7 @@ type keyFrame struct {
 
 // keyFrameOf returns the frame of batch row b, for rows that see what query 0 sees.
 func (j *Job) keyFrameOf(b int) (f keyFrame) {
-	start := position.Of(j.KeyStart, b)
+	start := position.Of(j.Call.KeyStart, b)
 	f.phase = start % BlockKeys
 	f.start = start - f.phase
 	f.visible = j.visibleTo(b, 0, f.phase)
@@ -145,18 +145,18 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 
 // visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
 func (j *Job) visibleTo(b, i, phase int) mask.Span {
-	s := mask.Span{Lo: 0, Hi: j.K.Length(b)}
-	if j.Mask.IsSet {
-		start := position.Of(j.KeyStart, b)
-		s = j.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.QueryStart, b) - start})
+	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
+	if j.Call.Mask.IsSet {
+		start := position.Of(j.Call.KeyStart, b)
+		s = j.Call.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start})
 	}
-	if j.biased {
-		s = s.And(mask.Span{Lo: 0, Hi: j.Bias.Dim(3)})
+	if j.derived.biased {
+		s = s.And(mask.Span{Lo: 0, Hi: j.Call.Bias.Dim(3)})
 	}
 	if s.Lo < s.Hi {
 		s.Lo, s.Hi = s.Lo+phase, s.Hi+phase
 	}
-	return s.And(j.keyRange)
+	return s.And(j.derived.keyRange)
 }
 
 // laneSpans returns, for every lane, which keys its row sees of the current block,
@@ -177,7 +177,7 @@ func clampBlock(x int) int { return min(max(x, 0), BlockKeys) }
 // eachLane calls f with the query head and the query of every lane. The lanes after
 // the last row repeat it.
 func (t *tile) eachLane(f func(lane, head, query int)) {
-	group := t.job.group
+	group := t.job.derived.group
 	i, g, first := t.query, t.groupHead, t.head.head*group
 	for lane := range t.kern.Lanes {
 		f(lane, first+g, i)
