@@ -29,7 +29,6 @@ type Job struct {
 	tier    *tier.Tier
 	plan    plan
 
-	shape      shape
 	goroutines parallel.Group[scratch, shape]
 	ring       ring
 
@@ -86,10 +85,11 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 	j.tier = t
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
-	j.makePlan(parallel.LimitFor(threads, j.usefulThreads()))
+	j.plan.make(j, parallel.LimitFor(threads, j.usefulThreads()))
+	j.ring.prepare(j)
 	// The largest buckets come first, and nobody should take small ones before them.
 	j.goroutines.Independent = j.plan.split.tasks == 0 && len(j.plan.buckets) == 1
-	j.goroutines.Run(j.plan.tasks, j.plan.threads, parallel.Reserve[shape]{Threads: j.plan.mostThreads, Shape: j.shape}, parallelFor)
+	j.goroutines.Run(j.plan.tasks, j.plan.threads, parallel.Reserve[shape]{Threads: j.plan.mostThreads, Shape: j.plan.shape}, parallelFor)
 }
 
 // Drop is called instead of Release for a job whose call has failed.

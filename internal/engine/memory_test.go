@@ -23,7 +23,8 @@ func newPlanned(t *tier.Tier, c Call, threads int) *Job {
 	j := newJob()
 	j.Call, j.tier, j.splittable = c, t, true
 	j.derive()
-	j.makePlan(threads)
+	j.plan.make(j, threads)
+	j.ring.prepare(j)
 	return j
 }
 

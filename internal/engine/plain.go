@@ -10,9 +10,9 @@ import (
 // order. But as no block follows and no option can apply, a tile needs hardly any instruction
 // between these calls. The kernels of a short call take so little time that it feels every one.
 
-// isPlain tells whether the call is plain, after its plan is made.
-func (j *Job) isPlain() bool {
-	return j.derived.sameKeys && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
+// isPlain tells whether the call is plain, with tiles of at most so many lanes.
+func (j *Job) isPlain(lanes int, skinny bool) bool {
+	return j.derived.sameKeys && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach(lanes, skinny)
 }
 
 // hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in memory.
@@ -33,13 +33,13 @@ func (j *Job) hasPlainOutput() bool {
 
 // isOneCallEach tells whether the keys are one block, and so few that each stage of a tile is
 // one call of a kernel. Skinny tiles have other kernels for SkinnyKeys keys and more.
-func (j *Job) isOneCallEach() bool {
-	see, lanes, d, dv := &j.derived.frame.visible, j.plan.lanes, j.d(), j.dv()
+func (j *Job) isOneCallEach(lanes int, skinny bool) bool {
+	see, d, dv := &j.derived.frame.visible, j.d(), j.dv()
 	n := see.Len()
 	switch {
 	case n == 0 || blockStart(see.Lo) != blockStart(see.Hi-1):
 		return false
-	case j.shape.skinny && n >= ukernel.SkinnyKeys:
+	case skinny && n >= ukernel.SkinnyKeys:
 		return false
 	}
 	return ukernel.IsOneCall(max(d, dv), lanes) && ukernel.RowsPerCall(n, lanes*d) == n && ukernel.RowsPerCall(dv, lanes*n) == dv
@@ -80,7 +80,7 @@ func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
 // placePlain makes t the tile of the rows of h from row on, of which there are so many.
 func (t *tile) placePlain(s *scratch, h kvHead, row, rows int) {
 	n := min(t.job.plan.width, rows-row)
-	t.place(s, h, row, n, t.job.tier.Tile(n), t.job.shape.skinny)
+	t.place(s, h, row, n, t.job.tier.Tile(n), t.job.plan.shape.skinny)
 }
 
 // plainBatch computes the tiles, whose queries are packed.

@@ -49,9 +49,9 @@ type scratch struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	if s.shape != j.shape || s.epoch != s.memory.Epoch() {
+	if s.shape != j.plan.shape || s.epoch != s.memory.Epoch() {
 		s.fitAll(j)
-		s.shape, s.epoch = j.shape, s.memory.Epoch()
+		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
 	s.keys.forget()
 	s.values.forget()
@@ -63,14 +63,14 @@ func (s *scratch) fit(j *Job) {
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
 	s.keys.fit(m, &j.Call.K, false)
-	s.values.fit(m, &j.Call.V, !j.shape.skinny)
+	s.values.fit(m, &j.Call.V, !j.plan.shape.skinny)
 	for len(s.tiles) < j.plan.maxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
 	for i := range s.tiles[:j.plan.maxTiles] {
 		s.tiles[i].fit(j, m, j.plan.lanes)
 	}
-	if j.shape.rows {
+	if j.plan.shape.rows {
 		parallel.Fit(m, &s.rowsUsage, &s.rows, j.plan.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
 	parallel.Fit(m, &s.partialUsage, &s.partial, j.plan.lanes*j.dv(), rows.Aligned)
@@ -96,10 +96,10 @@ type shape struct {
 	scoreMod       bool
 }
 
-// findShape sets j.shape, after the plan is made.
-func (j *Job) findShape() {
-	j.shape = shape{
-		lanes: j.plan.lanes, d: j.d(), dv: j.dv(), tiles: j.plan.maxTiles, additive: len(j.derived.additive),
+// shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.
+func (j *Job) shapeOf(lanes, tiles int) shape {
+	return shape{
+		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
 		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.isSkinny(j.rows()),
 		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),

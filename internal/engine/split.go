@@ -34,13 +34,13 @@ func (j *Job) canSplit(b *bucket) bool {
 }
 
 // splitTiles makes every key block of a bucket's tiles a task, if a tile has several.
-func (j *Job) splitTiles(b *bucket) {
+func (j *Job) splitTiles(b *bucket, width int) {
 	if !j.canSplit(b) {
 		return
 	}
 	// The most blocks, wherever the first one begins. A sliding window moves with the
 	// queries of a tile.
-	queries := min(b.rows, j.plan.width)/j.derived.group + 1
+	queries := min(b.rows, width)/j.derived.group + 1
 	blocks := ints.CeilDiv(ints.AddSat(b.keys, queries+BlockKeys-1), BlockKeys)
 	if n := ints.MulSat(b.heads*b.tiles, blocks); n <= math.MaxInt32 {
 		b.blocksPerTile, b.tasks = blocks, n
