@@ -4,6 +4,11 @@
 
 package asm
 
+// tileProduct1AVX2 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // gemm1AVX2 is Products.Gemm, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
@@ -19,6 +24,11 @@ func gemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func gemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// tileProduct2AVX2 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // gemm2AVX2 is Products.Gemm, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
@@ -33,6 +43,11 @@ func gemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //
 //go:noescape
 func gemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct3AVX2 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // gemm3AVX2 is Products.Gemm, see package ukernel. The query tile has 24 lanes.
 //
@@ -189,10 +204,10 @@ func headScoresAVX2(s []float32, k []float32, off []int, ldk int, q []float32, m
 //go:noescape
 func skinnyHeadValuesAVX2(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// skinnyQK16x1L1AVX2 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQKS1L1AVX2 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func skinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
 // skinnyPVL1AVX2 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 1 of the cache.
 //

@@ -4,4242 +4,43 @@
 
 #include "textflag.h"
 
-// func gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// func tileProduct1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 // Requires: AVX, CMOV, FMA3
-TEXT ·gemm1AVX2(SB), NOSPLIT, $0-129
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	CMPB    load+128(FP), $0x00
-	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
-
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile12segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R15
-	JL     tile12fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R13), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R13)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R13)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R13)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R13)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R13)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R13)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R13)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R13), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R13)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R13)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R13)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R13)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R13)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R13)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R13)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile12steps
-
-tile12fewer:
-	ADDQ $0x02, R15
-	JZ   tile12done
-
-tile12step:
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R13), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R13)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R13)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R13)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R13)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R13)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R13)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R13)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile12step
-
-tile12done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile12more
-
-tile12last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y9, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y10, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y11, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile12more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile12sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y9, Y9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y10, Y10
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y11, Y11
-	ADDQ   b_cap+88(FP), R15
-
-tile12sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile12next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile12last
-
-tile12next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y11, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile12segment
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile11segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	SUBQ   $0x02, R15
-	JL     tile11fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile11steps
-
-tile11fewer:
-	ADDQ $0x02, R15
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile11step
-
-tile11done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile11more
-
-tile11last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y9, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y10, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile11more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile11sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y9, Y9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y10, Y10
-	ADDQ   b_cap+88(FP), R15
-
-tile11sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile11next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile11last
-
-tile11next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile11segment
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile10segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	SUBQ   $0x02, R15
-	JL     tile10fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile10steps
-
-tile10fewer:
-	ADDQ $0x02, R15
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile10step
-
-tile10done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile10more
-
-tile10last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y9, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile10more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile10sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y9, Y9
-	ADDQ   b_cap+88(FP), R15
-
-tile10sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile10next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile10last
-
-tile10next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile10segment
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile9segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	SUBQ   $0x02, R15
-	JL     tile9fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile9steps
-
-tile9fewer:
-	ADDQ $0x02, R15
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile9step
-
-tile9done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile9more
-
-tile9last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y8, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile9more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile9sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-
-tile9sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile9next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile9last
-
-tile9next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile9segment
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile8segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	SUBQ   $0x02, R15
-	JL     tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R15
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile8step
-
-tile8done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y7, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile8last
-
-tile8next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile8segment
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile7segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	SUBQ   $0x02, R15
-	JL     tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R15
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile7step
-
-tile7done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y6, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile7last
-
-tile7next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile7segment
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile6segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, R15
-	JL     tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R15
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile6step
-
-tile6done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y5, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile6segment
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile5segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	SUBQ   $0x02, R15
-	JL     tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R15
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile5step
-
-tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y4, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile5segment
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile4segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	SUBQ   $0x02, R15
-	JL     tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R15
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile4step
-
-tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y3, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile4segment
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile3segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	SUBQ   $0x02, R15
-	JL     tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R15
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile3step
-
-tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y2, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile3segment
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile2segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	SUBQ   $0x02, R15
-	JL     tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R15
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile2step
-
-tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-	VMOVUPS Y1, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile2segment
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile1segment:
-	VXORPS  Y0, Y0, Y0
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000020
-	JNE     tile1sparse
-	SUBQ    $0x08, R15
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R13), Y1
-	VFMADD231PS  (R14), Y1, Y0
-	VBROADCASTSS 4(R13), Y1
-	VFMADD231PS  32(R14), Y1, Y0
-	VBROADCASTSS 8(R13), Y1
-	VFMADD231PS  64(R14), Y1, Y0
-	VBROADCASTSS 12(R13), Y1
-	VFMADD231PS  96(R14), Y1, Y0
-	VBROADCASTSS 16(R13), Y1
-	VFMADD231PS  128(R14), Y1, Y0
-	VBROADCASTSS 20(R13), Y1
-	VFMADD231PS  160(R14), Y1, Y0
-	VBROADCASTSS 24(R13), Y1
-	VFMADD231PS  192(R14), Y1, Y0
-	VBROADCASTSS 28(R13), Y1
-	VFMADD231PS  224(R14), Y1, Y0
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000100, R14
-	SUBQ         $0x08, R15
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R15
-
-tile1sparse:
-	SUBQ $0x02, R15
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R15
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile1step
-
-tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
-
-tile1last:
-	MOVQ    ldc+24(FP), R13
-	SHLQ    $0x02, R13
-	VMOVUPS Y0, (CX)
-	ADDQ    R13, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R13
-	MOVQ    R13, a_len+40(FP)
-	MOVBQZX load+128(FP), R13
-	MOVQ    R13, a_cap+48(FP)
-	JMP     tile1last
-
-tile1next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+128(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
-
-// func gemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gemmMax1AVX2(SB), NOSPLIT, $0-152
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	MOVQ    $0x00000000, c_len+8(FP)
-
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-	LEAQ (R9)(DX*2), R10
-	LEAQ (R10)(DX*2), R11
-	LEAQ (R11)(DX*2), R12
-
-	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000018
-	JGE  tile12
-	CMPQ DI, $0x0000000c
-	JE   tile12
-	MOVQ DI, R13
-	JL   last
-	INCQ R13
-	SHRQ $0x01, R13
-
-last:
-	TESTQ R13, R13
-	JZ    done
-	CMPQ  R13, $0x00000001
-	JE    tile1
-	CMPQ  R13, $0x00000002
-	JE    tile2
-	CMPQ  R13, $0x00000003
-	JE    tile3
-	CMPQ  R13, $0x00000004
-	JE    tile4
-	CMPQ  R13, $0x00000005
-	JE    tile5
-	CMPQ  R13, $0x00000006
-	JE    tile6
-	CMPQ  R13, $0x00000007
-	JE    tile7
-	CMPQ  R13, $0x00000008
-	JE    tile8
-	CMPQ  R13, $0x00000009
-	JE    tile9
-	CMPQ  R13, $0x0000000a
-	JE    tile10
-	CMPQ  R13, $0x0000000b
-	JE    tile11
-	CMPQ  R13, $0x0000000c
-	JE    tile12
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 12 × 1 vectors.
-tile12:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile12segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R15
-	JL     tile12fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile12steps:
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R13), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R13)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R13)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R13)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R13)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R13)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R13)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R13)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R13), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R13)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R13)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R13)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R13)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R13)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R13)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R13)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile12steps
-
-tile12fewer:
-	ADDQ $0x02, R15
-	JZ   tile12done
-
-tile12step:
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R13), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R13)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R13)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R13)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R13)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R13)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R13)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R13)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile12step
-
-tile12done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile12more
-
-tile12last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y12
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y12, Y0, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y12, Y1, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y12, Y2, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y12, Y3, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y12, Y4, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y12, Y5, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y12, Y6, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y12, Y7, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y12, Y8, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y12, Y9, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y10, (CX)
-	VMAXPS  Y12, Y10, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y11, (CX)
-	VMAXPS  Y12, Y11, Y12
-	ADDQ    R14, CX
-	VMOVUPS Y12, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile12more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile12sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y9, Y9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y10, Y10
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y11, Y11
-	ADDQ   b_cap+88(FP), R15
-
-tile12sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile12next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile12last
-
-tile12next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y11, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile12segment
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile11segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	SUBQ   $0x02, R15
-	JL     tile11fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile11steps
-
-tile11fewer:
-	ADDQ $0x02, R15
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile11step
-
-tile11done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile11more
-
-tile11last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y11
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y11, Y0, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y11, Y1, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y11, Y2, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y11, Y3, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y11, Y4, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y11, Y5, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y11, Y6, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y11, Y7, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y11, Y8, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y11, Y9, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y10, (CX)
-	VMAXPS  Y11, Y10, Y11
-	ADDQ    R14, CX
-	VMOVUPS Y11, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile11more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile11sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y9, Y9
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y10, Y10
-	ADDQ   b_cap+88(FP), R15
-
-tile11sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile11next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile11last
-
-tile11next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y10, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile11segment
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile10segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	SUBQ   $0x02, R15
-	JL     tile10fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile10steps
-
-tile10fewer:
-	ADDQ $0x02, R15
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile10step
-
-tile10done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile10more
-
-tile10last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y10
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y10, Y0, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y10, Y1, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y10, Y2, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y10, Y3, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y10, Y4, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y10, Y5, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y10, Y6, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y10, Y7, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y10, Y8, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y9, (CX)
-	VMAXPS  Y10, Y9, Y10
-	ADDQ    R14, CX
-	VMOVUPS Y10, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile10more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile10sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y9, Y9
-	ADDQ   b_cap+88(FP), R15
-
-tile10sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile10next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile10last
-
-tile10next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y9, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile10segment
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile9segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	SUBQ   $0x02, R15
-	JL     tile9fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile9steps
-
-tile9fewer:
-	ADDQ $0x02, R15
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile9step
-
-tile9done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile9more
-
-tile9last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y9
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y9, Y0, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y9, Y1, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y9, Y2, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y9, Y3, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y9, Y4, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y9, Y5, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y9, Y6, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y9, Y7, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y9, Y8, Y9
-	ADDQ    R14, CX
-	VMOVUPS Y9, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile9more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile9sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y8, Y8
-	ADDQ   b_cap+88(FP), R15
-
-tile9sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile9next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile9last
-
-tile9next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y8, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile9segment
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile8segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	SUBQ   $0x02, R15
-	JL     tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R15
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile8step
-
-tile8done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile8more
-
-tile8last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y8
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y8, Y0, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y8, Y1, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y8, Y2, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y8, Y3, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y8, Y4, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y8, Y5, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y8, Y6, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y7, (CX)
-	VMAXPS  Y8, Y7, Y8
-	ADDQ    R14, CX
-	VMOVUPS Y8, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-tile8more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile8sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y7, Y7
-	ADDQ   b_cap+88(FP), R15
-
-tile8sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile8next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile8last
-
-tile8next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y7, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile8segment
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile7segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	SUBQ   $0x02, R15
-	JL     tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R15
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile7step
-
-tile7done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile7more
-
-tile7last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y7
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y7, Y0, Y7
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y7, Y1, Y7
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y7, Y2, Y7
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y7, Y3, Y7
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y7, Y4, Y7
-	ADDQ    R14, CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y7, Y5, Y7
-	ADDQ    R14, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y7, Y6, Y7
-	ADDQ    R14, CX
-	VMOVUPS Y7, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile7more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile7sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y6, Y6
-	ADDQ   b_cap+88(FP), R15
-
-tile7sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile7next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile7last
-
-tile7next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y6, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile7segment
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile6segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, R15
-	JL     tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R15
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile6step
-
-tile6done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y6
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y6, Y0, Y6
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y6, Y1, Y6
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y6, Y2, Y6
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y6, Y3, Y6
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y6, Y4, Y6
-	ADDQ    R14, CX
-	VMOVUPS Y5, (CX)
-	VMAXPS  Y6, Y5, Y6
-	ADDQ    R14, CX
-	VMOVUPS Y6, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y5, Y5
-	ADDQ   b_cap+88(FP), R15
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile6last
-
-tile6next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y5, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile6segment
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile5segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	SUBQ   $0x02, R15
-	JL     tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R15
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile5step
-
-tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y5
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y5, Y0, Y5
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y5, Y1, Y5
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y5, Y2, Y5
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y5, Y3, Y5
-	ADDQ    R14, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y5, Y4, Y5
-	ADDQ    R14, CX
-	VMOVUPS Y5, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y4, Y4
-	ADDQ   b_cap+88(FP), R15
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile5last
-
-tile5next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y4, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile5segment
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile4segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	SUBQ   $0x02, R15
-	JL     tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R15
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile4step
-
-tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y4
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y4, Y0, Y4
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y4, Y1, Y4
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y4, Y2, Y4
-	ADDQ    R14, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y4, Y3, Y4
-	ADDQ    R14, CX
-	VMOVUPS Y4, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y3, Y3
-	ADDQ   b_cap+88(FP), R15
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile4last
-
-tile4next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y3, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile4segment
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile3segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	SUBQ   $0x02, R15
-	JL     tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R15
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile3step
-
-tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y3
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y3, Y0, Y3
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y3, Y1, Y3
-	ADDQ    R14, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y3, Y2, Y3
-	ADDQ    R14, CX
-	VMOVUPS Y3, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y2, Y2
-	ADDQ   b_cap+88(FP), R15
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile3last
-
-tile3next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y2, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile3segment
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile2segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	SUBQ   $0x02, R15
-	JL     tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R15
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile2step
-
-tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y2
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y2, Y0, Y2
-	ADDQ    R14, CX
-	VMOVUPS Y1, (CX)
-	VMAXPS  Y2, Y1, Y2
-	ADDQ    R14, CX
-	VMOVUPS Y2, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-	VADDPS (R15), Y1, Y1
-	ADDQ   b_cap+88(FP), R15
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile2last
-
-tile2next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	VMOVUPS Y1, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile2segment
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ AX, R13
-	MOVQ b_base+72(FP), R14
-	MOVQ k+112(FP), R15
-
-tile1segment:
-	VXORPS  Y0, Y0, Y0
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000020
-	JNE     tile1sparse
-	SUBQ    $0x08, R15
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R13), Y1
-	VFMADD231PS  (R14), Y1, Y0
-	VBROADCASTSS 4(R13), Y1
-	VFMADD231PS  32(R14), Y1, Y0
-	VBROADCASTSS 8(R13), Y1
-	VFMADD231PS  64(R14), Y1, Y0
-	VBROADCASTSS 12(R13), Y1
-	VFMADD231PS  96(R14), Y1, Y0
-	VBROADCASTSS 16(R13), Y1
-	VFMADD231PS  128(R14), Y1, Y0
-	VBROADCASTSS 20(R13), Y1
-	VFMADD231PS  160(R14), Y1, Y0
-	VBROADCASTSS 24(R13), Y1
-	VFMADD231PS  192(R14), Y1, Y0
-	VBROADCASTSS 28(R13), Y1
-	VFMADD231PS  224(R14), Y1, Y0
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000100, R14
-	SUBQ         $0x08, R15
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R15
-
-tile1sparse:
-	SUBQ $0x02, R15
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R15
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile1step
-
-tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R13
-	VMOVUPS (R13), Y1
-	MOVQ    ldc+24(FP), R14
-	SHLQ    $0x02, R14
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y1, Y0, Y1
-	ADDQ    R14, CX
-	VMOVUPS Y1, (R13)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R15
-	SHLQ   $0x02, R15
-	MOVQ   R15, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R15
-	VADDPS (R15), Y0, Y0
-	ADDQ   b_cap+88(FP), R15
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R13
-	MOVQ R13, a_len+40(FP)
-	XORQ R13, R13
-	MOVQ R13, a_cap+48(FP)
-	JMP  tile1last
-
-tile1next:
-	MOVQ    CX, R15
-	VMOVUPS Y0, (R15)
-	ADDQ    b_cap+88(FP), R15
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R15
-	CMPQ    R15, seg+120(FP)
-	CMOVQGT seg+120(FP), R15
-	SUBQ    R15, a_len+40(FP)
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	XORQ    AX, AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
-
-// func gemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, FMA3
-TEXT ·gemmMerge1AVX2(SB), NOSPLIT, $0-168
+TEXT ·tileProduct1AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
 	MOVQ    a_base+32(FP), AX
 	MOVQ    c_base+0(FP), CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    cs+64(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ldb+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    m+104(FP), DI
-	LEAQ    (DX)(DX*2), R8
-	LEAQ    (R8)(DX*2), R9
-	LEAQ    (R9)(DX*2), R10
-	LEAQ    (R10)(DX*2), R11
-	LEAQ    (R11)(DX*2), R12
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	CMPQ    c_len+8(FP), $0x02
+	JE      tiles
+	CMPQ    BX, seg+120(FP)
+	JG      cut
+	CMPQ    c_len+8(FP), $0x00
+	JNE     tiles
+	CMPB    load+128(FP), $0x00
+	JNE     cut
+
+tiles:
+	MOVQ rs+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
+	LEAQ (R8)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
+	LEAQ (R10)(BX*2), R11
+	LEAQ (R11)(BX*2), R12
 
 	// Tiles of 12 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000018
+	CMPQ DX, $0x00000018
 	JGE  tile12
-	CMPQ DI, $0x0000000c
+	CMPQ DX, $0x0000000c
 	JE   tile12
-	MOVQ DI, R13
+	MOVQ DX, R13
 	JL   last
 	INCQ R13
 	SHRQ $0x01, R13
@@ -4278,8 +79,14 @@ done:
 
 	// Tile of 12 × 1 vectors.
 tile12:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000c, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*4), AX
+	MOVQ k+112(FP), R15
+
+tile12segment:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -4292,9 +99,10 @@ tile12:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile12fewer
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile12odd
+	JZ     tile12end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -4303,13 +111,13 @@ tile12steps:
 	VMOVUPS      (R14), Y12
 	VBROADCASTSS (R13), Y13
 	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
+	VBROADCASTSS (R13)(BX*1), Y13
 	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
+	VBROADCASTSS (R13)(BX*2), Y13
 	VFMADD231PS  Y12, Y13, Y2
 	VBROADCASTSS (R13)(R8*1), Y13
 	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
+	VBROADCASTSS (R13)(BX*4), Y13
 	VFMADD231PS  Y12, Y13, Y4
 	VBROADCASTSS (R13)(R9*1), Y13
 	VFMADD231PS  Y12, Y13, Y5
@@ -4317,7 +125,7 @@ tile12steps:
 	VFMADD231PS  Y12, Y13, Y6
 	VBROADCASTSS (R13)(R10*1), Y13
 	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
+	VBROADCASTSS (R13)(BX*8), Y13
 	VFMADD231PS  Y12, Y13, Y8
 	VBROADCASTSS (R13)(R11*1), Y13
 	VFMADD231PS  Y12, Y13, Y9
@@ -4325,18 +133,20 @@ tile12steps:
 	VFMADD231PS  Y12, Y13, Y10
 	VBROADCASTSS (R13)(R12*1), Y13
 	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile12odd:
 	VMOVUPS      (R14), Y12
 	VBROADCASTSS (R13), Y13
 	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
+	VBROADCASTSS (R13)(BX*1), Y13
 	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
+	VBROADCASTSS (R13)(BX*2), Y13
 	VFMADD231PS  Y12, Y13, Y2
 	VBROADCASTSS (R13)(R8*1), Y13
 	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
+	VBROADCASTSS (R13)(BX*4), Y13
 	VFMADD231PS  Y12, Y13, Y4
 	VBROADCASTSS (R13)(R9*1), Y13
 	VFMADD231PS  Y12, Y13, Y5
@@ -4344,7 +154,7 @@ tile12steps:
 	VFMADD231PS  Y12, Y13, Y6
 	VBROADCASTSS (R13)(R10*1), Y13
 	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
+	VBROADCASTSS (R13)(BX*8), Y13
 	VFMADD231PS  Y12, Y13, Y8
 	VBROADCASTSS (R13)(R11*1), Y13
 	VFMADD231PS  Y12, Y13, Y9
@@ -4352,2488 +162,1312 @@ tile12steps:
 	VFMADD231PS  Y12, Y13, Y10
 	VBROADCASTSS (R13)(R12*1), Y13
 	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile12steps
-
-tile12fewer:
-	ADDQ $0x02, R15
-	JZ   tile12done
-
-tile12step:
-	VMOVUPS      (R14), Y12
-	VBROADCASTSS (R13), Y13
-	VFMADD231PS  Y12, Y13, Y0
-	VBROADCASTSS (R13)(DX*1), Y13
-	VFMADD231PS  Y12, Y13, Y1
-	VBROADCASTSS (R13)(DX*2), Y13
-	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (R13)(R8*1), Y13
-	VFMADD231PS  Y12, Y13, Y3
-	VBROADCASTSS (R13)(DX*4), Y13
-	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (R13)(R9*1), Y13
-	VFMADD231PS  Y12, Y13, Y5
-	VBROADCASTSS (R13)(R8*2), Y13
-	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (R13)(R10*1), Y13
-	VFMADD231PS  Y12, Y13, Y7
-	VBROADCASTSS (R13)(DX*8), Y13
-	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (R13)(R11*1), Y13
-	VFMADD231PS  Y12, Y13, Y9
-	VBROADCASTSS (R13)(R9*2), Y13
-	VFMADD231PS  Y12, Y13, Y10
-	VBROADCASTSS (R13)(R12*1), Y13
-	VFMADD231PS  Y12, Y13, Y11
-	ADDQ         SI, R14
-	ADDQ         BX, R13
+	ADDQ         DI, R14
+	ADDQ         SI, R13
 	DECQ         R15
-	JNZ          tile12step
+	JNZ          tile12steps
 
-tile12done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
+tile12end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store12
+	MOVQ $0x0000000c, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 11 × 1 vectors.
+tile11:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000b, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R15
+
+tile11segment:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile11odd
+	JZ     tile11end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile11steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*8), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile11odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y1
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*8), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R9*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile11steps
+
+tile11end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store11
+	MOVQ $0x0000000b, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 10 × 1 vectors.
+tile10:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x0000000a, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R15
+
+tile10segment:
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile10odd
+	JZ     tile10end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile10steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*8), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile10odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y2
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*8), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R11*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile10steps
+
+tile10end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store10
+	MOVQ $0x0000000a, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 9 × 1 vectors.
+tile9:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000009, DX
+	LEAQ (AX)(BX*8), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R15
+
+tile9segment:
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile9odd
+	JZ     tile9end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile9steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*8), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile9odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y3
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*8), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile9steps
+
+tile9end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store9
+	MOVQ $0x00000009, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 8 × 1 vectors.
+tile8:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000008, DX
+	LEAQ (AX)(BX*8), AX
+	MOVQ k+112(FP), R15
+
+tile8segment:
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile8odd
+	JZ     tile8end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile8steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile8odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R10*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile8steps
+
+tile8end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store8
+	MOVQ $0x00000008, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 7 × 1 vectors.
+tile7:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000007, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R15
+
+tile7segment:
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile7odd
+	JZ     tile7end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile7steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile7odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y5
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R8*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile7steps
+
+tile7end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store7
+	MOVQ $0x00000007, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 6 × 1 vectors.
+tile6:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000006, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R15
+
+tile6segment:
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile6odd
+	JZ     tile6end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile6odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y6
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R9*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile6steps
+
+tile6end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 5 × 1 vectors.
+tile5:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R15
+
+tile5segment:
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile5odd
+	JZ     tile5end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile5steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile5odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y7
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*4), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile5steps
+
+tile5end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 4 × 1 vectors.
+tile4:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ k+112(FP), R15
+
+tile4segment:
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile4odd
+	JZ     tile4end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile4steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile4odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y8
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(R8*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile4steps
+
+tile4end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 3 × 1 vectors.
+tile3:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R15
+
+tile3segment:
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile3odd
+	JZ     tile3end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile3steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile3odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y9
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*2), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile3steps
+
+tile3end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 2 × 1 vectors.
+tile2:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R15
+
+tile2segment:
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R15
+	SHRQ   $0x01, R15
+	JCC    tile2odd
+	JZ     tile2end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile2steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile2odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y10
+	VBROADCASTSS (R13)(BX*1), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile2steps
+
+tile2end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	JMP  modes
+
+	// Tile of 1 × 1 vectors.
+tile1:
+	MOVQ AX, R13
+	MOVQ b_base+72(FP), R14
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R15
+
+tile1segment:
+	VXORPS  Y11, Y11, Y11
+	CMPQ    SI, $0x04
+	JNE     tile1sparse
+	CMPQ    DI, $0x00000020
+	JNE     tile1sparse
+	SUBQ    $0x08, R15
+	JL      tile1fewdense
+	PCALIGN $0x40
+
+tile1dense:
+	VBROADCASTSS (R13), Y12
+	VFMADD231PS  (R14), Y12, Y11
+	VBROADCASTSS 4(R13), Y12
+	VFMADD231PS  32(R14), Y12, Y11
+	VBROADCASTSS 8(R13), Y12
+	VFMADD231PS  64(R14), Y12, Y11
+	VBROADCASTSS 12(R13), Y12
+	VFMADD231PS  96(R14), Y12, Y11
+	VBROADCASTSS 16(R13), Y12
+	VFMADD231PS  128(R14), Y12, Y11
+	VBROADCASTSS 20(R13), Y12
+	VFMADD231PS  160(R14), Y12, Y11
+	VBROADCASTSS 24(R13), Y12
+	VFMADD231PS  192(R14), Y12, Y11
+	VBROADCASTSS 28(R13), Y12
+	VFMADD231PS  224(R14), Y12, Y11
+	ADDQ         $0x00000020, R13
+	ADDQ         $0x00000100, R14
+	SUBQ         $0x08, R15
+	JGE          tile1dense
+
+tile1fewdense:
+	ADDQ $0x08, R15
+
+tile1sparse:
+	INCQ R15
+	SHRQ $0x01, R15
+	JCC  tile1odd
+	JZ   tile1end
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile1steps:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+
+tile1odd:
+	VMOVUPS      (R14), Y12
+	VBROADCASTSS (R13), Y13
+	VFMADD231PS  Y12, Y13, Y11
+	ADDQ         DI, R14
+	ADDQ         SI, R13
+	DECQ         R15
+	JNZ          tile1steps
+
+tile1end:
+	MOVQ ldc+24(FP), R15
+	SHLQ $0x02, R15
+	CMPQ c_len+8(FP), $0x00
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	JMP  modes
+
+	// Store.
+store12:
+	VMOVUPS Y0, (CX)
+	ADDQ    R15, CX
+
+store11:
+	VMOVUPS Y1, (CX)
+	ADDQ    R15, CX
+
+store10:
+	VMOVUPS Y2, (CX)
+	ADDQ    R15, CX
+
+store9:
+	VMOVUPS Y3, (CX)
+	ADDQ    R15, CX
+
+store8:
+	VMOVUPS Y4, (CX)
+	ADDQ    R15, CX
+
+store7:
+	VMOVUPS Y5, (CX)
+	ADDQ    R15, CX
+
+store6:
+	VMOVUPS Y6, (CX)
+	ADDQ    R15, CX
+
+store5:
+	VMOVUPS Y7, (CX)
+	ADDQ    R15, CX
+
+store4:
+	VMOVUPS Y8, (CX)
+	ADDQ    R15, CX
+
+store3:
+	VMOVUPS Y9, (CX)
+	ADDQ    R15, CX
+
+store2:
+	VMOVUPS Y10, (CX)
+	ADDQ    R15, CX
+
+store1:
+	VMOVUPS Y11, (CX)
+	ADDQ    R15, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+
+segments:
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R13
+	MOVQ R13, a_len+40(FP)
+	MOVQ m+104(FP), R13
+	MOVQ R13, a_cap+48(FP)
+	JMP  rows
+
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R15
+	CMPQ    R15, seg+120(FP)
+	CMOVQGT seg+120(FP), R15
+	SUBQ    R15, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x0000000c
+	JE      tile12segment
+	CMPQ    b_len+80(FP), $0x0000000b
+	JE      tile11segment
+	CMPQ    b_len+80(FP), $0x0000000a
+	JE      tile10segment
+	CMPQ    b_len+80(FP), $0x00000009
+	JE      tile9segment
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      tile8segment
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      tile7segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ c_len+8(FP), $0x02
+	JE   merge
+	CMPQ c_len+8(FP), $0x03
+	JE   max
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   add12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   add11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   add10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   add9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   add8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   add7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add12:
+	VADDPS (CX), Y0, Y0
+	ADDQ   R15, CX
+
+add11:
+	VADDPS (CX), Y1, Y1
+	ADDQ   R15, CX
+
+add10:
+	VADDPS (CX), Y2, Y2
+	ADDQ   R15, CX
+
+add9:
+	VADDPS (CX), Y3, Y3
+	ADDQ   R15, CX
+
+add8:
+	VADDPS (CX), Y4, Y4
+	ADDQ   R15, CX
+
+add7:
+	VADDPS (CX), Y5, Y5
+	ADDQ   R15, CX
+
+add6:
+	VADDPS (CX), Y6, Y6
+	ADDQ   R15, CX
+
+add5:
+	VADDPS (CX), Y7, Y7
+	ADDQ   R15, CX
+
+add4:
+	VADDPS (CX), Y8, Y8
+	ADDQ   R15, CX
+
+add3:
+	VADDPS (CX), Y9, Y9
+	ADDQ   R15, CX
+
+add2:
+	VADDPS (CX), Y10, Y10
+	ADDQ   R15, CX
+
+add1:
+	VADDPS (CX), Y11, Y11
+	ADDQ   R15, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ c_len+8(FP), $0x04
+	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   store12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   store11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   store10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   store9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   store8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   store7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVQ    c_cap+16(FP), R15
+	VMOVUPS (R15), Y12
+	MOVQ    ldc+24(FP), R15
+	SHLQ    $0x02, R15
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
+	CMPQ    b_len+80(FP), $0x0000000c
+	JE      max12
+	CMPQ    b_len+80(FP), $0x0000000b
+	JE      max11
+	CMPQ    b_len+80(FP), $0x0000000a
+	JE      max10
+	CMPQ    b_len+80(FP), $0x00000009
+	JE      max9
+	CMPQ    b_len+80(FP), $0x00000008
+	JE      max8
+	CMPQ    b_len+80(FP), $0x00000007
+	JE      max7
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      max6
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      max5
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      max4
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      max3
+	JMP     max2
+
+max12:
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y12, Y0, Y12
+	ADDQ    R15, CX
+
+max11:
+	VMOVUPS Y1, (CX)
+	VMAXPS  Y12, Y1, Y12
+	ADDQ    R15, CX
+
+max10:
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y12, Y2, Y12
+	ADDQ    R15, CX
+
+max9:
+	VMOVUPS Y3, (CX)
+	VMAXPS  Y12, Y3, Y12
+	ADDQ    R15, CX
+
+max8:
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y12, Y4, Y12
+	ADDQ    R15, CX
+
+max7:
+	VMOVUPS Y5, (CX)
+	VMAXPS  Y12, Y5, Y12
+	ADDQ    R15, CX
+
+max6:
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y12, Y6, Y12
+	ADDQ    R15, CX
+
+max5:
+	VMOVUPS Y7, (CX)
+	VMAXPS  Y12, Y7, Y12
+	ADDQ    R15, CX
+
+max4:
+	VMOVUPS Y8, (CX)
+	VMAXPS  Y12, Y8, Y12
+	ADDQ    R15, CX
+
+max3:
+	VMOVUPS Y9, (CX)
+	VMAXPS  Y12, Y9, Y12
+	ADDQ    R15, CX
+
+max2:
+	VMOVUPS Y10, (CX)
+	VMAXPS  Y12, Y10, Y12
+	ADDQ    R15, CX
+
+max1:
+	VMOVUPS Y11, (CX)
+	VMAXPS  Y12, Y11, Y12
+	ADDQ    R15, CX
+	CMPQ    c_len+8(FP), $0x03
+	JE      keep
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+keep:
+	MOVQ    c_cap+16(FP), R15
+	VMOVUPS Y12, (R15)
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	JMP     segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVQ c_cap+16(FP), R13
+	MOVQ a_cap+48(FP), R14
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
+	CMPQ b_len+80(FP), $0x0000000c
+	JE   merge12
+	CMPQ b_len+80(FP), $0x0000000b
+	JE   merge11
+	CMPQ b_len+80(FP), $0x0000000a
+	JE   merge10
+	CMPQ b_len+80(FP), $0x00000009
+	JE   merge9
+	CMPQ b_len+80(FP), $0x00000008
+	JE   merge8
+	CMPQ b_len+80(FP), $0x00000007
+	JE   merge7
+	CMPQ b_len+80(FP), $0x00000006
+	JE   merge6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   merge5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   merge4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   merge3
+	JMP  merge2
+
+merge12:
 	VMOVUPS     (CX), Y12
 	VMULPS      (R13), Y12, Y12
 	VFMADD231PS (R14), Y0, Y12
 	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y10, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y11, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000c, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 11 × 1 vectors.
-tile11:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile11fewer
 
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile11steps:
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile11steps
-
-tile11fewer:
-	ADDQ $0x02, R15
-	JZ   tile11done
-
-tile11step:
-	VMOVUPS      (R14), Y11
-	VBROADCASTSS (R13), Y12
-	VFMADD231PS  Y11, Y12, Y0
-	VBROADCASTSS (R13)(DX*1), Y12
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R13)(DX*2), Y12
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R13)(R8*1), Y12
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R13)(DX*4), Y12
-	VFMADD231PS  Y11, Y12, Y4
-	VBROADCASTSS (R13)(R9*1), Y12
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R13)(R8*2), Y12
-	VFMADD231PS  Y11, Y12, Y6
-	VBROADCASTSS (R13)(R10*1), Y12
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R13)(DX*8), Y12
-	VFMADD231PS  Y11, Y12, Y8
-	VBROADCASTSS (R13)(R11*1), Y12
-	VFMADD231PS  Y11, Y12, Y9
-	VBROADCASTSS (R13)(R9*2), Y12
-	VFMADD231PS  Y11, Y12, Y10
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile11step
-
-tile11done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y11
-	VMULPS      (R13), Y11, Y11
-	VFMADD231PS (R14), Y0, Y11
-	VMOVUPS     Y11, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y10, Y0
-	VMOVUPS     Y0, (CX)
+merge11:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y1, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
 
-	// Go on to the next rows.
-	SUBQ $0x0000000b, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 10 × 1 vectors.
-tile10:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile10fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile10steps:
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile10steps
-
-tile10fewer:
-	ADDQ $0x02, R15
-	JZ   tile10done
-
-tile10step:
-	VMOVUPS      (R14), Y10
-	VBROADCASTSS (R13), Y11
-	VFMADD231PS  Y10, Y11, Y0
-	VBROADCASTSS (R13)(DX*1), Y11
-	VFMADD231PS  Y10, Y11, Y1
-	VBROADCASTSS (R13)(DX*2), Y11
-	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (R13)(R8*1), Y11
-	VFMADD231PS  Y10, Y11, Y3
-	VBROADCASTSS (R13)(DX*4), Y11
-	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (R13)(R9*1), Y11
-	VFMADD231PS  Y10, Y11, Y5
-	VBROADCASTSS (R13)(R8*2), Y11
-	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (R13)(R10*1), Y11
-	VFMADD231PS  Y10, Y11, Y7
-	VBROADCASTSS (R13)(DX*8), Y11
-	VFMADD231PS  Y10, Y11, Y8
-	VBROADCASTSS (R13)(R11*1), Y11
-	VFMADD231PS  Y10, Y11, Y9
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile10step
-
-tile10done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y10
-	VMULPS      (R13), Y10, Y10
-	VFMADD231PS (R14), Y0, Y10
-	VMOVUPS     Y10, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
-	VMOVUPS     Y0, (CX)
+merge10:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y2, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y9, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x0000000a, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 9 × 1 vectors.
-tile9:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile9fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile9steps:
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile9steps
-
-tile9fewer:
-	ADDQ $0x02, R15
-	JZ   tile9done
-
-tile9step:
-	VMOVUPS      (R14), Y9
-	VBROADCASTSS (R13), Y10
-	VFMADD231PS  Y9, Y10, Y0
-	VBROADCASTSS (R13)(DX*1), Y10
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R13)(DX*2), Y10
-	VFMADD231PS  Y9, Y10, Y2
-	VBROADCASTSS (R13)(R8*1), Y10
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R13)(DX*4), Y10
-	VFMADD231PS  Y9, Y10, Y4
-	VBROADCASTSS (R13)(R9*1), Y10
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(R8*2), Y10
-	VFMADD231PS  Y9, Y10, Y6
-	VBROADCASTSS (R13)(R10*1), Y10
-	VFMADD231PS  Y9, Y10, Y7
-	VBROADCASTSS (R13)(DX*8), Y10
-	VFMADD231PS  Y9, Y10, Y8
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile9step
 
-tile9done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y9
-	VMULPS      (R13), Y9, Y9
-	VFMADD231PS (R14), Y0, Y9
-	VMOVUPS     Y9, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
+merge9:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y3, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000009, DI
-	LEAQ (AX)(DX*8), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 8 × 1 vectors.
-tile8:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile8fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile8steps:
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile8steps
-
-tile8fewer:
-	ADDQ $0x02, R15
-	JZ   tile8done
-
-tile8step:
-	VMOVUPS      (R14), Y8
-	VBROADCASTSS (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VBROADCASTSS (R13)(DX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VBROADCASTSS (R13)(DX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (R13)(R8*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VBROADCASTSS (R13)(DX*4), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (R13)(R9*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VBROADCASTSS (R13)(R8*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VBROADCASTSS (R13)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile8step
 
-tile8done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y8
-	VMULPS      (R13), Y8, Y8
-	VFMADD231PS (R14), Y0, Y8
-	VMOVUPS     Y8, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y7, Y0
-	VMOVUPS     Y0, (CX)
+merge8:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y4, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000008, DI
-	LEAQ (AX)(DX*8), AX
-	JMP  rows
-
-	// Tile of 7 × 1 vectors.
-tile7:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile7fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile7steps:
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile7steps
-
-tile7fewer:
-	ADDQ $0x02, R15
-	JZ   tile7done
-
-tile7step:
-	VMOVUPS      (R14), Y7
-	VBROADCASTSS (R13), Y8
-	VFMADD231PS  Y7, Y8, Y0
-	VBROADCASTSS (R13)(DX*1), Y8
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R13)(DX*2), Y8
-	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (R13)(R8*1), Y8
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R13)(DX*4), Y8
-	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (R13)(R9*1), Y8
-	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (R13)(R8*2), Y8
-	VFMADD231PS  Y7, Y8, Y6
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile7step
-
-tile7done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y7
-	VMULPS      (R13), Y7, Y7
-	VFMADD231PS (R14), Y0, Y7
-	VMOVUPS     Y7, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
+merge7:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y5, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000007, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 6 × 1 vectors.
-tile6:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile6fewer
 
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R15
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R14), Y6
-	VBROADCASTSS (R13), Y7
-	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (R13)(DX*1), Y7
-	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (R13)(DX*2), Y7
-	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (R13)(R8*1), Y7
-	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (R13)(DX*4), Y7
-	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (R13)(R9*1), Y7
-	VFMADD231PS  Y6, Y7, Y5
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile6step
-
-tile6done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y6
-	VMULPS      (R13), Y6, Y6
-	VFMADD231PS (R14), Y0, Y6
-	VMOVUPS     Y6, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
+merge6:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y6, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y5, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 5 × 1 vectors.
-tile5:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R15
-	JZ   tile5done
 
-tile5step:
-	VMOVUPS      (R14), Y5
-	VBROADCASTSS (R13), Y6
-	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (R13)(DX*1), Y6
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R13)(DX*2), Y6
-	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (R13)(R8*1), Y6
-	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (R13)(DX*4), Y6
-	VFMADD231PS  Y5, Y6, Y4
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile5step
-
-tile5done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y5
-	VMULPS      (R13), Y5, Y5
-	VFMADD231PS (R14), Y0, Y5
-	VMOVUPS     Y5, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
+merge5:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y7, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 1 vectors.
-tile4:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile4fewer
 
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R15
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R14), Y4
-	VBROADCASTSS (R13), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R13)(DX*1), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R13)(DX*2), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R8*1), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile4step
-
-tile4done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y4
-	VMULPS      (R13), Y4, Y4
-	VFMADD231PS (R14), Y0, Y4
-	VMOVUPS     Y4, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y3, Y0
-	VMOVUPS     Y0, (CX)
+merge4:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y8, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-	// Tile of 3 × 1 vectors.
-tile3:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R15
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R14), Y3
-	VBROADCASTSS (R13), Y4
-	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R13)(DX*1), Y4
-	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R13)(DX*2), Y4
-	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile3step
-
-tile3done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y3
-	VMULPS      (R13), Y3, Y3
-	VFMADD231PS (R14), Y0, Y3
-	VMOVUPS     Y3, (CX)
+merge3:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y9, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 1 vectors.
-tile2:
-	MOVQ   AX, R13
-	MOVQ   b_base+72(FP), R14
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   k+112(FP), R15
-	SUBQ   $0x02, R15
-	JL     tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R15
-	JZ   tile2done
 
-tile2step:
-	VMOVUPS      (R14), Y2
-	VBROADCASTSS (R13), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R13)(DX*1), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile2step
-
-tile2done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y2
-	VMULPS      (R13), Y2, Y2
-	VFMADD231PS (R14), Y0, Y2
-	VMOVUPS     Y2, (CX)
+merge2:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y10, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R13), Y0, Y0
-	VFMADD231PS (R14), Y1, Y0
-	VMOVUPS     Y0, (CX)
-	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 1 vectors.
-tile1:
-	MOVQ    AX, R13
-	MOVQ    b_base+72(FP), R14
-	VXORPS  Y0, Y0, Y0
-	MOVQ    k+112(FP), R15
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000020
-	JNE     tile1sparse
-	SUBQ    $0x08, R15
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R13), Y1
-	VFMADD231PS  (R14), Y1, Y0
-	VBROADCASTSS 4(R13), Y1
-	VFMADD231PS  32(R14), Y1, Y0
-	VBROADCASTSS 8(R13), Y1
-	VFMADD231PS  64(R14), Y1, Y0
-	VBROADCASTSS 12(R13), Y1
-	VFMADD231PS  96(R14), Y1, Y0
-	VBROADCASTSS 16(R13), Y1
-	VFMADD231PS  128(R14), Y1, Y0
-	VBROADCASTSS 20(R13), Y1
-	VFMADD231PS  160(R14), Y1, Y0
-	VBROADCASTSS 24(R13), Y1
-	VFMADD231PS  192(R14), Y1, Y0
-	VBROADCASTSS 28(R13), Y1
-	VFMADD231PS  224(R14), Y1, Y0
-	ADDQ         $0x00000020, R13
-	ADDQ         $0x00000100, R14
-	SUBQ         $0x08, R15
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R15
-
-tile1sparse:
-	SUBQ $0x02, R15
-	JL   tile1fewer
 
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	SUBQ         $0x02, R15
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R15
-	JZ   tile1done
-
-tile1step:
-	VMOVUPS      (R14), Y1
-	VBROADCASTSS (R13), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         SI, R14
-	ADDQ         BX, R13
-	DECQ         R15
-	JNZ          tile1step
-
-tile1done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R13
-	MOVQ        beta_base+144(FP), R14
-	MOVQ        ldc+24(FP), R15
-	SHLQ        $0x02, R15
-	VMOVUPS     (CX), Y1
-	VMULPS      (R13), Y1, Y1
-	VFMADD231PS (R14), Y0, Y1
-	VMOVUPS     Y1, (CX)
+merge1:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R13), Y12, Y12
+	VFMADD231PS (R14), Y11, Y12
+	VMOVUPS     Y12, (CX)
 	ADDQ        R15, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-// func gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gemm2AVX2(SB), NOSPLIT, $0-129
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	CMPB    load+128(FP), $0x00
-	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
-
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
-
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x0000000c
-	JGE  tile6
-	CMPQ DI, $0x00000006
-	JE   tile6
-	MOVQ DI, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
-
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JE    tile1
-	CMPQ  R10, $0x00000002
-	JE    tile2
-	CMPQ  R10, $0x00000003
-	JE    tile3
-	CMPQ  R10, $0x00000004
-	JE    tile4
-	CMPQ  R10, $0x00000005
-	JE    tile5
-	CMPQ  R10, $0x00000006
-	JE    tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ  AX, R10
-	MOVQ  b_base+72(FP), R11
-	MOVQ  R10, R12
-	SHRQ  $0x03, R12
-	ANDQ  $0x01, R12
-	IMULQ BX, R12
-	ADDQ  $0x40, R12
-	MOVQ  k+112(FP), R13
-
-tile6segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R13
-	JL     tile6fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile6steps:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	PREFETCHT1   (R10)(R12*1)
-	SUBQ         $0x02, R13
-	JGE          tile6steps
-
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R13
-	JNZ          tile6step
-
-tile6done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y4, (CX)
-	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y8, (CX)
-	VMOVUPS Y9, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y10, (CX)
-	VMOVUPS Y11, 32(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R13
-	SHLQ   $0x02, R13
-	MOVQ   R13, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R13
-	VADDPS (R13), Y0, Y0
-	VADDPS 32(R13), Y1, Y1
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Y2, Y2
-	VADDPS 32(R13), Y3, Y3
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Y4, Y4
-	VADDPS 32(R13), Y5, Y5
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Y6, Y6
-	VADDPS 32(R13), Y7, Y7
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Y8, Y8
-	VADDPS 32(R13), Y9, Y9
-	ADDQ   b_cap+88(FP), R13
-	VADDPS (R13), Y10, Y10
-	VADDPS 32(R13), Y11, Y11
-	ADDQ   b_cap+88(FP), R13
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile6last
-
-tile6next:
-	MOVQ    CX, R13
-	VMOVUPS Y0, (R13)
-	VMOVUPS Y1, 32(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Y2, (R13)
-	VMOVUPS Y3, 32(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Y4, (R13)
-	VMOVUPS Y5, 32(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Y6, (R13)
-	VMOVUPS Y7, 32(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Y8, (R13)
-	VMOVUPS Y9, 32(R13)
-	ADDQ    b_cap+88(FP), R13
-	VMOVUPS Y10, (R13)
-	VMOVUPS Y11, 32(R13)
-	ADDQ    b_cap+88(FP), R13
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R13
-	CMPQ    R13, seg+120(FP)
-	CMOVQGT seg+120(FP), R13
-	SUBQ    R13, a_len+40(FP)
-	JMP     tile6segment
-
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile5segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	SUBQ   $0x02, R12
-	JL     tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R12
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile5step
-
-tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y4, (CX)
-	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y8, (CX)
-	VMOVUPS Y9, 32(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y6, Y6
-	VADDPS 32(R12), Y7, Y7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y8, Y8
-	VADDPS 32(R12), Y9, Y9
-	ADDQ   b_cap+88(FP), R12
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile5last
-
-tile5next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y6, (R12)
-	VMOVUPS Y7, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y8, (R12)
-	VMOVUPS Y9, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile5segment
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile4segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	SUBQ   $0x02, R12
-	JL     tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R12
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile4step
-
-tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y4, (CX)
-	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y6, Y6
-	VADDPS 32(R12), Y7, Y7
-	ADDQ   b_cap+88(FP), R12
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y6, (R12)
-	VMOVUPS Y7, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile4segment
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile3segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, R12
-	JL     tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R12
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile3step
-
-tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y4, (CX)
-	VMOVUPS Y5, 32(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile3segment
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile2segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	SUBQ   $0x02, R12
-	JL     tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R12
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile2step
-
-tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
-	VMOVUPS Y2, (CX)
-	VMOVUPS Y3, 32(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile2segment
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile1segment:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
-	JNE     tile1sparse
-	SUBQ    $0x08, R12
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  64(R11), Y2, Y0
-	VFMADD231PS  96(R11), Y2, Y1
-	VBROADCASTSS 8(R10), Y2
-	VFMADD231PS  128(R11), Y2, Y0
-	VFMADD231PS  160(R11), Y2, Y1
-	VBROADCASTSS 12(R10), Y2
-	VFMADD231PS  192(R11), Y2, Y0
-	VFMADD231PS  224(R11), Y2, Y1
-	VBROADCASTSS 16(R10), Y2
-	VFMADD231PS  256(R11), Y2, Y0
-	VFMADD231PS  288(R11), Y2, Y1
-	VBROADCASTSS 20(R10), Y2
-	VFMADD231PS  320(R11), Y2, Y0
-	VFMADD231PS  352(R11), Y2, Y1
-	VBROADCASTSS 24(R10), Y2
-	VFMADD231PS  384(R11), Y2, Y0
-	VFMADD231PS  416(R11), Y2, Y1
-	VBROADCASTSS 28(R10), Y2
-	VFMADD231PS  448(R11), Y2, Y0
-	VFMADD231PS  480(R11), Y2, Y1
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000200, R11
-	SUBQ         $0x08, R12
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R12
-
-tile1sparse:
-	SUBQ $0x02, R12
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R12
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile1step
-
-tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
-
-tile1last:
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	ADDQ    R10, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R10
-	MOVQ    R10, a_len+40(FP)
-	MOVBQZX load+128(FP), R10
-	MOVQ    R10, a_cap+48(FP)
-	JMP     tile1last
-
-tile1next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile1segment
+	JMP         rows
 
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+128(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	CMPQ    SI, seg+120(FP)
+	CMOVQGT seg+120(FP), SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+128(FP), BX
 
-// func gemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, CMOV, FMA3, MMX+
-TEXT ·gemmMax2AVX2(SB), NOSPLIT, $0-152
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemm1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·gemm1AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
 	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·tileProduct1AVX2+0(SB)
+
+// func gemmMax1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·gemmMax1AVX2(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    max_base+128(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	JMP     ·tileProduct1AVX2+0(SB)
+
+// func gemmMerge1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·gemmMerge1AVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    alpha_base+120(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    beta_base+144(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	JMP     ·tileProduct1AVX2+0(SB)
+
+// func tileProduct2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·tileProduct2AVX2(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	CMPQ    c_len+8(FP), $0x02
+	JE      tiles
+	CMPQ    BX, seg+120(FP)
+	JG      cut
+	CMPQ    c_len+8(FP), $0x00
+	JNE     tiles
+	CMPB    load+128(FP), $0x00
+	JNE     cut
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
-	LEAQ (R8)(DX*2), R9
+	MOVQ cs+64(FP), DI
+	SHLQ $0x02, DI
+	MOVQ ldb+96(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (BX)(BX*2), R9
+	LEAQ (R9)(BX*2), R10
 
 	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x0000000c
+	CMPQ DX, $0x0000000c
 	JGE  tile6
-	CMPQ DI, $0x00000006
+	CMPQ DX, $0x00000006
 	JE   tile6
-	MOVQ DI, R10
+	MOVQ DX, R11
 	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
+	INCQ R11
+	SHRQ $0x01, R11
 
 last:
-	TESTQ R10, R10
+	TESTQ R11, R11
 	JZ    done
-	CMPQ  R10, $0x00000001
+	CMPQ  R11, $0x00000001
 	JE    tile1
-	CMPQ  R10, $0x00000002
+	CMPQ  R11, $0x00000002
 	JE    tile2
-	CMPQ  R10, $0x00000003
+	CMPQ  R11, $0x00000003
 	JE    tile3
-	CMPQ  R10, $0x00000004
+	CMPQ  R11, $0x00000004
 	JE    tile4
-	CMPQ  R10, $0x00000005
+	CMPQ  R11, $0x00000005
 	JE    tile5
-	CMPQ  R10, $0x00000006
+	CMPQ  R11, $0x00000006
 	JE    tile6
 
 done:
@@ -6842,9 +1476,17 @@ done:
 
 	// Tile of 6 × 2 vectors.
 tile6:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
+	MOVQ  AX, R11
+	MOVQ  b_base+72(FP), R12
+	SUBQ  $0x00000006, DX
+	LEAQ  (AX)(BX*4), AX
+	LEAQ  (AX)(BX*2), AX
+	MOVQ  R11, SI
+	SHRQ  $0x03, SI
+	ANDQ  $0x01, SI
+	IMULQ DI, SI
+	ADDQ  $0x40, SI
+	MOVQ  k+112(FP), R13
 
 tile6segment:
 	VXORPS     Y0, Y0, Y0
@@ -6859,1092 +1501,179 @@ tile6segment:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	MOVQ       R10, R13
-	LEAQ       (R13)(DX*4), R13
-	LEAQ       (R13)(DX*2), R13
-	PREFETCHT0 (R13)
-	PREFETCHT0 64(R13)
-	PREFETCHT0 128(R13)
-	PREFETCHT0 192(R13)
-	PREFETCHT0 (R13)(DX*1)
-	PREFETCHT0 64(R13)(DX*1)
-	PREFETCHT0 128(R13)(DX*1)
-	PREFETCHT0 192(R13)(DX*1)
-	PREFETCHT0 (R13)(DX*2)
-	PREFETCHT0 64(R13)(DX*2)
-	PREFETCHT0 128(R13)(DX*2)
-	PREFETCHT0 192(R13)(DX*2)
-	PREFETCHT0 (R13)(R8*1)
-	PREFETCHT0 64(R13)(R8*1)
-	PREFETCHT0 128(R13)(R8*1)
-	PREFETCHT0 192(R13)(R8*1)
-	PREFETCHT0 (R13)(DX*4)
-	PREFETCHT0 64(R13)(DX*4)
-	PREFETCHT0 128(R13)(DX*4)
-	PREFETCHT0 192(R13)(DX*4)
-	PREFETCHT0 (R13)(R9*1)
-	PREFETCHT0 64(R13)(R9*1)
-	PREFETCHT0 128(R13)(R9*1)
-	PREFETCHT0 192(R13)(R9*1)
-	SUBQ       $0x02, R12
-	JL         tile6fewer
+	CMPQ       c_len+8(FP), $0x03
+	JL         tile6prefetched
+	MOVQ       R11, R14
+	LEAQ       (R14)(BX*4), R14
+	LEAQ       (R14)(BX*2), R14
+	PREFETCHT0 (R14)
+	PREFETCHT0 64(R14)
+	PREFETCHT0 128(R14)
+	PREFETCHT0 192(R14)
+	PREFETCHT0 (R14)(BX*1)
+	PREFETCHT0 64(R14)(BX*1)
+	PREFETCHT0 128(R14)(BX*1)
+	PREFETCHT0 192(R14)(BX*1)
+	PREFETCHT0 (R14)(BX*2)
+	PREFETCHT0 64(R14)(BX*2)
+	PREFETCHT0 128(R14)(BX*2)
+	PREFETCHT0 192(R14)(BX*2)
+	PREFETCHT0 (R14)(R9*1)
+	PREFETCHT0 64(R14)(R9*1)
+	PREFETCHT0 128(R14)(R9*1)
+	PREFETCHT0 192(R14)(R9*1)
+	PREFETCHT0 (R14)(BX*4)
+	PREFETCHT0 64(R14)(BX*4)
+	PREFETCHT0 128(R14)(BX*4)
+	PREFETCHT0 192(R14)(BX*4)
+	PREFETCHT0 (R14)(R10*1)
+	PREFETCHT0 64(R14)(R10*1)
+	PREFETCHT0 128(R14)(R10*1)
+	PREFETCHT0 192(R14)(R10*1)
+
+tile6prefetched:
+	CMPQ c_len+8(FP), $0x03
+	JGE  tile6scores
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile6sumsodd
+	JZ   tile6sumsend
+
+	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
+tile6sumssteps:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (R11)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R11)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R11)(BX*4), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+
+tile6sumsodd:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y3
+	VBROADCASTSS (R11)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R11)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R11)(BX*4), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(R10*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+	PREFETCHT1   (R11)(SI*1)
+	DECQ         R13
+	JNZ          tile6sumssteps
+
+tile6sumsend:
+	JMP tile6done
+
+tile6scores:
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile6odd
+	JZ   tile6end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile6steps:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
+	VBROADCASTSS (R11)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
+	VBROADCASTSS (R11)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
+	VBROADCASTSS (R11)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
+	VBROADCASTSS (R11)(BX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
+	VBROADCASTSS (R11)(R10*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+
+tile6odd:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
+	VBROADCASTSS (R11)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
+	VBROADCASTSS (R11)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
+	VBROADCASTSS (R11)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
+	VBROADCASTSS (R11)(BX*4), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
+	VBROADCASTSS (R11)(R10*1), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile6steps
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+	DECQ         R13
+	JNZ          tile6steps
 
-tile6fewer:
-	ADDQ $0x02, R12
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile6step
-
+tile6end:
 tile6done:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile6more
-
-tile6last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Y12
-	VMOVUPS 32(R10), Y13
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y12, Y0, Y12
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y13, Y1, Y13
-	ADDQ    R11, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y12, Y2, Y12
-	VMOVUPS Y3, 32(CX)
-	VMAXPS  Y13, Y3, Y13
-	ADDQ    R11, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y12, Y4, Y12
-	VMOVUPS Y5, 32(CX)
-	VMAXPS  Y13, Y5, Y13
-	ADDQ    R11, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y12, Y6, Y12
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y13, Y7, Y13
-	ADDQ    R11, CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y12, Y8, Y12
-	VMOVUPS Y9, 32(CX)
-	VMAXPS  Y13, Y9, Y13
-	ADDQ    R11, CX
-	VMOVUPS Y10, (CX)
-	VMAXPS  Y12, Y10, Y12
-	VMOVUPS Y11, 32(CX)
-	VMAXPS  Y13, Y11, Y13
-	ADDQ    R11, CX
-	VMOVUPS Y12, (R10)
-	VMOVUPS Y13, 32(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile6more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile6sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y6, Y6
-	VADDPS 32(R12), Y7, Y7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y8, Y8
-	VADDPS 32(R12), Y9, Y9
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y10, Y10
-	VADDPS 32(R12), Y11, Y11
-	ADDQ   b_cap+88(FP), R12
-
-tile6sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile6next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile6last
-
-tile6next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y6, (R12)
-	VMOVUPS Y7, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y8, (R12)
-	VMOVUPS Y9, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y10, (R12)
-	VMOVUPS Y11, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile6segment
+	JE   store6
+	MOVQ $0x00000006, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 5 × 2 vectors.
 tile5:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000005, DX
+	LEAQ (AX)(BX*4), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R13
 
 tile5segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	SUBQ   $0x02, R12
-	JL     tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R12
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile5step
-
-tile5done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile5more
-
-tile5last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Y10
-	VMOVUPS 32(R10), Y11
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y10, Y0, Y10
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y11, Y1, Y11
-	ADDQ    R11, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y10, Y2, Y10
-	VMOVUPS Y3, 32(CX)
-	VMAXPS  Y11, Y3, Y11
-	ADDQ    R11, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y10, Y4, Y10
-	VMOVUPS Y5, 32(CX)
-	VMAXPS  Y11, Y5, Y11
-	ADDQ    R11, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y10, Y6, Y10
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y11, Y7, Y11
-	ADDQ    R11, CX
-	VMOVUPS Y8, (CX)
-	VMAXPS  Y10, Y8, Y10
-	VMOVUPS Y9, 32(CX)
-	VMAXPS  Y11, Y9, Y11
-	ADDQ    R11, CX
-	VMOVUPS Y10, (R10)
-	VMOVUPS Y11, 32(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile5more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile5sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y6, Y6
-	VADDPS 32(R12), Y7, Y7
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y8, Y8
-	VADDPS 32(R12), Y9, Y9
-	ADDQ   b_cap+88(FP), R12
-
-tile5sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile5next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile5last
-
-tile5next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y6, (R12)
-	VMOVUPS Y7, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y8, (R12)
-	VMOVUPS Y9, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile5segment
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile4segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	SUBQ   $0x02, R12
-	JL     tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R12
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile4step
-
-tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Y8
-	VMOVUPS 32(R10), Y9
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y8, Y0, Y8
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y9, Y1, Y9
-	ADDQ    R11, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y8, Y2, Y8
-	VMOVUPS Y3, 32(CX)
-	VMAXPS  Y9, Y3, Y9
-	ADDQ    R11, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y8, Y4, Y8
-	VMOVUPS Y5, 32(CX)
-	VMAXPS  Y9, Y5, Y9
-	ADDQ    R11, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y8, Y6, Y8
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y9, Y7, Y9
-	ADDQ    R11, CX
-	VMOVUPS Y8, (R10)
-	VMOVUPS Y9, 32(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y6, Y6
-	VADDPS 32(R12), Y7, Y7
-	ADDQ   b_cap+88(FP), R12
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile4last
-
-tile4next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y6, (R12)
-	VMOVUPS Y7, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile4segment
-
-	// Tile of 3 × 2 vectors.
-tile3:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile3segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, R12
-	JL     tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R12
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile3step
-
-tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Y6
-	VMOVUPS 32(R10), Y7
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y6, Y0, Y6
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y7, Y1, Y7
-	ADDQ    R11, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y6, Y2, Y6
-	VMOVUPS Y3, 32(CX)
-	VMAXPS  Y7, Y3, Y7
-	ADDQ    R11, CX
-	VMOVUPS Y4, (CX)
-	VMAXPS  Y6, Y4, Y6
-	VMOVUPS Y5, 32(CX)
-	VMAXPS  Y7, Y5, Y7
-	ADDQ    R11, CX
-	VMOVUPS Y6, (R10)
-	VMOVUPS Y7, 32(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y4, Y4
-	VADDPS 32(R12), Y5, Y5
-	ADDQ   b_cap+88(FP), R12
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile3last
-
-tile3next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y4, (R12)
-	VMOVUPS Y5, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile3segment
-
-	// Tile of 2 × 2 vectors.
-tile2:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile2segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	SUBQ   $0x02, R12
-	JL     tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R12
-	JZ   tile2done
-
-tile2step:
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile2step
-
-tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Y4
-	VMOVUPS 32(R10), Y5
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y4, Y0, Y4
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y5, Y1, Y5
-	ADDQ    R11, CX
-	VMOVUPS Y2, (CX)
-	VMAXPS  Y4, Y2, Y4
-	VMOVUPS Y3, 32(CX)
-	VMAXPS  Y5, Y3, Y5
-	ADDQ    R11, CX
-	VMOVUPS Y4, (R10)
-	VMOVUPS Y5, 32(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-	VADDPS (R12), Y2, Y2
-	VADDPS 32(R12), Y3, Y3
-	ADDQ   b_cap+88(FP), R12
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile2last
-
-tile2next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	VMOVUPS Y2, (R12)
-	VMOVUPS Y3, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile2segment
-
-	// Tile of 1 × 2 vectors.
-tile1:
-	MOVQ AX, R10
-	MOVQ b_base+72(FP), R11
-	MOVQ k+112(FP), R12
-
-tile1segment:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
-	JNE     tile1sparse
-	SUBQ    $0x08, R12
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  64(R11), Y2, Y0
-	VFMADD231PS  96(R11), Y2, Y1
-	VBROADCASTSS 8(R10), Y2
-	VFMADD231PS  128(R11), Y2, Y0
-	VFMADD231PS  160(R11), Y2, Y1
-	VBROADCASTSS 12(R10), Y2
-	VFMADD231PS  192(R11), Y2, Y0
-	VFMADD231PS  224(R11), Y2, Y1
-	VBROADCASTSS 16(R10), Y2
-	VFMADD231PS  256(R11), Y2, Y0
-	VFMADD231PS  288(R11), Y2, Y1
-	VBROADCASTSS 20(R10), Y2
-	VFMADD231PS  320(R11), Y2, Y0
-	VFMADD231PS  352(R11), Y2, Y1
-	VBROADCASTSS 24(R10), Y2
-	VFMADD231PS  384(R11), Y2, Y0
-	VFMADD231PS  416(R11), Y2, Y1
-	VBROADCASTSS 28(R10), Y2
-	VFMADD231PS  448(R11), Y2, Y0
-	VFMADD231PS  480(R11), Y2, Y1
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000200, R11
-	SUBQ         $0x08, R12
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R12
-
-tile1sparse:
-	SUBQ $0x02, R12
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R12
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile1step
-
-tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R10
-	VMOVUPS (R10), Y2
-	VMOVUPS 32(R10), Y3
-	MOVQ    ldc+24(FP), R11
-	SHLQ    $0x02, R11
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y2, Y0, Y2
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y3, Y1, Y3
-	ADDQ    R11, CX
-	VMOVUPS Y2, (R10)
-	VMOVUPS Y3, 32(R10)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R12
-	SHLQ   $0x02, R12
-	MOVQ   R12, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R12
-	VADDPS (R12), Y0, Y0
-	VADDPS 32(R12), Y1, Y1
-	ADDQ   b_cap+88(FP), R12
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R10
-	MOVQ R10, a_len+40(FP)
-	XORQ R10, R10
-	MOVQ R10, a_cap+48(FP)
-	JMP  tile1last
-
-tile1next:
-	MOVQ    CX, R12
-	VMOVUPS Y0, (R12)
-	VMOVUPS Y1, 32(R12)
-	ADDQ    b_cap+88(FP), R12
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R12
-	CMPQ    R12, seg+120(FP)
-	CMOVQGT seg+120(FP), R12
-	SUBQ    R12, a_len+40(FP)
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	XORQ    AX, AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
-
-// func gemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·gemmMerge2AVX2(SB), NOSPLIT, $0-168
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    cs+64(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ldb+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    m+104(FP), DI
-	LEAQ    (DX)(DX*2), R8
-	LEAQ    (R8)(DX*2), R9
-
-	// Tiles of 6 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x0000000c
-	JGE  tile6
-	CMPQ DI, $0x00000006
-	JE   tile6
-	MOVQ DI, R10
-	JL   last
-	INCQ R10
-	SHRQ $0x01, R10
-
-last:
-	TESTQ R10, R10
-	JZ    done
-	CMPQ  R10, $0x00000001
-	JE    tile1
-	CMPQ  R10, $0x00000002
-	JE    tile2
-	CMPQ  R10, $0x00000003
-	JE    tile3
-	CMPQ  R10, $0x00000004
-	JE    tile4
-	CMPQ  R10, $0x00000005
-	JE    tile5
-	CMPQ  R10, $0x00000006
-	JE    tile6
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 6 × 2 vectors.
-tile6:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	MOVQ   R10, R12
-	SHRQ   $0x03, R12
-	ANDQ   $0x01, R12
-	IMULQ  BX, R12
-	ADDQ   $0x40, R12
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
@@ -7955,762 +1684,705 @@ tile6:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R13
-	SUBQ   $0x02, R13
-	JL     tile6fewer
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile5odd
+	JZ     tile5end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
-tile6steps:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
+tile5steps:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
+	VBROADCASTSS (R11)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
+	VBROADCASTSS (R11)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
+	VBROADCASTSS (R11)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
+	VBROADCASTSS (R11)(BX*4), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
-	VFMADD231PS  Y12, Y14, Y6
-	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
-	VFMADD231PS  Y12, Y14, Y10
-	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	PREFETCHT1   (R10)(R12*1)
-	SUBQ         $0x02, R13
-	JGE          tile6steps
+	ADDQ         R8, R12
+	ADDQ         DI, R11
 
-tile6fewer:
-	ADDQ $0x02, R13
-	JZ   tile6done
-
-tile6step:
-	VMOVUPS      (R11), Y12
-	VMOVUPS      32(R11), Y13
-	VBROADCASTSS (R10), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R10)(DX*1), Y14
+tile5odd:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
 	VFMADD231PS  Y12, Y14, Y2
 	VFMADD231PS  Y13, Y14, Y3
-	VBROADCASTSS (R10)(DX*2), Y14
+	VBROADCASTSS (R11)(BX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R10)(R8*1), Y14
+	VBROADCASTSS (R11)(BX*2), Y14
 	VFMADD231PS  Y12, Y14, Y6
 	VFMADD231PS  Y13, Y14, Y7
-	VBROADCASTSS (R10)(DX*4), Y14
+	VBROADCASTSS (R11)(R9*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R10)(R9*1), Y14
+	VBROADCASTSS (R11)(BX*4), Y14
 	VFMADD231PS  Y12, Y14, Y10
 	VFMADD231PS  Y13, Y14, Y11
-	ADDQ         SI, R11
-	ADDQ         BX, R10
+	ADDQ         R8, R12
+	ADDQ         DI, R11
 	DECQ         R13
-	JNZ          tile6step
+	JNZ          tile5steps
 
-tile6done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Y12
-	VMULPS      (R10), Y12, Y12
-	VFMADD231PS (R11), Y0, Y12
-	VMOVUPS     Y12, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y3, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y5, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y7, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y9, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y10, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y11, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+tile5end:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	CMPQ c_len+8(FP), $0x00
+	JE   store5
+	MOVQ $0x00000005, b_len+80(FP)
+	JMP  modes
 
-	// Go on to the next rows.
-	SUBQ $0x00000006, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+	// Tile of 4 × 2 vectors.
+tile4:
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
+	MOVQ k+112(FP), R13
 
-	// Tile of 5 × 2 vectors.
-tile5:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
+tile4segment:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile5fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile5steps:
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile5steps
-
-tile5fewer:
-	ADDQ $0x02, R12
-	JZ   tile5done
-
-tile5step:
-	VMOVUPS      (R11), Y10
-	VMOVUPS      32(R11), Y11
-	VBROADCASTSS (R10), Y12
-	VFMADD231PS  Y10, Y12, Y0
-	VFMADD231PS  Y11, Y12, Y1
-	VBROADCASTSS (R10)(DX*1), Y12
-	VFMADD231PS  Y10, Y12, Y2
-	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(DX*2), Y12
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R10)(R8*1), Y12
-	VFMADD231PS  Y10, Y12, Y6
-	VFMADD231PS  Y11, Y12, Y7
-	VBROADCASTSS (R10)(DX*4), Y12
-	VFMADD231PS  Y10, Y12, Y8
-	VFMADD231PS  Y11, Y12, Y9
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile5step
-
-tile5done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Y10
-	VMULPS      (R10), Y10, Y10
-	VFMADD231PS (R11), Y0, Y10
-	VMOVUPS     Y10, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y3, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y5, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y7, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y8, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y9, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000005, DI
-	LEAQ (AX)(DX*4), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 4 × 2 vectors.
-tile4:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile4fewer
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile4odd
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile4steps:
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile4steps
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R11)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
 
-tile4fewer:
-	ADDQ $0x02, R12
-	JZ   tile4done
+tile4odd:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R11)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(R9*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+	DECQ         R13
+	JNZ          tile4steps
 
-tile4step:
-	VMOVUPS      (R11), Y8
-	VMOVUPS      32(R11), Y9
-	VBROADCASTSS (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(DX*1), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(DX*2), Y10
-	VFMADD231PS  Y8, Y10, Y4
-	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R10)(R8*1), Y10
-	VFMADD231PS  Y8, Y10, Y6
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile4step
-
-tile4done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Y8
-	VMULPS      (R10), Y8, Y8
-	VFMADD231PS (R11), Y0, Y8
-	VMOVUPS     Y8, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y3, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y5, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y7, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+tile4end:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	CMPQ c_len+8(FP), $0x00
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 3 × 2 vectors.
 tile3:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile3fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R13
+
+tile3segment:
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile3odd
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile3steps
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
 
-tile3fewer:
-	ADDQ $0x02, R12
-	JZ   tile3done
+tile3odd:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y6
+	VFMADD231PS  Y13, Y14, Y7
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(BX*2), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+	DECQ         R13
+	JNZ          tile3steps
 
-tile3step:
-	VMOVUPS      (R11), Y6
-	VMOVUPS      32(R11), Y7
-	VBROADCASTSS (R10), Y8
-	VFMADD231PS  Y6, Y8, Y0
-	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(DX*1), Y8
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(DX*2), Y8
-	VFMADD231PS  Y6, Y8, Y4
-	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile3step
-
-tile3done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Y6
-	VMULPS      (R10), Y6, Y6
-	VFMADD231PS (R11), Y0, Y6
-	VMOVUPS     Y6, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y3, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y5, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+tile3end:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	CMPQ c_len+8(FP), $0x00
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 2 × 2 vectors.
 tile2:
-	MOVQ   AX, R10
-	MOVQ   b_base+72(FP), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   k+112(FP), R12
-	SUBQ   $0x02, R12
-	JL     tile2fewer
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
+	MOVQ k+112(FP), R13
+
+tile2segment:
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R13
+	SHRQ   $0x01, R13
+	JCC    tile2odd
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile2steps
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
 
-tile2fewer:
-	ADDQ $0x02, R12
-	JZ   tile2done
+tile2odd:
+	VMOVUPS      (R12), Y12
+	VMOVUPS      32(R12), Y13
+	VBROADCASTSS (R11), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	VBROADCASTSS (R11)(BX*1), Y14
+	VFMADD231PS  Y12, Y14, Y10
+	VFMADD231PS  Y13, Y14, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+	DECQ         R13
+	JNZ          tile2steps
 
-tile2step:
-	VMOVUPS      (R11), Y4
-	VMOVUPS      32(R11), Y5
-	VBROADCASTSS (R10), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(DX*1), Y6
-	VFMADD231PS  Y4, Y6, Y2
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile2step
-
-tile2done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Y4
-	VMULPS      (R10), Y4, Y4
-	VFMADD231PS (R11), Y0, Y4
-	VMOVUPS     Y4, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R10), Y0, Y0
-	VFMADD231PS (R11), Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y3, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
+tile2end:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	CMPQ c_len+8(FP), $0x00
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 1 × 2 vectors.
 tile1:
-	MOVQ    AX, R10
-	MOVQ    b_base+72(FP), R11
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	MOVQ    k+112(FP), R12
-	CMPQ    BX, $0x04
+	MOVQ AX, R11
+	MOVQ b_base+72(FP), R12
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
+	MOVQ k+112(FP), R13
+
+tile1segment:
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	CMPQ    DI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000040
+	CMPQ    R8, $0x00000040
 	JNE     tile1sparse
-	SUBQ    $0x08, R12
+	SUBQ    $0x08, R13
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	VBROADCASTSS 4(R10), Y2
-	VFMADD231PS  64(R11), Y2, Y0
-	VFMADD231PS  96(R11), Y2, Y1
-	VBROADCASTSS 8(R10), Y2
-	VFMADD231PS  128(R11), Y2, Y0
-	VFMADD231PS  160(R11), Y2, Y1
-	VBROADCASTSS 12(R10), Y2
-	VFMADD231PS  192(R11), Y2, Y0
-	VFMADD231PS  224(R11), Y2, Y1
-	VBROADCASTSS 16(R10), Y2
-	VFMADD231PS  256(R11), Y2, Y0
-	VFMADD231PS  288(R11), Y2, Y1
-	VBROADCASTSS 20(R10), Y2
-	VFMADD231PS  320(R11), Y2, Y0
-	VFMADD231PS  352(R11), Y2, Y1
-	VBROADCASTSS 24(R10), Y2
-	VFMADD231PS  384(R11), Y2, Y0
-	VFMADD231PS  416(R11), Y2, Y1
-	VBROADCASTSS 28(R10), Y2
-	VFMADD231PS  448(R11), Y2, Y0
-	VFMADD231PS  480(R11), Y2, Y1
-	ADDQ         $0x00000020, R10
-	ADDQ         $0x00000200, R11
-	SUBQ         $0x08, R12
+	VBROADCASTSS (R11), Y12
+	VFMADD231PS  (R12), Y12, Y10
+	VFMADD231PS  32(R12), Y12, Y11
+	VBROADCASTSS 4(R11), Y12
+	VFMADD231PS  64(R12), Y12, Y10
+	VFMADD231PS  96(R12), Y12, Y11
+	VBROADCASTSS 8(R11), Y12
+	VFMADD231PS  128(R12), Y12, Y10
+	VFMADD231PS  160(R12), Y12, Y11
+	VBROADCASTSS 12(R11), Y12
+	VFMADD231PS  192(R12), Y12, Y10
+	VFMADD231PS  224(R12), Y12, Y11
+	VBROADCASTSS 16(R11), Y12
+	VFMADD231PS  256(R12), Y12, Y10
+	VFMADD231PS  288(R12), Y12, Y11
+	VBROADCASTSS 20(R11), Y12
+	VFMADD231PS  320(R12), Y12, Y10
+	VFMADD231PS  352(R12), Y12, Y11
+	VBROADCASTSS 24(R11), Y12
+	VFMADD231PS  384(R12), Y12, Y10
+	VFMADD231PS  416(R12), Y12, Y11
+	VBROADCASTSS 28(R11), Y12
+	VFMADD231PS  448(R12), Y12, Y10
+	VFMADD231PS  480(R12), Y12, Y11
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x00000200, R12
+	SUBQ         $0x08, R13
 	JGE          tile1dense
 
 tile1fewdense:
-	ADDQ $0x08, R12
+	ADDQ $0x08, R13
 
 tile1sparse:
-	SUBQ $0x02, R12
-	JL   tile1fewer
+	INCQ R13
+	SHRQ $0x01, R13
+	JCC  tile1odd
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	SUBQ         $0x02, R12
-	JGE          tile1steps
+	VBROADCASTSS (R11), Y12
+	VFMADD231PS  (R12), Y12, Y10
+	VFMADD231PS  32(R12), Y12, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
 
-tile1fewer:
-	ADDQ $0x02, R12
-	JZ   tile1done
+tile1odd:
+	VBROADCASTSS (R11), Y12
+	VFMADD231PS  (R12), Y12, Y10
+	VFMADD231PS  32(R12), Y12, Y11
+	ADDQ         R8, R12
+	ADDQ         DI, R11
+	DECQ         R13
+	JNZ          tile1steps
 
-tile1step:
-	VBROADCASTSS (R10), Y2
-	VFMADD231PS  (R11), Y2, Y0
-	VFMADD231PS  32(R11), Y2, Y1
-	ADDQ         SI, R11
-	ADDQ         BX, R10
-	DECQ         R12
-	JNZ          tile1step
+tile1end:
+	MOVQ ldc+24(FP), R13
+	SHLQ $0x02, R13
+	CMPQ c_len+8(FP), $0x00
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	JMP  modes
 
-tile1done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R10
-	MOVQ        beta_base+144(FP), R11
-	MOVQ        ldc+24(FP), R12
-	SHLQ        $0x02, R12
-	VMOVUPS     (CX), Y2
-	VMULPS      (R10), Y2, Y2
-	VFMADD231PS (R11), Y0, Y2
-	VMOVUPS     Y2, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R10), Y0, Y0
-	VFMADD231PS 32(R11), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	ADDQ        R12, CX
+	// Store.
+store6:
+	VMOVUPS Y0, (CX)
+	VMOVUPS Y1, 32(CX)
+	ADDQ    R13, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
+store5:
+	VMOVUPS Y2, (CX)
+	VMOVUPS Y3, 32(CX)
+	ADDQ    R13, CX
+
+store4:
+	VMOVUPS Y4, (CX)
+	VMOVUPS Y5, 32(CX)
+	ADDQ    R13, CX
+
+store3:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	ADDQ    R13, CX
+
+store2:
+	VMOVUPS Y8, (CX)
+	VMOVUPS Y9, 32(CX)
+	ADDQ    R13, CX
+
+store1:
+	VMOVUPS Y10, (CX)
+	VMOVUPS Y11, 32(CX)
+	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+
+segments:
+	CMPQ a_len+40(FP), $0x00
+	JNE  next
+
+	// It was the last one: the next tile begins with the first one.
+	MOVQ a_base+32(FP), R11
+	MOVQ R11, a_len+40(FP)
+	MOVQ m+104(FP), R11
+	MOVQ R11, a_cap+48(FP)
 	JMP  rows
 
-// func gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gemm3AVX2(SB), NOSPLIT, $0-129
+next:
+	MOVQ    b_cap+88(FP), CX
+	MOVQ    $0x00000001, a_cap+48(FP)
+	MOVQ    a_len+40(FP), R13
+	CMPQ    R13, seg+120(FP)
+	CMOVQGT seg+120(FP), R13
+	SUBQ    R13, a_len+40(FP)
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      tile6segment
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      tile5segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ c_len+8(FP), $0x02
+	JE   merge
+	CMPQ c_len+8(FP), $0x03
+	JE   max
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   add6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   add5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
+
+add6:
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	ADDQ   R13, CX
+
+add5:
+	VADDPS (CX), Y2, Y2
+	VADDPS 32(CX), Y3, Y3
+	ADDQ   R13, CX
+
+add4:
+	VADDPS (CX), Y4, Y4
+	VADDPS 32(CX), Y5, Y5
+	ADDQ   R13, CX
+
+add3:
+	VADDPS (CX), Y6, Y6
+	VADDPS 32(CX), Y7, Y7
+	ADDQ   R13, CX
+
+add2:
+	VADDPS (CX), Y8, Y8
+	VADDPS 32(CX), Y9, Y9
+	ADDQ   R13, CX
+
+add1:
+	VADDPS (CX), Y10, Y10
+	VADDPS 32(CX), Y11, Y11
+	ADDQ   R13, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ c_len+8(FP), $0x04
+	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   store6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   store5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
+
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVQ    c_cap+16(FP), R13
+	VMOVUPS (R13), Y12
+	VMOVUPS 32(R13), Y13
+	MOVQ    ldc+24(FP), R13
+	SHLQ    $0x02, R13
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
+	CMPQ    b_len+80(FP), $0x00000006
+	JE      max6
+	CMPQ    b_len+80(FP), $0x00000005
+	JE      max5
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      max4
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      max3
+	JMP     max2
+
+max6:
+	VMOVUPS Y0, (CX)
+	VMAXPS  Y12, Y0, Y12
+	VMOVUPS Y1, 32(CX)
+	VMAXPS  Y13, Y1, Y13
+	ADDQ    R13, CX
+
+max5:
+	VMOVUPS Y2, (CX)
+	VMAXPS  Y12, Y2, Y12
+	VMOVUPS Y3, 32(CX)
+	VMAXPS  Y13, Y3, Y13
+	ADDQ    R13, CX
+
+max4:
+	VMOVUPS Y4, (CX)
+	VMAXPS  Y12, Y4, Y12
+	VMOVUPS Y5, 32(CX)
+	VMAXPS  Y13, Y5, Y13
+	ADDQ    R13, CX
+
+max3:
+	VMOVUPS Y6, (CX)
+	VMAXPS  Y12, Y6, Y12
+	VMOVUPS Y7, 32(CX)
+	VMAXPS  Y13, Y7, Y13
+	ADDQ    R13, CX
+
+max2:
+	VMOVUPS Y8, (CX)
+	VMAXPS  Y12, Y8, Y12
+	VMOVUPS Y9, 32(CX)
+	VMAXPS  Y13, Y9, Y13
+	ADDQ    R13, CX
+
+max1:
+	VMOVUPS Y10, (CX)
+	VMAXPS  Y12, Y10, Y12
+	VMOVUPS Y11, 32(CX)
+	VMAXPS  Y13, Y11, Y13
+	ADDQ    R13, CX
+	CMPQ    c_len+8(FP), $0x03
+	JE      keep
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
+
+keep:
+	MOVQ    c_cap+16(FP), R13
+	VMOVUPS Y12, (R13)
+	VMOVUPS Y13, 32(R13)
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	JMP     segments
+
+	// C = fma(sum, beta, C·alpha)
+merge:
+	MOVQ c_cap+16(FP), R11
+	MOVQ a_cap+48(FP), R12
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
+	CMPQ b_len+80(FP), $0x00000006
+	JE   merge6
+	CMPQ b_len+80(FP), $0x00000005
+	JE   merge5
+	CMPQ b_len+80(FP), $0x00000004
+	JE   merge4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   merge3
+	JMP  merge2
+
+merge6:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R11), Y12, Y12
+	VFMADD231PS (R12), Y0, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R11), Y12, Y12
+	VFMADD231PS 32(R12), Y1, Y12
+	VMOVUPS     Y12, 32(CX)
+	ADDQ        R13, CX
+
+merge5:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R11), Y12, Y12
+	VFMADD231PS (R12), Y2, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R11), Y12, Y12
+	VFMADD231PS 32(R12), Y3, Y12
+	VMOVUPS     Y12, 32(CX)
+	ADDQ        R13, CX
+
+merge4:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R11), Y12, Y12
+	VFMADD231PS (R12), Y4, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R11), Y12, Y12
+	VFMADD231PS 32(R12), Y5, Y12
+	VMOVUPS     Y12, 32(CX)
+	ADDQ        R13, CX
+
+merge3:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R11), Y12, Y12
+	VFMADD231PS (R12), Y6, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R11), Y12, Y12
+	VFMADD231PS 32(R12), Y7, Y12
+	VMOVUPS     Y12, 32(CX)
+	ADDQ        R13, CX
+
+merge2:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R11), Y12, Y12
+	VFMADD231PS (R12), Y8, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R11), Y12, Y12
+	VFMADD231PS 32(R12), Y9, Y12
+	VMOVUPS     Y12, 32(CX)
+	ADDQ        R13, CX
+
+merge1:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R11), Y12, Y12
+	VFMADD231PS (R12), Y10, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y10
+	VMULPS      32(R11), Y10, Y10
+	VFMADD231PS 32(R12), Y11, Y10
+	VMOVUPS     Y10, 32(CX)
+	ADDQ        R13, CX
+	JMP         rows
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, DI
+	CMPQ    DI, seg+120(FP)
+	CMOVQGT seg+120(FP), DI
+	SUBQ    DI, BX
+	MOVQ    DI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+128(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemm2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·gemm2AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
+	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·tileProduct2AVX2+0(SB)
+
+// func gemmMax2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·gemmMax2AVX2(SB), NOSPLIT, $0-152
+	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    max_base+128(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	JMP     ·tileProduct2AVX2+0(SB)
+
+// func gemmMerge2AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·gemmMerge2AVX2(SB), NOSPLIT, $0-168
+	PCALIGN $0x40
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    alpha_base+120(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    beta_base+144(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	JMP     ·tileProduct2AVX2+0(SB)
+
+// func tileProduct3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+// Requires: AVX, CMOV, FMA3
+TEXT ·tileProduct3AVX2(SB), NOSPLIT, $0-129
+	PCALIGN $0x40
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	CMPQ    c_len+8(FP), $0x02
+	JE      tiles
+	CMPQ    BX, seg+120(FP)
 	JG      cut
+	CMPQ    c_len+8(FP), $0x00
+	JNE     tiles
 	CMPB    load+128(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (BX)(BX*2), R8
 
 	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000008
+	CMPQ DX, $0x00000008
 	JGE  tile4
-	CMPQ DI, $0x00000004
+	CMPQ DX, $0x00000004
 	JE   tile4
-	MOVQ DI, R9
+	MOVQ DX, R9
 	JL   last
 	INCQ R9
 	SHRQ $0x01, R9
@@ -8735,6 +2407,8 @@ done:
 tile4:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000004, DX
+	LEAQ (AX)(BX*4), AX
 	MOVQ k+112(FP), R11
 
 tile4segment:
@@ -8750,8 +2424,10 @@ tile4segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R11
-	JL     tile4fewer
+	INCQ   R11
+	SHRQ   $0x01, R11
+	JCC    tile4odd
+	JZ     tile4end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
@@ -8764,11 +2440,11 @@ tile4steps:
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y1
 	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
+	VBROADCASTSS (R9)(BX*1), Y15
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y4
 	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
+	VBROADCASTSS (R9)(BX*2), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y8
@@ -8776,8 +2452,10 @@ tile4steps:
 	VFMADD231PS  Y12, Y15, Y9
 	VFMADD231PS  Y13, Y15, Y10
 	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+
+tile4odd:
 	VMOVUPS      (R10), Y12
 	VMOVUPS      32(R10), Y13
 	VMOVUPS      64(R10), Y14
@@ -8785,11 +2463,11 @@ tile4steps:
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y1
 	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
+	VBROADCASTSS (R9)(BX*1), Y15
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y4
 	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
+	VBROADCASTSS (R9)(BX*2), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y8
@@ -8797,478 +2475,210 @@ tile4steps:
 	VFMADD231PS  Y12, Y15, Y9
 	VFMADD231PS  Y13, Y15, Y10
 	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R11
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R9), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R9)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 	DECQ         R11
-	JNZ          tile4step
+	JNZ          tile4steps
 
-tile4done:
+tile4end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y3, (CX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 64(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y9, (CX)
-	VMOVUPS Y10, 32(CX)
-	VMOVUPS Y11, 64(CX)
-	ADDQ    R9, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
-
-tile4more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y3, Y3
-	VADDPS 32(R11), Y4, Y4
-	VADDPS 64(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y6, Y6
-	VADDPS 32(R11), Y7, Y7
-	VADDPS 64(R11), Y8, Y8
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y9, Y9
-	VADDPS 32(R11), Y10, Y10
-	VADDPS 64(R11), Y11, Y11
-	ADDQ   b_cap+88(FP), R11
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile4last
-
-tile4next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y3, (R11)
-	VMOVUPS Y4, 32(R11)
-	VMOVUPS Y5, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y6, (R11)
-	VMOVUPS Y7, 32(R11)
-	VMOVUPS Y8, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y9, (R11)
-	VMOVUPS Y10, 32(R11)
-	VMOVUPS Y11, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile4segment
+	JE   store4
+	MOVQ $0x00000004, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 3 × 3 vectors.
 tile3:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000003, DX
+	LEAQ (AX)(BX*2), AX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R11
 
 tile3segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
-	SUBQ   $0x02, R11
-	JL     tile3fewer
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R11
+	SHRQ   $0x01, R11
+	JCC    tile3odd
+	JZ     tile3end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile3steps:
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile3steps
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 
-tile3fewer:
-	ADDQ $0x02, R11
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+tile3odd:
+	VMOVUPS      (R10), Y12
+	VMOVUPS      32(R10), Y13
+	VMOVUPS      64(R10), Y14
+	VBROADCASTSS (R9), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (R9)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (R9)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 	DECQ         R11
-	JNZ          tile3step
+	JNZ          tile3steps
 
-tile3done:
+tile3end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y3, (CX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 64(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	ADDQ    R9, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y3, Y3
-	VADDPS 32(R11), Y4, Y4
-	VADDPS 64(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y6, Y6
-	VADDPS 32(R11), Y7, Y7
-	VADDPS 64(R11), Y8, Y8
-	ADDQ   b_cap+88(FP), R11
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile3last
-
-tile3next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y3, (R11)
-	VMOVUPS Y4, 32(R11)
-	VMOVUPS Y5, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y6, (R11)
-	VMOVUPS Y7, 32(R11)
-	VMOVUPS Y8, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile3segment
+	JE   store3
+	MOVQ $0x00000003, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 2 × 3 vectors.
 tile2:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R11
 
 tile2segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, R11
-	JL     tile2fewer
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+	INCQ   R11
+	SHRQ   $0x01, R11
+	JCC    tile2odd
+	JZ     tile2end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile2steps:
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile2steps
+	VBROADCASTSS (R9), Y12
+	VBROADCASTSS (R9)(BX*1), Y13
+	VMOVUPS      (R10), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      32(R10), Y14
+	VFMADD231PS  Y14, Y12, Y7
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      64(R10), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+tile2odd:
+	VBROADCASTSS (R9), Y12
+	VBROADCASTSS (R9)(BX*1), Y13
+	VMOVUPS      (R10), Y14
+	VFMADD231PS  Y14, Y12, Y6
+	VFMADD231PS  Y14, Y13, Y9
+	VMOVUPS      32(R10), Y14
+	VFMADD231PS  Y14, Y12, Y7
+	VFMADD231PS  Y14, Y13, Y10
+	VMOVUPS      64(R10), Y14
+	VFMADD231PS  Y14, Y12, Y8
+	VFMADD231PS  Y14, Y13, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 	DECQ         R11
-	JNZ          tile2step
+	JNZ          tile2steps
 
-tile2done:
+tile2end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y3, (CX)
-	VMOVUPS Y4, 32(CX)
-	VMOVUPS Y5, 64(CX)
-	ADDQ    R9, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y3, Y3
-	VADDPS 32(R11), Y4, Y4
-	VADDPS 64(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y3, (R11)
-	VMOVUPS Y4, 32(R11)
-	VMOVUPS Y5, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 1 × 3 vectors.
 tile1:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R11
 
 tile1segment:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	CMPQ    BX, $0x04
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	VBROADCASTSS 4(R9), Y3
-	VFMADD231PS  96(R10), Y3, Y0
-	VFMADD231PS  128(R10), Y3, Y1
-	VFMADD231PS  160(R10), Y3, Y2
-	VBROADCASTSS 8(R9), Y3
-	VFMADD231PS  192(R10), Y3, Y0
-	VFMADD231PS  224(R10), Y3, Y1
-	VFMADD231PS  256(R10), Y3, Y2
-	VBROADCASTSS 12(R9), Y3
-	VFMADD231PS  288(R10), Y3, Y0
-	VFMADD231PS  320(R10), Y3, Y1
-	VFMADD231PS  352(R10), Y3, Y2
-	VBROADCASTSS 16(R9), Y3
-	VFMADD231PS  384(R10), Y3, Y0
-	VFMADD231PS  416(R10), Y3, Y1
-	VFMADD231PS  448(R10), Y3, Y2
-	VBROADCASTSS 20(R9), Y3
-	VFMADD231PS  480(R10), Y3, Y0
-	VFMADD231PS  512(R10), Y3, Y1
-	VFMADD231PS  544(R10), Y3, Y2
-	VBROADCASTSS 24(R9), Y3
-	VFMADD231PS  576(R10), Y3, Y0
-	VFMADD231PS  608(R10), Y3, Y1
-	VFMADD231PS  640(R10), Y3, Y2
-	VBROADCASTSS 28(R9), Y3
-	VFMADD231PS  672(R10), Y3, Y0
-	VFMADD231PS  704(R10), Y3, Y1
-	VFMADD231PS  736(R10), Y3, Y2
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  (R10), Y12, Y9
+	VFMADD231PS  32(R10), Y12, Y10
+	VFMADD231PS  64(R10), Y12, Y11
+	VBROADCASTSS 4(R9), Y12
+	VFMADD231PS  96(R10), Y12, Y9
+	VFMADD231PS  128(R10), Y12, Y10
+	VFMADD231PS  160(R10), Y12, Y11
+	VBROADCASTSS 8(R9), Y12
+	VFMADD231PS  192(R10), Y12, Y9
+	VFMADD231PS  224(R10), Y12, Y10
+	VFMADD231PS  256(R10), Y12, Y11
+	VBROADCASTSS 12(R9), Y12
+	VFMADD231PS  288(R10), Y12, Y9
+	VFMADD231PS  320(R10), Y12, Y10
+	VFMADD231PS  352(R10), Y12, Y11
+	VBROADCASTSS 16(R9), Y12
+	VFMADD231PS  384(R10), Y12, Y9
+	VFMADD231PS  416(R10), Y12, Y10
+	VFMADD231PS  448(R10), Y12, Y11
+	VBROADCASTSS 20(R9), Y12
+	VFMADD231PS  480(R10), Y12, Y9
+	VFMADD231PS  512(R10), Y12, Y10
+	VFMADD231PS  544(R10), Y12, Y11
+	VBROADCASTSS 24(R9), Y12
+	VFMADD231PS  576(R10), Y12, Y9
+	VFMADD231PS  608(R10), Y12, Y10
+	VFMADD231PS  640(R10), Y12, Y11
+	VBROADCASTSS 28(R9), Y12
+	VFMADD231PS  672(R10), Y12, Y9
+	VFMADD231PS  704(R10), Y12, Y10
+	VFMADD231PS  736(R10), Y12, Y11
 	ADDQ         $0x00000020, R9
 	ADDQ         $0x00000300, R10
 	SUBQ         $0x08, R11
@@ -9278,1458 +2688,352 @@ tile1fewdense:
 	ADDQ $0x08, R11
 
 tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
+	INCQ R11
+	SHRQ $0x01, R11
+	JCC  tile1odd
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile1steps
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  (R10), Y12, Y9
+	VFMADD231PS  32(R10), Y12, Y10
+	VFMADD231PS  64(R10), Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+tile1odd:
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  (R10), Y12, Y9
+	VFMADD231PS  32(R10), Y12, Y10
+	VFMADD231PS  64(R10), Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 	DECQ         R11
-	JNZ          tile1step
+	JNZ          tile1steps
 
-tile1done:
+tile1end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	JMP  modes
 
-tile1last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	// Store.
+store4:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
-	ADDQ    R9, CX
+	ADDQ    R11, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+store3:
+	VMOVUPS Y3, (CX)
+	VMOVUPS Y4, 32(CX)
+	VMOVUPS Y5, 64(CX)
+	ADDQ    R11, CX
 
-tile1more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
+store2:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	ADDQ    R11, CX
 
-tile1sum:
+store1:
+	VMOVUPS Y9, (CX)
+	VMOVUPS Y10, 32(CX)
+	VMOVUPS Y11, 64(CX)
+	ADDQ    R11, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+
+segments:
 	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+	JNE  next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+128(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile1last
+	MOVQ a_base+32(FP), R9
+	MOVQ R9, a_len+40(FP)
+	MOVQ m+104(FP), R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  rows
 
-tile1next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R11
 	CMPQ    R11, seg+120(FP)
 	CMOVQGT seg+120(FP), R11
 	SUBQ    R11, a_len+40(FP)
-	JMP     tile1segment
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      tile4segment
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      tile3segment
+	JMP     tile2segment
 
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+128(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	// C is added.
+modes:
+	MOVQ CX, b_cap+88(FP)
+	CMPQ c_len+8(FP), $0x02
+	JE   merge
+	CMPQ c_len+8(FP), $0x03
+	JE   max
+	CMPQ a_cap+48(FP), $0x00
+	JE   sums
+	CMPQ b_len+80(FP), $0x01
+	JE   add1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   add4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   add3
+	JMP  add2
 
-// func gemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
-// Requires: AVX, CMOV, FMA3
-TEXT ·gemmMax3AVX2(SB), NOSPLIT, $0-152
-	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, seg+120(FP)
-	JG      cut
-	MOVQ    $0x00000000, c_len+8(FP)
+add4:
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	ADDQ   R11, CX
 
-tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
-	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
-	LEAQ (DX)(DX*2), R8
+add3:
+	VADDPS (CX), Y3, Y3
+	VADDPS 32(CX), Y4, Y4
+	VADDPS 64(CX), Y5, Y5
+	ADDQ   R11, CX
 
-	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000008
-	JGE  tile4
-	CMPQ DI, $0x00000004
-	JE   tile4
-	MOVQ DI, R9
-	JL   last
-	INCQ R9
-	SHRQ $0x01, R9
+add2:
+	VADDPS (CX), Y6, Y6
+	VADDPS 32(CX), Y7, Y7
+	VADDPS 64(CX), Y8, Y8
+	ADDQ   R11, CX
 
-last:
-	TESTQ R9, R9
-	JZ    done
-	CMPQ  R9, $0x00000001
-	JE    tile1
-	CMPQ  R9, $0x00000002
-	JE    tile2
-	CMPQ  R9, $0x00000003
-	JE    tile3
-	CMPQ  R9, $0x00000004
-	JE    tile4
+add1:
+	VADDPS (CX), Y9, Y9
+	VADDPS 32(CX), Y10, Y10
+	VADDPS 64(CX), Y11, Y11
+	ADDQ   R11, CX
+	MOVQ   b_cap+88(FP), CX
 
-done:
-	VZEROUPPER
-	RET
+sums:
+	CMPQ c_len+8(FP), $0x04
+	JE   max
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   store4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   store3
+	JMP  store2
 
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ AX, R9
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
+	// Store; max = C > max ? C : max. But the maxima are kept after the last segment only.
+max:
+	MOVQ    c_cap+16(FP), R11
+	VMOVUPS (R11), Y12
+	VMOVUPS 32(R11), Y13
+	VMOVUPS 64(R11), Y14
+	MOVQ    ldc+24(FP), R11
+	SHLQ    $0x02, R11
+	CMPQ    b_len+80(FP), $0x01
+	JE      max1
+	CMPQ    b_len+80(FP), $0x00000004
+	JE      max4
+	CMPQ    b_len+80(FP), $0x00000003
+	JE      max3
+	JMP     max2
 
-tile4segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R11
-	JL     tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R9), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R9)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R9), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R9)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R11
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R9), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R9)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile4step
-
-tile4done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile4more
-
-tile4last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y12
-	VMOVUPS 32(R9), Y13
-	VMOVUPS 64(R9), Y14
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
+max4:
 	VMOVUPS Y0, (CX)
 	VMAXPS  Y12, Y0, Y12
 	VMOVUPS Y1, 32(CX)
 	VMAXPS  Y13, Y1, Y13
 	VMOVUPS Y2, 64(CX)
 	VMAXPS  Y14, Y2, Y14
-	ADDQ    R10, CX
+	ADDQ    R11, CX
+
+max3:
 	VMOVUPS Y3, (CX)
 	VMAXPS  Y12, Y3, Y12
 	VMOVUPS Y4, 32(CX)
 	VMAXPS  Y13, Y4, Y13
 	VMOVUPS Y5, 64(CX)
 	VMAXPS  Y14, Y5, Y14
-	ADDQ    R10, CX
+	ADDQ    R11, CX
+
+max2:
 	VMOVUPS Y6, (CX)
 	VMAXPS  Y12, Y6, Y12
 	VMOVUPS Y7, 32(CX)
 	VMAXPS  Y13, Y7, Y13
 	VMOVUPS Y8, 64(CX)
 	VMAXPS  Y14, Y8, Y14
-	ADDQ    R10, CX
+	ADDQ    R11, CX
+
+max1:
 	VMOVUPS Y9, (CX)
 	VMAXPS  Y12, Y9, Y12
 	VMOVUPS Y10, 32(CX)
 	VMAXPS  Y13, Y10, Y13
 	VMOVUPS Y11, 64(CX)
 	VMAXPS  Y14, Y11, Y14
-	ADDQ    R10, CX
-	VMOVUPS Y12, (R9)
-	VMOVUPS Y13, 32(R9)
-	VMOVUPS Y14, 64(R9)
+	ADDQ    R11, CX
+	CMPQ    c_len+8(FP), $0x03
+	JE      keep
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+keep:
+	MOVQ    c_cap+16(FP), R11
+	VMOVUPS Y12, (R11)
+	VMOVUPS Y13, 32(R11)
+	VMOVUPS Y14, 64(R11)
+	CMPQ    c_len+8(FP), $0x03
+	JE      rows
+	JMP     segments
 
-tile4more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile4sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y3, Y3
-	VADDPS 32(R11), Y4, Y4
-	VADDPS 64(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y6, Y6
-	VADDPS 32(R11), Y7, Y7
-	VADDPS 64(R11), Y8, Y8
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y9, Y9
-	VADDPS 32(R11), Y10, Y10
-	VADDPS 64(R11), Y11, Y11
-	ADDQ   b_cap+88(FP), R11
-
-tile4sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile4next
-
-	// It was the last one: the next tile begins with the first one.
+	// C = fma(sum, beta, C·alpha)
+merge:
 	MOVQ c_cap+16(FP), R9
-	MOVQ R9, a_len+40(FP)
-	XORQ R9, R9
-	MOVQ R9, a_cap+48(FP)
-	JMP  tile4last
+	MOVQ a_cap+48(FP), R10
+	CMPQ b_len+80(FP), $0x01
+	JE   merge1
+	CMPQ b_len+80(FP), $0x00000004
+	JE   merge4
+	CMPQ b_len+80(FP), $0x00000003
+	JE   merge3
+	JMP  merge2
 
-tile4next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y3, (R11)
-	VMOVUPS Y4, 32(R11)
-	VMOVUPS Y5, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y6, (R11)
-	VMOVUPS Y7, 32(R11)
-	VMOVUPS Y8, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y9, (R11)
-	VMOVUPS Y10, 32(R11)
-	VMOVUPS Y11, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile4segment
-
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ AX, R9
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
-
-tile3segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	SUBQ   $0x02, R11
-	JL     tile3fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile3steps:
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R11
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile3step
-
-tile3done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile3more
-
-tile3last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y9
-	VMOVUPS 32(R9), Y10
-	VMOVUPS 64(R9), Y11
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y9, Y0, Y9
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y10, Y1, Y10
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y11, Y2, Y11
-	ADDQ    R10, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y9, Y3, Y9
-	VMOVUPS Y4, 32(CX)
-	VMAXPS  Y10, Y4, Y10
-	VMOVUPS Y5, 64(CX)
-	VMAXPS  Y11, Y5, Y11
-	ADDQ    R10, CX
-	VMOVUPS Y6, (CX)
-	VMAXPS  Y9, Y6, Y9
-	VMOVUPS Y7, 32(CX)
-	VMAXPS  Y10, Y7, Y10
-	VMOVUPS Y8, 64(CX)
-	VMAXPS  Y11, Y8, Y11
-	ADDQ    R10, CX
-	VMOVUPS Y9, (R9)
-	VMOVUPS Y10, 32(R9)
-	VMOVUPS Y11, 64(R9)
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile3more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile3sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y3, Y3
-	VADDPS 32(R11), Y4, Y4
-	VADDPS 64(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y6, Y6
-	VADDPS 32(R11), Y7, Y7
-	VADDPS 64(R11), Y8, Y8
-	ADDQ   b_cap+88(FP), R11
-
-tile3sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile3next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R9
-	MOVQ R9, a_len+40(FP)
-	XORQ R9, R9
-	MOVQ R9, a_cap+48(FP)
-	JMP  tile3last
-
-tile3next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y3, (R11)
-	VMOVUPS Y4, 32(R11)
-	VMOVUPS Y5, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y6, (R11)
-	VMOVUPS Y7, 32(R11)
-	VMOVUPS Y8, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile3segment
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ AX, R9
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
-
-tile2segment:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x02, R11
-	JL     tile2fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile2steps:
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y6
-	VMOVUPS 32(R9), Y7
-	VMOVUPS 64(R9), Y8
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y6, Y0, Y6
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y7, Y1, Y7
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y8, Y2, Y8
-	ADDQ    R10, CX
-	VMOVUPS Y3, (CX)
-	VMAXPS  Y6, Y3, Y6
-	VMOVUPS Y4, 32(CX)
-	VMAXPS  Y7, Y4, Y7
-	VMOVUPS Y5, 64(CX)
-	VMAXPS  Y8, Y5, Y8
-	ADDQ    R10, CX
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	VMOVUPS Y8, 64(R9)
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y3, Y3
-	VADDPS 32(R11), Y4, Y4
-	VADDPS 64(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R9
-	MOVQ R9, a_len+40(FP)
-	XORQ R9, R9
-	MOVQ R9, a_cap+48(FP)
-	JMP  tile2last
-
-tile2next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y3, (R11)
-	VMOVUPS Y4, 32(R11)
-	VMOVUPS Y5, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile2segment
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ AX, R9
-	MOVQ b_base+72(FP), R10
-	MOVQ k+112(FP), R11
-
-tile1segment:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
-	JNE     tile1sparse
-	SUBQ    $0x08, R11
-	JL      tile1fewdense
-	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	VBROADCASTSS 4(R9), Y3
-	VFMADD231PS  96(R10), Y3, Y0
-	VFMADD231PS  128(R10), Y3, Y1
-	VFMADD231PS  160(R10), Y3, Y2
-	VBROADCASTSS 8(R9), Y3
-	VFMADD231PS  192(R10), Y3, Y0
-	VFMADD231PS  224(R10), Y3, Y1
-	VFMADD231PS  256(R10), Y3, Y2
-	VBROADCASTSS 12(R9), Y3
-	VFMADD231PS  288(R10), Y3, Y0
-	VFMADD231PS  320(R10), Y3, Y1
-	VFMADD231PS  352(R10), Y3, Y2
-	VBROADCASTSS 16(R9), Y3
-	VFMADD231PS  384(R10), Y3, Y0
-	VFMADD231PS  416(R10), Y3, Y1
-	VFMADD231PS  448(R10), Y3, Y2
-	VBROADCASTSS 20(R9), Y3
-	VFMADD231PS  480(R10), Y3, Y0
-	VFMADD231PS  512(R10), Y3, Y1
-	VFMADD231PS  544(R10), Y3, Y2
-	VBROADCASTSS 24(R9), Y3
-	VFMADD231PS  576(R10), Y3, Y0
-	VFMADD231PS  608(R10), Y3, Y1
-	VFMADD231PS  640(R10), Y3, Y2
-	VBROADCASTSS 28(R9), Y3
-	VFMADD231PS  672(R10), Y3, Y0
-	VFMADD231PS  704(R10), Y3, Y1
-	VFMADD231PS  736(R10), Y3, Y2
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000300, R10
-	SUBQ         $0x08, R11
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R11
-
-tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile1step
-
-tile1done:
-	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
-
-tile1last:
-	// Store; max = C > max ? C : max.
-	MOVQ    max_base+128(FP), R9
-	VMOVUPS (R9), Y3
-	VMOVUPS 32(R9), Y4
-	VMOVUPS 64(R9), Y5
-	MOVQ    ldc+24(FP), R10
-	SHLQ    $0x02, R10
-	VMOVUPS Y0, (CX)
-	VMAXPS  Y3, Y0, Y3
-	VMOVUPS Y1, 32(CX)
-	VMAXPS  Y4, Y1, Y4
-	VMOVUPS Y2, 64(CX)
-	VMAXPS  Y5, Y2, Y5
-	ADDQ    R10, CX
-	VMOVUPS Y3, (R9)
-	VMOVUPS Y4, 32(R9)
-	VMOVUPS Y5, 64(R9)
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	ADDQ   b_cap+88(FP), R11
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ c_cap+16(FP), R9
-	MOVQ R9, a_len+40(FP)
-	XORQ R9, R9
-	MOVQ R9, a_cap+48(FP)
-	JMP  tile1last
-
-tile1next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	CMPQ    R11, seg+120(FP)
-	CMOVQGT seg+120(FP), R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile1segment
-
-	// There are several segments, or C is the first summand.
-cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	CMPQ    CX, seg+120(FP)
-	CMOVQGT seg+120(FP), CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	XORQ    AX, AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
-
-// func gemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
-// Requires: AVX, FMA3
-TEXT ·gemmMerge3AVX2(SB), NOSPLIT, $0-168
-	PCALIGN $0x40
-	MOVQ    a_base+32(FP), AX
-	MOVQ    c_base+0(FP), CX
-	MOVQ    rs+56(FP), DX
-	SHLQ    $0x02, DX
-	MOVQ    cs+64(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    ldb+96(FP), SI
-	SHLQ    $0x02, SI
-	MOVQ    m+104(FP), DI
-	LEAQ    (DX)(DX*2), R8
-
-	// Tiles of 4 rows while that many are left for another one after; the last two share the rest.
-rows:
-	CMPQ DI, $0x00000008
-	JGE  tile4
-	CMPQ DI, $0x00000004
-	JE   tile4
-	MOVQ DI, R9
-	JL   last
-	INCQ R9
-	SHRQ $0x01, R9
-
-last:
-	TESTQ R9, R9
-	JZ    done
-	CMPQ  R9, $0x00000001
-	JE    tile1
-	CMPQ  R9, $0x00000002
-	JE    tile2
-	CMPQ  R9, $0x00000003
-	JE    tile3
-	CMPQ  R9, $0x00000004
-	JE    tile4
-
-done:
-	VZEROUPPER
-	RET
-
-	// Tile of 4 × 3 vectors.
-tile4:
-	MOVQ   AX, R9
-	MOVQ   b_base+72(FP), R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   k+112(FP), R11
-	SUBQ   $0x02, R11
-	JL     tile4fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile4steps:
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R9), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R9)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R9), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R9)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile4steps
-
-tile4fewer:
-	ADDQ $0x02, R11
-	JZ   tile4done
-
-tile4step:
-	VMOVUPS      (R10), Y12
-	VMOVUPS      32(R10), Y13
-	VMOVUPS      64(R10), Y14
-	VBROADCASTSS (R9), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y1
-	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (R9)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y5
-	VBROADCASTSS (R9)(DX*2), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (R9)(R8*1), Y15
-	VFMADD231PS  Y12, Y15, Y9
-	VFMADD231PS  Y13, Y15, Y10
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile4step
-
-tile4done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R9
-	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
+merge4:
 	VMOVUPS     (CX), Y12
 	VMULPS      (R9), Y12, Y12
 	VFMADD231PS (R10), Y0, Y12
 	VMOVUPS     Y12, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y2, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y4, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y5, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y7, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y8, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y9, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y10, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y11, Y0
-	VMOVUPS     Y0, 64(CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R9), Y12, Y12
+	VFMADD231PS 32(R10), Y1, Y12
+	VMOVUPS     Y12, 32(CX)
+	VMOVUPS     64(CX), Y12
+	VMULPS      64(R9), Y12, Y12
+	VFMADD231PS 64(R10), Y2, Y12
+	VMOVUPS     Y12, 64(CX)
 	ADDQ        R11, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000004, DI
-	LEAQ (AX)(DX*4), AX
-	JMP  rows
+merge3:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R9), Y12, Y12
+	VFMADD231PS (R10), Y3, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R9), Y12, Y12
+	VFMADD231PS 32(R10), Y4, Y12
+	VMOVUPS     Y12, 32(CX)
+	VMOVUPS     64(CX), Y12
+	VMULPS      64(R9), Y12, Y12
+	VFMADD231PS 64(R10), Y5, Y12
+	VMOVUPS     Y12, 64(CX)
+	ADDQ        R11, CX
 
-	// Tile of 3 × 3 vectors.
-tile3:
-	MOVQ   AX, R9
-	MOVQ   b_base+72(FP), R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   k+112(FP), R11
-	SUBQ   $0x02, R11
-	JL     tile3fewer
+merge2:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R9), Y12, Y12
+	VFMADD231PS (R10), Y6, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y12
+	VMULPS      32(R9), Y12, Y12
+	VFMADD231PS 32(R10), Y7, Y12
+	VMOVUPS     Y12, 32(CX)
+	VMOVUPS     64(CX), Y12
+	VMULPS      64(R9), Y12, Y12
+	VFMADD231PS 64(R10), Y8, Y12
+	VMOVUPS     Y12, 64(CX)
+	ADDQ        R11, CX
 
-	// One step: a row of B times a number of every row of A.
+merge1:
+	VMOVUPS     (CX), Y12
+	VMULPS      (R9), Y12, Y12
+	VFMADD231PS (R10), Y9, Y12
+	VMOVUPS     Y12, (CX)
+	VMOVUPS     32(CX), Y9
+	VMULPS      32(R9), Y9, Y9
+	VFMADD231PS 32(R10), Y10, Y9
+	VMOVUPS     Y9, 32(CX)
+	VMOVUPS     64(CX), Y9
+	VMULPS      64(R9), Y9, Y9
+	VFMADD231PS 64(R10), Y11, Y9
+	VMOVUPS     Y9, 64(CX)
+	ADDQ        R11, CX
+	JMP         rows
+
+	// There are several segments, or C is the first summand.
+cut:
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	CMPQ    SI, seg+120(FP)
+	CMOVQGT seg+120(FP), SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+128(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
+
+// func gemm3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+TEXT ·gemm3AVX2(SB), NOSPLIT, $0-129
 	PCALIGN $0x40
+	MOVQ    $0x00000000, c_len+8(FP)
+	JMP     ·tileProduct3AVX2+0(SB)
 
-tile3steps:
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile3steps
-
-tile3fewer:
-	ADDQ $0x02, R11
-	JZ   tile3done
-
-tile3step:
-	VMOVUPS      (R10), Y9
-	VMOVUPS      32(R10), Y10
-	VMOVUPS      64(R10), Y11
-	VBROADCASTSS (R9), Y12
-	VFMADD231PS  Y9, Y12, Y0
-	VFMADD231PS  Y10, Y12, Y1
-	VFMADD231PS  Y11, Y12, Y2
-	VBROADCASTSS (R9)(DX*1), Y12
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y5
-	VBROADCASTSS (R9)(DX*2), Y12
-	VFMADD231PS  Y9, Y12, Y6
-	VFMADD231PS  Y10, Y12, Y7
-	VFMADD231PS  Y11, Y12, Y8
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile3step
-
-tile3done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R9
-	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
-	VMOVUPS     (CX), Y9
-	VMULPS      (R9), Y9, Y9
-	VFMADD231PS (R10), Y0, Y9
-	VMOVUPS     Y9, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y2, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y4, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y5, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y7, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y8, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000003, DI
-	LEAQ (AX)(DX*2), AX
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-	// Tile of 2 × 3 vectors.
-tile2:
-	MOVQ   AX, R9
-	MOVQ   b_base+72(FP), R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   k+112(FP), R11
-	SUBQ   $0x02, R11
-	JL     tile2fewer
-
-	// One step: a row of B times a number of every row of A.
+// func gemmMax3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, max []float32)
+TEXT ·gemmMax3AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
+	MOVQ    $0x00000003, c_len+8(FP)
+	MOVQ    max_base+128(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	JMP     ·tileProduct3AVX2+0(SB)
 
-tile2steps:
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile2steps
-
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
-
-tile2step:
-	VBROADCASTSS (R9), Y6
-	VBROADCASTSS (R9)(DX*1), Y7
-	VMOVUPS      (R10), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y3
-	VMOVUPS      32(R10), Y8
-	VFMADD231PS  Y8, Y6, Y1
-	VFMADD231PS  Y8, Y7, Y4
-	VMOVUPS      64(R10), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R9
-	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
-	VMOVUPS     (CX), Y6
-	VMULPS      (R9), Y6, Y6
-	VFMADD231PS (R10), Y0, Y6
-	VMOVUPS     Y6, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y2, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-	VMOVUPS     (CX), Y0
-	VMULPS      (R9), Y0, Y0
-	VFMADD231PS (R10), Y3, Y0
-	VMOVUPS     Y0, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y4, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y5, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-	// Tile of 1 × 3 vectors.
-tile1:
-	MOVQ    AX, R9
-	MOVQ    b_base+72(FP), R10
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	MOVQ    k+112(FP), R11
-	CMPQ    BX, $0x04
-	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
-	JNE     tile1sparse
-	SUBQ    $0x08, R11
-	JL      tile1fewdense
+// func gemmMerge3AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+TEXT ·gemmMerge3AVX2(SB), NOSPLIT, $0-168
 	PCALIGN $0x40
-
-tile1dense:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	VBROADCASTSS 4(R9), Y3
-	VFMADD231PS  96(R10), Y3, Y0
-	VFMADD231PS  128(R10), Y3, Y1
-	VFMADD231PS  160(R10), Y3, Y2
-	VBROADCASTSS 8(R9), Y3
-	VFMADD231PS  192(R10), Y3, Y0
-	VFMADD231PS  224(R10), Y3, Y1
-	VFMADD231PS  256(R10), Y3, Y2
-	VBROADCASTSS 12(R9), Y3
-	VFMADD231PS  288(R10), Y3, Y0
-	VFMADD231PS  320(R10), Y3, Y1
-	VFMADD231PS  352(R10), Y3, Y2
-	VBROADCASTSS 16(R9), Y3
-	VFMADD231PS  384(R10), Y3, Y0
-	VFMADD231PS  416(R10), Y3, Y1
-	VFMADD231PS  448(R10), Y3, Y2
-	VBROADCASTSS 20(R9), Y3
-	VFMADD231PS  480(R10), Y3, Y0
-	VFMADD231PS  512(R10), Y3, Y1
-	VFMADD231PS  544(R10), Y3, Y2
-	VBROADCASTSS 24(R9), Y3
-	VFMADD231PS  576(R10), Y3, Y0
-	VFMADD231PS  608(R10), Y3, Y1
-	VFMADD231PS  640(R10), Y3, Y2
-	VBROADCASTSS 28(R9), Y3
-	VFMADD231PS  672(R10), Y3, Y0
-	VFMADD231PS  704(R10), Y3, Y1
-	VFMADD231PS  736(R10), Y3, Y2
-	ADDQ         $0x00000020, R9
-	ADDQ         $0x00000300, R10
-	SUBQ         $0x08, R11
-	JGE          tile1dense
-
-tile1fewdense:
-	ADDQ $0x08, R11
-
-tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
-
-	// One step: a row of B times a number of every row of A.
-	PCALIGN $0x40
-
-tile1steps:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile1steps
-
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R9), Y3
-	VFMADD231PS  (R10), Y3, Y0
-	VFMADD231PS  32(R10), Y3, Y1
-	VFMADD231PS  64(R10), Y3, Y2
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile1step
-
-tile1done:
-	// C = fma(acc, beta, C·alpha)
-	MOVQ        alpha_base+120(FP), R9
-	MOVQ        beta_base+144(FP), R10
-	MOVQ        ldc+24(FP), R11
-	SHLQ        $0x02, R11
-	VMOVUPS     (CX), Y3
-	VMULPS      (R9), Y3, Y3
-	VFMADD231PS (R10), Y0, Y3
-	VMOVUPS     Y3, (CX)
-	VMOVUPS     32(CX), Y0
-	VMULPS      32(R9), Y0, Y0
-	VFMADD231PS 32(R10), Y1, Y0
-	VMOVUPS     Y0, 32(CX)
-	VMOVUPS     64(CX), Y0
-	VMULPS      64(R9), Y0, Y0
-	VFMADD231PS 64(R10), Y2, Y0
-	VMOVUPS     Y0, 64(CX)
-	ADDQ        R11, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
+	MOVQ    $0x00000002, c_len+8(FP)
+	MOVQ    alpha_base+120(FP), AX
+	MOVQ    AX, c_cap+16(FP)
+	MOVQ    beta_base+144(FP), AX
+	MOVQ    AX, a_cap+48(FP)
+	JMP     ·tileProduct3AVX2+0(SB)
 
 // func weightGemmAVX2(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·weightGemmAVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
+	MOVQ cs+64(FP), SI
 	SHLQ $0x02, SI
-	MOVQ m+104(FP), DI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x02, DI
 	MOVQ $0x7fffffffffffffff, R8
-	CMPQ DI, $0x00000002
+	CMPQ DX, $0x00000002
 	JLE  rows
 
 	// The next part of the panel.
@@ -10740,11 +3044,11 @@ tiles:
 
 	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000004
+	CMPQ DX, $0x00000004
 	JGE  tile2
-	CMPQ DI, $0x00000002
+	CMPQ DX, $0x00000002
 	JE   tile2
-	MOVQ DI, R9
+	MOVQ DX, R9
 	JL   last
 	INCQ R9
 	SHRQ $0x01, R9
@@ -10765,6 +3069,8 @@ done:
 tile2:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R11
 
 tile2segment:
@@ -10780,68 +3086,17 @@ tile2segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R11
-	JL     tile2fewer
-	CMPQ   R8, next_len+136(FP)
-	JGE    tile2all
+	INCQ   R11
+	SHRQ   $0x01, R11
+	JCC    tile2odd
+	JZ     tile2end
 
-	// The same as below, with lines of the next part.
-tile2ahead:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VMOVUPS      (R10), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VMOVUPS      32(R10), Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VMOVUPS      64(R10), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VMOVUPS      96(R10), Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VMOVUPS      128(R10), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VMOVUPS      160(R10), Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VMOVUPS      (R10), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VMOVUPS      32(R10), Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VMOVUPS      64(R10), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VMOVUPS      96(R10), Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VMOVUPS      128(R10), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VMOVUPS      160(R10), Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	PREFETCHT1   (R8)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x02, R11
-	JGE          tile2ahead
-	JMP          tile2fewer
-
-tile2all:
 	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
 tile2steps:
 	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
+	VBROADCASTSS (R9)(BX*1), Y13
 	VMOVUPS      (R10), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
@@ -10860,10 +3115,12 @@ tile2steps:
 	VMOVUPS      160(R10), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+
+tile2odd:
 	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
+	VBROADCASTSS (R9)(BX*1), Y13
 	VMOVUPS      (R10), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
@@ -10882,203 +3139,105 @@ tile2steps:
 	VMOVUPS      160(R10), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile2steps
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	CMPQ         R8, next_len+136(FP)
+	JGE          tile2all
+	PREFETCHT1   (R8)
+	ADDQ         $0x00000040, R8
 
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
+tile2all:
+	DECQ R11
+	JNZ  tile2steps
 
-tile2step:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VMOVUPS      (R10), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VMOVUPS      32(R10), Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VMOVUPS      64(R10), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VMOVUPS      96(R10), Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VMOVUPS      128(R10), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VMOVUPS      160(R10), Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
+tile2end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	VMOVUPS Y3, 96(CX)
-	VMOVUPS Y4, 128(CX)
-	VMOVUPS Y5, 160(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	VMOVUPS Y9, 96(CX)
-	VMOVUPS Y10, 128(CX)
-	VMOVUPS Y11, 160(CX)
-	ADDQ    R9, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	VADDPS 96(R11), Y3, Y3
-	VADDPS 128(R11), Y4, Y4
-	VADDPS 160(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y6, Y6
-	VADDPS 32(R11), Y7, Y7
-	VADDPS 64(R11), Y8, Y8
-	VADDPS 96(R11), Y9, Y9
-	VADDPS 128(R11), Y10, Y10
-	VADDPS 160(R11), Y11, Y11
-	ADDQ   b_cap+88(FP), R11
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+120(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	VMOVUPS Y3, 96(R11)
-	VMOVUPS Y4, 128(R11)
-	VMOVUPS Y5, 160(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y6, (R11)
-	VMOVUPS Y7, 32(R11)
-	VMOVUPS Y8, 64(R11)
-	VMOVUPS Y9, 96(R11)
-	VMOVUPS Y10, 128(R11)
-	VMOVUPS Y11, 160(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	MOVQ    $0x00000080, R12
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 1 × 6 vectors.
 tile1:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R11
 
 tile1segment:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	CMPQ    BX, $0x04
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x000000c0
+	CMPQ    DI, $0x000000c0
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	VBROADCASTSS 4(R9), Y6
-	VFMADD231PS  192(R10), Y6, Y0
-	VFMADD231PS  224(R10), Y6, Y1
-	VFMADD231PS  256(R10), Y6, Y2
-	VFMADD231PS  288(R10), Y6, Y3
-	VFMADD231PS  320(R10), Y6, Y4
-	VFMADD231PS  352(R10), Y6, Y5
-	VBROADCASTSS 8(R9), Y6
-	VFMADD231PS  384(R10), Y6, Y0
-	VFMADD231PS  416(R10), Y6, Y1
-	VFMADD231PS  448(R10), Y6, Y2
-	VFMADD231PS  480(R10), Y6, Y3
-	VFMADD231PS  512(R10), Y6, Y4
-	VFMADD231PS  544(R10), Y6, Y5
-	VBROADCASTSS 12(R9), Y6
-	VFMADD231PS  576(R10), Y6, Y0
-	VFMADD231PS  608(R10), Y6, Y1
-	VFMADD231PS  640(R10), Y6, Y2
-	VFMADD231PS  672(R10), Y6, Y3
-	VFMADD231PS  704(R10), Y6, Y4
-	VFMADD231PS  736(R10), Y6, Y5
-	VBROADCASTSS 16(R9), Y6
-	VFMADD231PS  768(R10), Y6, Y0
-	VFMADD231PS  800(R10), Y6, Y1
-	VFMADD231PS  832(R10), Y6, Y2
-	VFMADD231PS  864(R10), Y6, Y3
-	VFMADD231PS  896(R10), Y6, Y4
-	VFMADD231PS  928(R10), Y6, Y5
-	VBROADCASTSS 20(R9), Y6
-	VFMADD231PS  960(R10), Y6, Y0
-	VFMADD231PS  992(R10), Y6, Y1
-	VFMADD231PS  1024(R10), Y6, Y2
-	VFMADD231PS  1056(R10), Y6, Y3
-	VFMADD231PS  1088(R10), Y6, Y4
-	VFMADD231PS  1120(R10), Y6, Y5
-	VBROADCASTSS 24(R9), Y6
-	VFMADD231PS  1152(R10), Y6, Y0
-	VFMADD231PS  1184(R10), Y6, Y1
-	VFMADD231PS  1216(R10), Y6, Y2
-	VFMADD231PS  1248(R10), Y6, Y3
-	VFMADD231PS  1280(R10), Y6, Y4
-	VFMADD231PS  1312(R10), Y6, Y5
-	VBROADCASTSS 28(R9), Y6
-	VFMADD231PS  1344(R10), Y6, Y0
-	VFMADD231PS  1376(R10), Y6, Y1
-	VFMADD231PS  1408(R10), Y6, Y2
-	VFMADD231PS  1440(R10), Y6, Y3
-	VFMADD231PS  1472(R10), Y6, Y4
-	VFMADD231PS  1504(R10), Y6, Y5
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  (R10), Y12, Y6
+	VFMADD231PS  32(R10), Y12, Y7
+	VFMADD231PS  64(R10), Y12, Y8
+	VFMADD231PS  96(R10), Y12, Y9
+	VFMADD231PS  128(R10), Y12, Y10
+	VFMADD231PS  160(R10), Y12, Y11
+	VBROADCASTSS 4(R9), Y12
+	VFMADD231PS  192(R10), Y12, Y6
+	VFMADD231PS  224(R10), Y12, Y7
+	VFMADD231PS  256(R10), Y12, Y8
+	VFMADD231PS  288(R10), Y12, Y9
+	VFMADD231PS  320(R10), Y12, Y10
+	VFMADD231PS  352(R10), Y12, Y11
+	VBROADCASTSS 8(R9), Y12
+	VFMADD231PS  384(R10), Y12, Y6
+	VFMADD231PS  416(R10), Y12, Y7
+	VFMADD231PS  448(R10), Y12, Y8
+	VFMADD231PS  480(R10), Y12, Y9
+	VFMADD231PS  512(R10), Y12, Y10
+	VFMADD231PS  544(R10), Y12, Y11
+	VBROADCASTSS 12(R9), Y12
+	VFMADD231PS  576(R10), Y12, Y6
+	VFMADD231PS  608(R10), Y12, Y7
+	VFMADD231PS  640(R10), Y12, Y8
+	VFMADD231PS  672(R10), Y12, Y9
+	VFMADD231PS  704(R10), Y12, Y10
+	VFMADD231PS  736(R10), Y12, Y11
+	VBROADCASTSS 16(R9), Y12
+	VFMADD231PS  768(R10), Y12, Y6
+	VFMADD231PS  800(R10), Y12, Y7
+	VFMADD231PS  832(R10), Y12, Y8
+	VFMADD231PS  864(R10), Y12, Y9
+	VFMADD231PS  896(R10), Y12, Y10
+	VFMADD231PS  928(R10), Y12, Y11
+	VBROADCASTSS 20(R9), Y12
+	VFMADD231PS  960(R10), Y12, Y6
+	VFMADD231PS  992(R10), Y12, Y7
+	VFMADD231PS  1024(R10), Y12, Y8
+	VFMADD231PS  1056(R10), Y12, Y9
+	VFMADD231PS  1088(R10), Y12, Y10
+	VFMADD231PS  1120(R10), Y12, Y11
+	VBROADCASTSS 24(R9), Y12
+	VFMADD231PS  1152(R10), Y12, Y6
+	VFMADD231PS  1184(R10), Y12, Y7
+	VFMADD231PS  1216(R10), Y12, Y8
+	VFMADD231PS  1248(R10), Y12, Y9
+	VFMADD231PS  1280(R10), Y12, Y10
+	VFMADD231PS  1312(R10), Y12, Y11
+	VBROADCASTSS 28(R9), Y12
+	VFMADD231PS  1344(R10), Y12, Y6
+	VFMADD231PS  1376(R10), Y12, Y7
+	VFMADD231PS  1408(R10), Y12, Y8
+	VFMADD231PS  1440(R10), Y12, Y9
+	VFMADD231PS  1472(R10), Y12, Y10
+	VFMADD231PS  1504(R10), Y12, Y11
 	ADDQ         $0x00000020, R9
 	ADDQ         $0x00000600, R10
 	SUBQ         $0x08, R11
@@ -11088,153 +3247,163 @@ tile1fewdense:
 	ADDQ $0x08, R11
 
 tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
+	INCQ R11
+	SHRQ $0x01, R11
+	JCC  tile1odd
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile1steps
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  (R10), Y12, Y6
+	VFMADD231PS  32(R10), Y12, Y7
+	VFMADD231PS  64(R10), Y12, Y8
+	VFMADD231PS  96(R10), Y12, Y9
+	VFMADD231PS  128(R10), Y12, Y10
+	VFMADD231PS  160(R10), Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R9), Y6
-	VFMADD231PS  (R10), Y6, Y0
-	VFMADD231PS  32(R10), Y6, Y1
-	VFMADD231PS  64(R10), Y6, Y2
-	VFMADD231PS  96(R10), Y6, Y3
-	VFMADD231PS  128(R10), Y6, Y4
-	VFMADD231PS  160(R10), Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+tile1odd:
+	VBROADCASTSS (R9), Y12
+	VFMADD231PS  (R10), Y12, Y6
+	VFMADD231PS  32(R10), Y12, Y7
+	VFMADD231PS  64(R10), Y12, Y8
+	VFMADD231PS  96(R10), Y12, Y9
+	VFMADD231PS  128(R10), Y12, Y10
+	VFMADD231PS  160(R10), Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 	DECQ         R11
-	JNZ          tile1step
+	JNZ          tile1steps
 
-tile1done:
+tile1end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	JMP  modes
 
-tile1last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	// Store.
+store2:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R9, CX
+	ADDQ    R11, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	VADDPS 96(R11), Y3, Y3
-	VADDPS 128(R11), Y4, Y4
-	VADDPS 160(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+store1:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	VMOVUPS Y9, 96(CX)
+	VMOVUPS Y10, 128(CX)
+	VMOVUPS Y11, 160(CX)
+	ADDQ    R11, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+120(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile1last
+	MOVQ a_base+32(FP), R9
+	MOVQ R9, a_len+40(FP)
+	MOVQ m+104(FP), R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  rows
 
-tile1next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	VMOVUPS Y3, 96(R11)
-	VMOVUPS Y4, 128(R11)
-	VMOVUPS Y5, 160(R11)
-	ADDQ    b_cap+88(FP), R11
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R11
 	MOVQ    $0x00000080, R12
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
 	SUBQ    R11, a_len+40(FP)
-	JMP     tile1segment
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	VADDPS 96(CX), Y3, Y3
+	VADDPS 128(CX), Y4, Y4
+	VADDPS 160(CX), Y5, Y5
+	ADDQ   R11, CX
+
+add1:
+	VADDPS (CX), Y6, Y6
+	VADDPS 32(CX), Y7, Y7
+	VADDPS 64(CX), Y8, Y8
+	VADDPS 96(CX), Y9, Y9
+	VADDPS 128(CX), Y10, Y10
+	VADDPS 160(CX), Y11, Y11
+	ADDQ   R11, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func weightGemmF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
 TEXT ·weightGemmF16AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x01, SI
-	MOVQ m+104(FP), DI
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x01, DI
 	MOVQ $0x7fffffffffffffff, R8
-	CMPQ DI, $0x00000002
+	CMPQ DX, $0x00000002
 	JLE  rows
 
 	// The next part of the panel.
@@ -11245,11 +3414,11 @@ tiles:
 
 	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000004
+	CMPQ DX, $0x00000004
 	JGE  tile2
-	CMPQ DI, $0x00000002
+	CMPQ DX, $0x00000002
 	JE   tile2
-	MOVQ DI, R9
+	MOVQ DX, R9
 	JL   last
 	INCQ R9
 	SHRQ $0x01, R9
@@ -11270,6 +3439,8 @@ done:
 tile2:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R11
 
 tile2segment:
@@ -11285,68 +3456,17 @@ tile2segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R11
-	JL     tile2fewer
-	CMPQ   R8, next_len+136(FP)
-	JGE    tile2all
+	INCQ   R11
+	SHRQ   $0x01, R11
+	JCC    tile2odd
+	JZ     tile2end
 
-	// The same as below, with lines of the next part.
-tile2ahead:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VCVTPH2PS    (R10), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VCVTPH2PS    16(R10), Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VCVTPH2PS    32(R10), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VCVTPH2PS    48(R10), Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VCVTPH2PS    64(R10), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VCVTPH2PS    80(R10), Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VCVTPH2PS    (R10), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VCVTPH2PS    16(R10), Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VCVTPH2PS    32(R10), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VCVTPH2PS    48(R10), Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VCVTPH2PS    64(R10), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VCVTPH2PS    80(R10), Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	PREFETCHT1   (R8)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x02, R11
-	JGE          tile2ahead
-	JMP          tile2fewer
-
-tile2all:
 	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
 tile2steps:
 	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
+	VBROADCASTSS (R9)(BX*1), Y13
 	VCVTPH2PS    (R10), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
@@ -11365,10 +3485,12 @@ tile2steps:
 	VCVTPH2PS    80(R10), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+
+tile2odd:
 	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
+	VBROADCASTSS (R9)(BX*1), Y13
 	VCVTPH2PS    (R10), Y14
 	VFMADD231PS  Y14, Y12, Y0
 	VFMADD231PS  Y14, Y13, Y6
@@ -11387,251 +3509,153 @@ tile2steps:
 	VCVTPH2PS    80(R10), Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile2steps
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	CMPQ         R8, next_len+136(FP)
+	JGE          tile2all
+	PREFETCHT1   (R8)
+	ADDQ         $0x00000040, R8
 
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
+tile2all:
+	DECQ R11
+	JNZ  tile2steps
 
-tile2step:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VCVTPH2PS    (R10), Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VCVTPH2PS    16(R10), Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VCVTPH2PS    32(R10), Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VCVTPH2PS    48(R10), Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VCVTPH2PS    64(R10), Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VCVTPH2PS    80(R10), Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
+tile2end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	VMOVUPS Y3, 96(CX)
-	VMOVUPS Y4, 128(CX)
-	VMOVUPS Y5, 160(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	VMOVUPS Y9, 96(CX)
-	VMOVUPS Y10, 128(CX)
-	VMOVUPS Y11, 160(CX)
-	ADDQ    R9, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	VADDPS 96(R11), Y3, Y3
-	VADDPS 128(R11), Y4, Y4
-	VADDPS 160(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y6, Y6
-	VADDPS 32(R11), Y7, Y7
-	VADDPS 64(R11), Y8, Y8
-	VADDPS 96(R11), Y9, Y9
-	VADDPS 128(R11), Y10, Y10
-	VADDPS 160(R11), Y11, Y11
-	ADDQ   b_cap+88(FP), R11
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+120(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	VMOVUPS Y3, 96(R11)
-	VMOVUPS Y4, 128(R11)
-	VMOVUPS Y5, 160(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y6, (R11)
-	VMOVUPS Y7, 32(R11)
-	VMOVUPS Y8, 64(R11)
-	VMOVUPS Y9, 96(R11)
-	VMOVUPS Y10, 128(R11)
-	VMOVUPS Y11, 160(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	MOVQ    $0x00000080, R12
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 1 × 6 vectors.
 tile1:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R11
 
 tile1segment:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	CMPQ    BX, $0x04
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 4(R9), Y6
-	VCVTPH2PS    96(R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    112(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    128(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    144(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    160(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    176(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 8(R9), Y6
-	VCVTPH2PS    192(R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    208(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    224(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    240(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    256(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    272(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 12(R9), Y6
-	VCVTPH2PS    288(R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    304(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    320(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    336(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    352(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    368(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 16(R9), Y6
-	VCVTPH2PS    384(R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    400(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    416(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    432(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    448(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    464(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 20(R9), Y6
-	VCVTPH2PS    480(R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    496(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    512(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    528(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    544(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    560(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 24(R9), Y6
-	VCVTPH2PS    576(R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    592(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    608(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    624(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    640(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    656(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 28(R9), Y6
-	VCVTPH2PS    672(R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    688(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    704(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    720(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    736(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    752(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
+	VBROADCASTSS (R9), Y12
+	VCVTPH2PS    (R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    16(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    32(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    48(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    64(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    80(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 4(R9), Y12
+	VCVTPH2PS    96(R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    112(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    128(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    144(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    160(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    176(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 8(R9), Y12
+	VCVTPH2PS    192(R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    208(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    224(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    240(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    256(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    272(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 12(R9), Y12
+	VCVTPH2PS    288(R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    304(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    320(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    336(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    352(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    368(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 16(R9), Y12
+	VCVTPH2PS    384(R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    400(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    416(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    432(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    448(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    464(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 20(R9), Y12
+	VCVTPH2PS    480(R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    496(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    512(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    528(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    544(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    560(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 24(R9), Y12
+	VCVTPH2PS    576(R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    592(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    608(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    624(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    640(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    656(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 28(R9), Y12
+	VCVTPH2PS    672(R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    688(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    704(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    720(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    736(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    752(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
 	ADDQ         $0x00000020, R9
 	ADDQ         $0x00000300, R10
 	SUBQ         $0x08, R11
@@ -11641,171 +3665,175 @@ tile1fewdense:
 	ADDQ $0x08, R11
 
 tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
+	INCQ R11
+	SHRQ $0x01, R11
+	JCC  tile1odd
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile1steps
+	VBROADCASTSS (R9), Y12
+	VCVTPH2PS    (R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    16(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    32(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    48(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    64(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    80(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R9), Y6
-	VCVTPH2PS    (R10), Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VCVTPH2PS    16(R10), Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VCVTPH2PS    32(R10), Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VCVTPH2PS    48(R10), Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VCVTPH2PS    64(R10), Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VCVTPH2PS    80(R10), Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+tile1odd:
+	VBROADCASTSS (R9), Y12
+	VCVTPH2PS    (R10), Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VCVTPH2PS    16(R10), Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VCVTPH2PS    32(R10), Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VCVTPH2PS    48(R10), Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VCVTPH2PS    64(R10), Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VCVTPH2PS    80(R10), Y13
+	VFMADD231PS  Y13, Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 	DECQ         R11
-	JNZ          tile1step
+	JNZ          tile1steps
 
-tile1done:
+tile1end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	JMP  modes
 
-tile1last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	// Store.
+store2:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R9, CX
+	ADDQ    R11, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	VADDPS 96(R11), Y3, Y3
-	VADDPS 128(R11), Y4, Y4
-	VADDPS 160(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+store1:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	VMOVUPS Y9, 96(CX)
+	VMOVUPS Y10, 128(CX)
+	VMOVUPS Y11, 160(CX)
+	ADDQ    R11, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+120(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile1last
+	MOVQ a_base+32(FP), R9
+	MOVQ R9, a_len+40(FP)
+	MOVQ m+104(FP), R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  rows
 
-tile1next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	VMOVUPS Y3, 96(R11)
-	VMOVUPS Y4, 128(R11)
-	VMOVUPS Y5, 160(R11)
-	ADDQ    b_cap+88(FP), R11
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R11
 	MOVQ    $0x00000080, R12
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
 	SUBQ    R11, a_len+40(FP)
-	JMP     tile1segment
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	VADDPS 96(CX), Y3, Y3
+	VADDPS 128(CX), Y4, Y4
+	VADDPS 160(CX), Y5, Y5
+	ADDQ   R11, CX
+
+add1:
+	VADDPS (CX), Y6, Y6
+	VADDPS 32(CX), Y7, Y7
+	VADDPS 64(CX), Y8, Y8
+	VADDPS 96(CX), Y9, Y9
+	VADDPS 128(CX), Y10, Y10
+	VADDPS 160(CX), Y11, Y11
+	ADDQ   R11, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func weightGemmBF16AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
 TEXT ·weightGemmBF16AVX2(SB), NOSPLIT, $0-152
 	PCALIGN $0x40
-	MOVQ    k+112(FP), AX
-	CMPQ    AX, $0x00000080
+	MOVQ    a_base+32(FP), AX
+	MOVQ    c_base+0(FP), CX
+	MOVQ    m+104(FP), DX
+	MOVQ    k+112(FP), BX
+	MOVQ    $0x00000000, c_len+8(FP)
+	CMPQ    BX, $0x00000080
 	JG      cut
 	CMPB    load+120(FP), $0x00
 	JNE     cut
-	MOVQ    $0x00000000, c_len+8(FP)
 
 tiles:
-	MOVQ a_base+32(FP), AX
-	MOVQ c_base+0(FP), CX
-	MOVQ rs+56(FP), DX
-	SHLQ $0x02, DX
-	MOVQ cs+64(FP), BX
+	MOVQ rs+56(FP), BX
 	SHLQ $0x02, BX
-	MOVQ ldb+96(FP), SI
-	SHLQ $0x01, SI
-	MOVQ m+104(FP), DI
+	MOVQ cs+64(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ldb+96(FP), DI
+	SHLQ $0x01, DI
 	MOVQ $0x7fffffffffffffff, R8
-	CMPQ DI, $0x00000002
+	CMPQ DX, $0x00000002
 	JLE  rows
 
 	// The next part of the panel.
@@ -11816,11 +3844,11 @@ tiles:
 
 	// Tiles of 2 rows while that many are left for another one after; the last two share the rest.
 rows:
-	CMPQ DI, $0x00000004
+	CMPQ DX, $0x00000004
 	JGE  tile2
-	CMPQ DI, $0x00000002
+	CMPQ DX, $0x00000002
 	JE   tile2
-	MOVQ DI, R9
+	MOVQ DX, R9
 	JL   last
 	INCQ R9
 	SHRQ $0x01, R9
@@ -11841,6 +3869,8 @@ done:
 tile2:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000002, DX
+	LEAQ (AX)(BX*2), AX
 	MOVQ k+112(FP), R11
 
 tile2segment:
@@ -11856,80 +3886,17 @@ tile2segment:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
-	SUBQ   $0x02, R11
-	JL     tile2fewer
-	CMPQ   R8, next_len+136(FP)
-	JGE    tile2all
+	INCQ   R11
+	SHRQ   $0x01, R11
+	JCC    tile2odd
+	JZ     tile2end
 
-	// The same as below, with lines of the next part.
-tile2ahead:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VPMOVZXWD    (R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VPMOVZXWD    16(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VPMOVZXWD    32(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VPMOVZXWD    48(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VPMOVZXWD    64(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VPMOVZXWD    80(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VPMOVZXWD    (R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VPMOVZXWD    16(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VPMOVZXWD    32(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VPMOVZXWD    48(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VPMOVZXWD    64(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VPMOVZXWD    80(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	PREFETCHT1   (R8)
-	ADDQ         $0x00000040, R8
-	SUBQ         $0x02, R11
-	JGE          tile2ahead
-	JMP          tile2fewer
-
-tile2all:
 	// One step: a row of B times a number of every row of A.
+	PCALIGN $0x40
+
 tile2steps:
 	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
+	VBROADCASTSS (R9)(BX*1), Y13
 	VPMOVZXWD    (R10), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y0
@@ -11954,10 +3921,12 @@ tile2steps:
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+
+tile2odd:
 	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
+	VBROADCASTSS (R9)(BX*1), Y13
 	VPMOVZXWD    (R10), Y14
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y0
@@ -11982,305 +3951,201 @@ tile2steps:
 	VPSLLD       $0x10, Y14, Y14
 	VFMADD231PS  Y14, Y12, Y5
 	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile2steps
+	ADDQ         DI, R10
+	ADDQ         SI, R9
+	CMPQ         R8, next_len+136(FP)
+	JGE          tile2all
+	PREFETCHT1   (R8)
+	ADDQ         $0x00000040, R8
 
-tile2fewer:
-	ADDQ $0x02, R11
-	JZ   tile2done
+tile2all:
+	DECQ R11
+	JNZ  tile2steps
 
-tile2step:
-	VBROADCASTSS (R9), Y12
-	VBROADCASTSS (R9)(DX*1), Y13
-	VPMOVZXWD    (R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y0
-	VFMADD231PS  Y14, Y13, Y6
-	VPMOVZXWD    16(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y1
-	VFMADD231PS  Y14, Y13, Y7
-	VPMOVZXWD    32(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y2
-	VFMADD231PS  Y14, Y13, Y8
-	VPMOVZXWD    48(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y3
-	VFMADD231PS  Y14, Y13, Y9
-	VPMOVZXWD    64(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y4
-	VFMADD231PS  Y14, Y13, Y10
-	VPMOVZXWD    80(R10), Y14
-	VPSLLD       $0x10, Y14, Y14
-	VFMADD231PS  Y14, Y12, Y5
-	VFMADD231PS  Y14, Y13, Y11
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	DECQ         R11
-	JNZ          tile2step
-
-tile2done:
+tile2end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile2more
-
-tile2last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
-	VMOVUPS Y0, (CX)
-	VMOVUPS Y1, 32(CX)
-	VMOVUPS Y2, 64(CX)
-	VMOVUPS Y3, 96(CX)
-	VMOVUPS Y4, 128(CX)
-	VMOVUPS Y5, 160(CX)
-	ADDQ    R9, CX
-	VMOVUPS Y6, (CX)
-	VMOVUPS Y7, 32(CX)
-	VMOVUPS Y8, 64(CX)
-	VMOVUPS Y9, 96(CX)
-	VMOVUPS Y10, 128(CX)
-	VMOVUPS Y11, 160(CX)
-	ADDQ    R9, CX
-
-	// Go on to the next rows.
-	SUBQ $0x00000002, DI
-	LEAQ (AX)(DX*2), AX
-	JMP  rows
-
-tile2more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile2sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	VADDPS 96(R11), Y3, Y3
-	VADDPS 128(R11), Y4, Y4
-	VADDPS 160(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-	VADDPS (R11), Y6, Y6
-	VADDPS 32(R11), Y7, Y7
-	VADDPS 64(R11), Y8, Y8
-	VADDPS 96(R11), Y9, Y9
-	VADDPS 128(R11), Y10, Y10
-	VADDPS 160(R11), Y11, Y11
-	ADDQ   b_cap+88(FP), R11
-
-tile2sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile2next
-
-	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+120(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile2last
-
-tile2next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	VMOVUPS Y3, 96(R11)
-	VMOVUPS Y4, 128(R11)
-	VMOVUPS Y5, 160(R11)
-	ADDQ    b_cap+88(FP), R11
-	VMOVUPS Y6, (R11)
-	VMOVUPS Y7, 32(R11)
-	VMOVUPS Y8, 64(R11)
-	VMOVUPS Y9, 96(R11)
-	VMOVUPS Y10, 128(R11)
-	VMOVUPS Y11, 160(R11)
-	ADDQ    b_cap+88(FP), R11
-	MOVQ    $0x00000001, a_cap+48(FP)
-	MOVQ    a_len+40(FP), R11
-	MOVQ    $0x00000080, R12
-	CMPQ    R11, R12
-	CMOVQGT R12, R11
-	SUBQ    R11, a_len+40(FP)
-	JMP     tile2segment
+	JE   store2
+	MOVQ $0x00000002, b_len+80(FP)
+	JMP  modes
 
 	// Tile of 1 × 6 vectors.
 tile1:
 	MOVQ AX, R9
 	MOVQ b_base+72(FP), R10
+	SUBQ $0x00000001, DX
+	LEAQ (AX)(BX*1), AX
 	MOVQ k+112(FP), R11
 
 tile1segment:
-	VXORPS  Y0, Y0, Y0
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	CMPQ    BX, $0x04
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	CMPQ    SI, $0x04
 	JNE     tile1sparse
-	CMPQ    SI, $0x00000060
+	CMPQ    DI, $0x00000060
 	JNE     tile1sparse
 	SUBQ    $0x08, R11
 	JL      tile1fewdense
 	PCALIGN $0x40
 
 tile1dense:
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 4(R9), Y6
-	VPMOVZXWD    96(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    112(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    128(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    144(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    160(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    176(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 8(R9), Y6
-	VPMOVZXWD    192(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    208(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    224(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    240(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    256(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    272(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 12(R9), Y6
-	VPMOVZXWD    288(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    304(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    320(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    336(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    352(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    368(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 16(R9), Y6
-	VPMOVZXWD    384(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    400(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    416(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    432(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    448(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    464(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 20(R9), Y6
-	VPMOVZXWD    480(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    496(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    512(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    528(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    544(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    560(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 24(R9), Y6
-	VPMOVZXWD    576(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    592(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    608(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    624(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    640(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    656(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	VBROADCASTSS 28(R9), Y6
-	VPMOVZXWD    672(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    688(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    704(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    720(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    736(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    752(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
+	VBROADCASTSS (R9), Y12
+	VPMOVZXWD    (R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    16(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    32(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    48(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    64(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    80(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 4(R9), Y12
+	VPMOVZXWD    96(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    112(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    128(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    144(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    160(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    176(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 8(R9), Y12
+	VPMOVZXWD    192(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    208(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    224(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    240(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    256(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    272(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 12(R9), Y12
+	VPMOVZXWD    288(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    304(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    320(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    336(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    352(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    368(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 16(R9), Y12
+	VPMOVZXWD    384(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    400(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    416(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    432(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    448(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    464(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 20(R9), Y12
+	VPMOVZXWD    480(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    496(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    512(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    528(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    544(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    560(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 24(R9), Y12
+	VPMOVZXWD    576(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    592(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    608(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    624(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    640(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    656(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	VBROADCASTSS 28(R9), Y12
+	VPMOVZXWD    672(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    688(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    704(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    720(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    736(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    752(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
 	ADDQ         $0x00000020, R9
 	ADDQ         $0x00000300, R10
 	SUBQ         $0x08, R11
@@ -12290,165 +4155,163 @@ tile1fewdense:
 	ADDQ $0x08, R11
 
 tile1sparse:
-	SUBQ $0x02, R11
-	JL   tile1fewer
+	INCQ R11
+	SHRQ $0x01, R11
+	JCC  tile1odd
+	JZ   tile1end
 
 	// One step: a row of B times a number of every row of A.
 	PCALIGN $0x40
 
 tile1steps:
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
-	SUBQ         $0x02, R11
-	JGE          tile1steps
+	VBROADCASTSS (R9), Y12
+	VPMOVZXWD    (R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    16(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    32(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    48(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    64(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    80(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 
-tile1fewer:
-	ADDQ $0x02, R11
-	JZ   tile1done
-
-tile1step:
-	VBROADCASTSS (R9), Y6
-	VPMOVZXWD    (R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y0
-	VPMOVZXWD    16(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y1
-	VPMOVZXWD    32(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y2
-	VPMOVZXWD    48(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y3
-	VPMOVZXWD    64(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y4
-	VPMOVZXWD    80(R10), Y7
-	VPSLLD       $0x10, Y7, Y7
-	VFMADD231PS  Y7, Y6, Y5
-	ADDQ         SI, R10
-	ADDQ         BX, R9
+tile1odd:
+	VBROADCASTSS (R9), Y12
+	VPMOVZXWD    (R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y6
+	VPMOVZXWD    16(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y7
+	VPMOVZXWD    32(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y8
+	VPMOVZXWD    48(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y9
+	VPMOVZXWD    64(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y10
+	VPMOVZXWD    80(R10), Y13
+	VPSLLD       $0x10, Y13, Y13
+	VFMADD231PS  Y13, Y12, Y11
+	ADDQ         DI, R10
+	ADDQ         SI, R9
 	DECQ         R11
-	JNZ          tile1step
+	JNZ          tile1steps
 
-tile1done:
+tile1end:
+	MOVQ ldc+24(FP), R11
+	SHLQ $0x02, R11
 	CMPQ c_len+8(FP), $0x00
-	JNE  tile1more
+	JE   store1
+	MOVQ $0x00000001, b_len+80(FP)
+	JMP  modes
 
-tile1last:
-	MOVQ    ldc+24(FP), R9
-	SHLQ    $0x02, R9
+	// Store.
+store2:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
 	VMOVUPS Y3, 96(CX)
 	VMOVUPS Y4, 128(CX)
 	VMOVUPS Y5, 160(CX)
-	ADDQ    R9, CX
+	ADDQ    R11, CX
 
-	// Go on to the next rows.
-	SUBQ $0x00000001, DI
-	LEAQ (AX)(DX*1), AX
-	JMP  rows
-
-tile1more:
-	MOVQ   ldc+24(FP), R11
-	SHLQ   $0x02, R11
-	MOVQ   R11, b_cap+88(FP)
-	CMPQ   a_cap+48(FP), $0x00
-	JE     tile1sum
-	MOVQ   CX, R11
-	VADDPS (R11), Y0, Y0
-	VADDPS 32(R11), Y1, Y1
-	VADDPS 64(R11), Y2, Y2
-	VADDPS 96(R11), Y3, Y3
-	VADDPS 128(R11), Y4, Y4
-	VADDPS 160(R11), Y5, Y5
-	ADDQ   b_cap+88(FP), R11
-
-tile1sum:
-	CMPQ a_len+40(FP), $0x00
-	JNE  tile1next
+store1:
+	VMOVUPS Y6, (CX)
+	VMOVUPS Y7, 32(CX)
+	VMOVUPS Y8, 64(CX)
+	VMOVUPS Y9, 96(CX)
+	VMOVUPS Y10, 128(CX)
+	VMOVUPS Y11, 160(CX)
+	ADDQ    R11, CX
+	CMPQ    c_len+8(FP), $0x00
+	JE      rows
+	CMPQ    a_len+40(FP), $0x00
+	JNE     next
 
 	// It was the last one: the next tile begins with the first one.
-	MOVQ    c_cap+16(FP), R9
-	MOVQ    R9, a_len+40(FP)
-	MOVBQZX load+120(FP), R9
-	MOVQ    R9, a_cap+48(FP)
-	JMP     tile1last
+	MOVQ a_base+32(FP), R9
+	MOVQ R9, a_len+40(FP)
+	MOVQ m+104(FP), R9
+	MOVQ R9, a_cap+48(FP)
+	JMP  rows
 
-tile1next:
-	MOVQ    CX, R11
-	VMOVUPS Y0, (R11)
-	VMOVUPS Y1, 32(R11)
-	VMOVUPS Y2, 64(R11)
-	VMOVUPS Y3, 96(R11)
-	VMOVUPS Y4, 128(R11)
-	VMOVUPS Y5, 160(R11)
-	ADDQ    b_cap+88(FP), R11
+next:
+	MOVQ    b_cap+88(FP), CX
 	MOVQ    $0x00000001, a_cap+48(FP)
 	MOVQ    a_len+40(FP), R11
 	MOVQ    $0x00000080, R12
 	CMPQ    R11, R12
 	CMOVQGT R12, R11
 	SUBQ    R11, a_len+40(FP)
-	JMP     tile1segment
+	CMPQ    b_len+80(FP), $0x01
+	JE      tile1segment
+	JMP     tile2segment
+
+	// C is added.
+modes:
+	MOVQ   CX, b_cap+88(FP)
+	CMPQ   a_cap+48(FP), $0x00
+	JE     sums
+	CMPQ   b_len+80(FP), $0x01
+	JE     add1
+	VADDPS (CX), Y0, Y0
+	VADDPS 32(CX), Y1, Y1
+	VADDPS 64(CX), Y2, Y2
+	VADDPS 96(CX), Y3, Y3
+	VADDPS 128(CX), Y4, Y4
+	VADDPS 160(CX), Y5, Y5
+	ADDQ   R11, CX
+
+add1:
+	VADDPS (CX), Y6, Y6
+	VADDPS 32(CX), Y7, Y7
+	VADDPS 64(CX), Y8, Y8
+	VADDPS 96(CX), Y9, Y9
+	VADDPS 128(CX), Y10, Y10
+	VADDPS 160(CX), Y11, Y11
+	ADDQ   R11, CX
+	MOVQ   b_cap+88(FP), CX
+
+sums:
+	CMPQ b_len+80(FP), $0x01
+	JE   store1
+	JMP  store2
 
 	// There are several segments, or C is the first summand.
 cut:
-	MOVQ    k+112(FP), AX
-	MOVQ    AX, CX
-	MOVQ    $0x00000080, DX
-	CMPQ    CX, DX
-	CMOVQGT DX, CX
-	SUBQ    CX, AX
-	MOVQ    CX, k+112(FP)
-	MOVQ    AX, c_cap+16(FP)
-	MOVQ    AX, a_len+40(FP)
-	MOVBQZX load+120(FP), AX
-	MOVQ    AX, a_cap+48(FP)
-	MOVQ    $0x00000001, c_len+8(FP)
-	JMP     tiles
+	MOVQ    k+112(FP), BX
+	MOVQ    BX, SI
+	MOVQ    $0x00000080, DI
+	CMPQ    SI, DI
+	CMOVQGT DI, SI
+	SUBQ    SI, BX
+	MOVQ    SI, k+112(FP)
+	MOVQ    BX, a_base+32(FP)
+	MOVQ    BX, a_len+40(FP)
+	XORQ    BX, BX
+	CMPQ    c_len+8(FP), $0x00
+	JNE     begins
+	MOVBQZX load+120(FP), BX
+
+begins:
+	MOVQ BX, a_cap+48(FP)
+	MOVQ BX, m+104(FP)
+	INCQ c_len+8(FP)
+	JMP  tiles
 
 // func weightAddBiasAVX2(c []float32, ldc int, m int, bias []float32)
 // Requires: AVX
@@ -19304,9 +11167,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func skinnyQK16x1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+// func skinnyQKS1L1AVX2(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·skinnyQK16x1L1AVX2(SB), NOSPLIT, $256-160
+TEXT ·skinnyQKS1L1AVX2(SB), NOSPLIT, $256-160
 	PCALIGN $0x40
 	MOVQ    ldk+48(FP), AX
 	SHLQ    $0x02, AX
@@ -19416,67 +11279,67 @@ group1step:
 	MOVQ       next_len+136(FP), BX
 
 group1ahead0:
-	VBROADCASTF128 (DI), Y2
-	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
-	VBROADCASTF128 (R8), Y3
-	VINSERTF128    $0x01, (R8)(AX*1), Y3, Y3
-	VBROADCASTF128 (R9), Y4
-	VINSERTF128    $0x01, (R9)(AX*1), Y4, Y4
-	VBROADCASTF128 (R10), Y5
-	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
-	VUNPCKLPS      Y3, Y2, Y2
-	VUNPCKLPS      Y5, Y4, Y4
-	VUNPCKHPD      Y4, Y2, Y3
-	VUNPCKLPD      Y4, Y2, Y2
-	VBROADCASTF128 (DI)(AX*2), Y4
-	VINSERTF128    $0x01, (DI)(R11*1), Y4, Y4
-	VBROADCASTF128 (R8)(AX*2), Y5
-	VINSERTF128    $0x01, (R8)(R11*1), Y5, Y5
-	VBROADCASTF128 (R9)(AX*2), Y6
-	VINSERTF128    $0x01, (R9)(R11*1), Y6, Y6
-	VBROADCASTF128 (R10)(AX*2), Y7
-	VINSERTF128    $0x01, (R10)(R11*1), Y7, Y7
-	VUNPCKLPS      Y5, Y4, Y4
-	VUNPCKLPS      Y7, Y6, Y6
-	VUNPCKHPD      Y6, Y4, Y5
-	VUNPCKLPD      Y6, Y4, Y4
-	VBROADCASTSS   (R12), Y6
-	VFMADD231PS    Y2, Y6, Y0
-	VFMADD231PS    Y4, Y6, Y1
-	VBROADCASTSS   (R12)(SI*1), Y2
-	VFMADD231PS    Y3, Y2, Y0
-	VFMADD231PS    Y5, Y2, Y1
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VUNPCKLPS      Y9, Y8, Y8
+	VUNPCKLPS      Y11, Y10, Y10
+	VUNPCKHPD      Y10, Y8, Y9
+	VUNPCKLPD      Y10, Y8, Y8
+	VBROADCASTF128 (DI)(AX*2), Y10
+	VINSERTF128    $0x01, (DI)(R11*1), Y10, Y10
+	VBROADCASTF128 (R8)(AX*2), Y11
+	VINSERTF128    $0x01, (R8)(R11*1), Y11, Y11
+	VBROADCASTF128 (R9)(AX*2), Y12
+	VINSERTF128    $0x01, (R9)(R11*1), Y12, Y12
+	VBROADCASTF128 (R10)(AX*2), Y13
+	VINSERTF128    $0x01, (R10)(R11*1), Y13, Y13
+	VUNPCKLPS      Y11, Y10, Y10
+	VUNPCKLPS      Y13, Y12, Y12
+	VUNPCKHPD      Y12, Y10, Y11
+	VUNPCKLPD      Y12, Y10, Y10
+	VBROADCASTSS   (R12), Y12
+	VFMADD231PS    Y8, Y12, Y0
+	VFMADD231PS    Y10, Y12, Y1
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
 	LEAQ           (R12)(SI*2), R12
-	VBROADCASTF128 (DI), Y2
-	VINSERTF128    $0x01, (DI)(AX*1), Y2, Y2
-	VBROADCASTF128 (R8), Y3
-	VINSERTF128    $0x01, (R8)(AX*1), Y3, Y3
-	VBROADCASTF128 (R9), Y4
-	VINSERTF128    $0x01, (R9)(AX*1), Y4, Y4
-	VBROADCASTF128 (R10), Y5
-	VINSERTF128    $0x01, (R10)(AX*1), Y5, Y5
-	VUNPCKHPS      Y3, Y2, Y2
-	VUNPCKHPS      Y5, Y4, Y4
-	VUNPCKHPD      Y4, Y2, Y3
-	VUNPCKLPD      Y4, Y2, Y2
-	VBROADCASTF128 (DI)(AX*2), Y4
-	VINSERTF128    $0x01, (DI)(R11*1), Y4, Y4
-	VBROADCASTF128 (R8)(AX*2), Y5
-	VINSERTF128    $0x01, (R8)(R11*1), Y5, Y5
-	VBROADCASTF128 (R9)(AX*2), Y6
-	VINSERTF128    $0x01, (R9)(R11*1), Y6, Y6
-	VBROADCASTF128 (R10)(AX*2), Y7
-	VINSERTF128    $0x01, (R10)(R11*1), Y7, Y7
-	VUNPCKHPS      Y5, Y4, Y4
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPD      Y6, Y4, Y5
-	VUNPCKLPD      Y6, Y4, Y4
-	VBROADCASTSS   (R12), Y6
-	VFMADD231PS    Y2, Y6, Y0
-	VFMADD231PS    Y4, Y6, Y1
-	VBROADCASTSS   (R12)(SI*1), Y2
-	VFMADD231PS    Y3, Y2, Y0
-	VFMADD231PS    Y5, Y2, Y1
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
+	VUNPCKHPS      Y9, Y8, Y8
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKHPD      Y10, Y8, Y9
+	VUNPCKLPD      Y10, Y8, Y8
+	VBROADCASTF128 (DI)(AX*2), Y10
+	VINSERTF128    $0x01, (DI)(R11*1), Y10, Y10
+	VBROADCASTF128 (R8)(AX*2), Y11
+	VINSERTF128    $0x01, (R8)(R11*1), Y11, Y11
+	VBROADCASTF128 (R9)(AX*2), Y12
+	VINSERTF128    $0x01, (R9)(R11*1), Y12, Y12
+	VBROADCASTF128 (R10)(AX*2), Y13
+	VINSERTF128    $0x01, (R10)(R11*1), Y13, Y13
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKHPS      Y13, Y12, Y12
+	VUNPCKHPD      Y12, Y10, Y11
+	VUNPCKLPD      Y12, Y10, Y10
+	VBROADCASTSS   (R12), Y12
+	VFMADD231PS    Y8, Y12, Y0
+	VFMADD231PS    Y10, Y12, Y1
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
 	LEAQ           (R12)(SI*2), R12
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8
@@ -19486,87 +11349,14 @@ group1ahead0:
 	JNE            group1step
 
 group1rest:
-	CMPQ           k_cap+40(FP), $0x00
-	JNE            group1sum
-	MOVQ           d+96(FP), R13
-	ANDQ           $0x03, R13
-	JZ             group1sum
-	LEAQ           (DI)(R13*4), DI
-	LEAQ           (R8)(R13*4), R8
-	LEAQ           (R9)(R13*4), R9
-	LEAQ           (R10)(R13*4), R10
-	VBROADCASTF128 -16(DI), Y2
-	VINSERTF128    $0x01, -16(DI)(AX*1), Y2, Y2
-	VBROADCASTF128 -16(R8), Y3
-	VINSERTF128    $0x01, -16(R8)(AX*1), Y3, Y3
-	VBROADCASTF128 -16(R9), Y4
-	VINSERTF128    $0x01, -16(R9)(AX*1), Y4, Y4
-	VBROADCASTF128 -16(R10), Y5
-	VINSERTF128    $0x01, -16(R10)(AX*1), Y5, Y5
-	VUNPCKLPS      Y3, Y2, Y2
-	VUNPCKLPS      Y5, Y4, Y4
-	VUNPCKHPD      Y4, Y2, Y3
-	VUNPCKLPD      Y4, Y2, Y2
-	VBROADCASTF128 -16(DI)(AX*2), Y2
-	VINSERTF128    $0x01, -16(DI)(R11*1), Y2, Y2
-	VBROADCASTF128 -16(R8)(AX*2), Y4
-	VINSERTF128    $0x01, -16(R8)(R11*1), Y4, Y4
-	VBROADCASTF128 -16(R9)(AX*2), Y5
-	VINSERTF128    $0x01, -16(R9)(R11*1), Y5, Y5
-	VBROADCASTF128 -16(R10)(AX*2), Y6
-	VINSERTF128    $0x01, -16(R10)(R11*1), Y6, Y6
-	VUNPCKLPS      Y4, Y2, Y2
-	VUNPCKLPS      Y6, Y5, Y5
-	VUNPCKHPD      Y5, Y2, Y4
-	VUNPCKLPD      Y5, Y2, Y2
-	CMPQ           R13, $0x03
-	JL             group1skip1
-	VBROADCASTSS   (R12), Y2
-	VFMADD231PS    Y3, Y2, Y0
-	VFMADD231PS    Y4, Y2, Y1
-	ADDQ           SI, R12
+	CMPQ k_cap+40(FP), $0x00
+	JNE  group1sum
+	MOVQ d+96(FP), R13
+	ANDQ $0x03, R13
+	JZ   group1sum
+	MOVQ $0x00000001, q_cap+72(FP)
+	JMP  rest4
 
-group1skip1:
-	VBROADCASTF128 -16(DI), Y2
-	VINSERTF128    $0x01, -16(DI)(AX*1), Y2, Y2
-	VBROADCASTF128 -16(R8), Y3
-	VINSERTF128    $0x01, -16(R8)(AX*1), Y3, Y3
-	VBROADCASTF128 -16(R9), Y4
-	VINSERTF128    $0x01, -16(R9)(AX*1), Y4, Y4
-	VBROADCASTF128 -16(R10), Y5
-	VINSERTF128    $0x01, -16(R10)(AX*1), Y5, Y5
-	VUNPCKHPS      Y3, Y2, Y2
-	VUNPCKHPS      Y5, Y4, Y4
-	VUNPCKHPD      Y4, Y2, Y3
-	VUNPCKLPD      Y4, Y2, Y2
-	VBROADCASTF128 -16(DI)(AX*2), Y4
-	VINSERTF128    $0x01, -16(DI)(R11*1), Y4, Y4
-	VBROADCASTF128 -16(R8)(AX*2), Y5
-	VINSERTF128    $0x01, -16(R8)(R11*1), Y5, Y5
-	VBROADCASTF128 -16(R9)(AX*2), Y6
-	VINSERTF128    $0x01, -16(R9)(R11*1), Y6, Y6
-	VBROADCASTF128 -16(R10)(AX*2), Y7
-	VINSERTF128    $0x01, -16(R10)(R11*1), Y7, Y7
-	VUNPCKHPS      Y5, Y4, Y4
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPD      Y6, Y4, Y5
-	VUNPCKLPD      Y6, Y4, Y4
-	CMPQ           R13, $0x02
-	JL             group1skip2
-	VBROADCASTSS   (R12), Y6
-	VFMADD231PS    Y2, Y6, Y0
-	VFMADD231PS    Y4, Y6, Y1
-	ADDQ           SI, R12
-
-group1skip2:
-	CMPQ         R13, $0x01
-	JL           group1skip3
-	VBROADCASTSS (R12), Y2
-	VFMADD231PS  Y3, Y2, Y0
-	VFMADD231PS  Y5, Y2, Y1
-	ADDQ         SI, R12
-
-group1skip3:
 group1sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group1added
@@ -19582,98 +11372,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -19720,79 +11425,79 @@ group2step:
 	MOVQ       next_len+136(FP), BX
 
 group2ahead0:
-	VBROADCASTF128 (DI), Y4
-	VINSERTF128    $0x01, (DI)(AX*1), Y4, Y4
-	VBROADCASTF128 (R8), Y5
-	VINSERTF128    $0x01, (R8)(AX*1), Y5, Y5
-	VBROADCASTF128 (R9), Y6
-	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
-	VBROADCASTF128 (R10), Y7
-	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
-	VUNPCKLPS      Y5, Y4, Y4
-	VUNPCKLPS      Y7, Y6, Y6
-	VUNPCKHPD      Y6, Y4, Y5
-	VUNPCKLPD      Y6, Y4, Y4
-	VBROADCASTF128 (DI)(AX*2), Y6
-	VINSERTF128    $0x01, (DI)(R11*1), Y6, Y6
-	VBROADCASTF128 (R8)(AX*2), Y7
-	VINSERTF128    $0x01, (R8)(R11*1), Y7, Y7
-	VBROADCASTF128 (R9)(AX*2), Y8
-	VINSERTF128    $0x01, (R9)(R11*1), Y8, Y8
-	VBROADCASTF128 (R10)(AX*2), Y9
-	VINSERTF128    $0x01, (R10)(R11*1), Y9, Y9
-	VUNPCKLPS      Y7, Y6, Y6
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
 	VUNPCKLPS      Y9, Y8, Y8
-	VUNPCKHPD      Y8, Y6, Y7
-	VUNPCKLPD      Y8, Y6, Y6
-	VBROADCASTSS   (R12), Y8
-	VFMADD231PS    Y4, Y8, Y0
-	VFMADD231PS    Y6, Y8, Y1
-	VBROADCASTSS   4(R12), Y8
-	VFMADD231PS    Y4, Y8, Y2
-	VFMADD231PS    Y6, Y8, Y3
-	VBROADCASTSS   (R12)(SI*1), Y4
-	VFMADD231PS    Y5, Y4, Y0
-	VFMADD231PS    Y7, Y4, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y4
-	VFMADD231PS    Y5, Y4, Y2
-	VFMADD231PS    Y7, Y4, Y3
+	VUNPCKLPS      Y11, Y10, Y10
+	VUNPCKHPD      Y10, Y8, Y9
+	VUNPCKLPD      Y10, Y8, Y8
+	VBROADCASTF128 (DI)(AX*2), Y10
+	VINSERTF128    $0x01, (DI)(R11*1), Y10, Y10
+	VBROADCASTF128 (R8)(AX*2), Y11
+	VINSERTF128    $0x01, (R8)(R11*1), Y11, Y11
+	VBROADCASTF128 (R9)(AX*2), Y12
+	VINSERTF128    $0x01, (R9)(R11*1), Y12, Y12
+	VBROADCASTF128 (R10)(AX*2), Y13
+	VINSERTF128    $0x01, (R10)(R11*1), Y13, Y13
+	VUNPCKLPS      Y11, Y10, Y10
+	VUNPCKLPS      Y13, Y12, Y12
+	VUNPCKHPD      Y12, Y10, Y11
+	VUNPCKLPD      Y12, Y10, Y10
+	VBROADCASTSS   (R12), Y12
+	VFMADD231PS    Y8, Y12, Y0
+	VFMADD231PS    Y10, Y12, Y1
+	VBROADCASTSS   4(R12), Y12
+	VFMADD231PS    Y8, Y12, Y2
+	VFMADD231PS    Y10, Y12, Y3
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y2
+	VFMADD231PS    Y11, Y8, Y3
 	LEAQ           (R12)(SI*2), R12
-	VBROADCASTF128 (DI), Y4
-	VINSERTF128    $0x01, (DI)(AX*1), Y4, Y4
-	VBROADCASTF128 (R8), Y5
-	VINSERTF128    $0x01, (R8)(AX*1), Y5, Y5
-	VBROADCASTF128 (R9), Y6
-	VINSERTF128    $0x01, (R9)(AX*1), Y6, Y6
-	VBROADCASTF128 (R10), Y7
-	VINSERTF128    $0x01, (R10)(AX*1), Y7, Y7
-	VUNPCKHPS      Y5, Y4, Y4
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPD      Y6, Y4, Y5
-	VUNPCKLPD      Y6, Y4, Y4
-	VBROADCASTF128 (DI)(AX*2), Y6
-	VINSERTF128    $0x01, (DI)(R11*1), Y6, Y6
-	VBROADCASTF128 (R8)(AX*2), Y7
-	VINSERTF128    $0x01, (R8)(R11*1), Y7, Y7
-	VBROADCASTF128 (R9)(AX*2), Y8
-	VINSERTF128    $0x01, (R9)(R11*1), Y8, Y8
-	VBROADCASTF128 (R10)(AX*2), Y9
-	VINSERTF128    $0x01, (R10)(R11*1), Y9, Y9
-	VUNPCKHPS      Y7, Y6, Y6
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
 	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKHPD      Y8, Y6, Y7
-	VUNPCKLPD      Y8, Y6, Y6
-	VBROADCASTSS   (R12), Y8
-	VFMADD231PS    Y4, Y8, Y0
-	VFMADD231PS    Y6, Y8, Y1
-	VBROADCASTSS   4(R12), Y8
-	VFMADD231PS    Y4, Y8, Y2
-	VFMADD231PS    Y6, Y8, Y3
-	VBROADCASTSS   (R12)(SI*1), Y4
-	VFMADD231PS    Y5, Y4, Y0
-	VFMADD231PS    Y7, Y4, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y4
-	VFMADD231PS    Y5, Y4, Y2
-	VFMADD231PS    Y7, Y4, Y3
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKHPD      Y10, Y8, Y9
+	VUNPCKLPD      Y10, Y8, Y8
+	VBROADCASTF128 (DI)(AX*2), Y10
+	VINSERTF128    $0x01, (DI)(R11*1), Y10, Y10
+	VBROADCASTF128 (R8)(AX*2), Y11
+	VINSERTF128    $0x01, (R8)(R11*1), Y11, Y11
+	VBROADCASTF128 (R9)(AX*2), Y12
+	VINSERTF128    $0x01, (R9)(R11*1), Y12, Y12
+	VBROADCASTF128 (R10)(AX*2), Y13
+	VINSERTF128    $0x01, (R10)(R11*1), Y13, Y13
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKHPS      Y13, Y12, Y12
+	VUNPCKHPD      Y12, Y10, Y11
+	VUNPCKLPD      Y12, Y10, Y10
+	VBROADCASTSS   (R12), Y12
+	VFMADD231PS    Y8, Y12, Y0
+	VFMADD231PS    Y10, Y12, Y1
+	VBROADCASTSS   4(R12), Y12
+	VFMADD231PS    Y8, Y12, Y2
+	VFMADD231PS    Y10, Y12, Y3
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y2
+	VFMADD231PS    Y11, Y8, Y3
 	LEAQ           (R12)(SI*2), R12
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8
@@ -19802,96 +11507,14 @@ group2ahead0:
 	JNE            group2step
 
 group2rest:
-	CMPQ           k_cap+40(FP), $0x00
-	JNE            group2sum
-	MOVQ           d+96(FP), R13
-	ANDQ           $0x03, R13
-	JZ             group2sum
-	LEAQ           (DI)(R13*4), DI
-	LEAQ           (R8)(R13*4), R8
-	LEAQ           (R9)(R13*4), R9
-	LEAQ           (R10)(R13*4), R10
-	VBROADCASTF128 -16(DI), Y4
-	VINSERTF128    $0x01, -16(DI)(AX*1), Y4, Y4
-	VBROADCASTF128 -16(R8), Y5
-	VINSERTF128    $0x01, -16(R8)(AX*1), Y5, Y5
-	VBROADCASTF128 -16(R9), Y6
-	VINSERTF128    $0x01, -16(R9)(AX*1), Y6, Y6
-	VBROADCASTF128 -16(R10), Y7
-	VINSERTF128    $0x01, -16(R10)(AX*1), Y7, Y7
-	VUNPCKLPS      Y5, Y4, Y4
-	VUNPCKLPS      Y7, Y6, Y6
-	VUNPCKHPD      Y6, Y4, Y5
-	VUNPCKLPD      Y6, Y4, Y4
-	VBROADCASTF128 -16(DI)(AX*2), Y4
-	VINSERTF128    $0x01, -16(DI)(R11*1), Y4, Y4
-	VBROADCASTF128 -16(R8)(AX*2), Y6
-	VINSERTF128    $0x01, -16(R8)(R11*1), Y6, Y6
-	VBROADCASTF128 -16(R9)(AX*2), Y7
-	VINSERTF128    $0x01, -16(R9)(R11*1), Y7, Y7
-	VBROADCASTF128 -16(R10)(AX*2), Y8
-	VINSERTF128    $0x01, -16(R10)(R11*1), Y8, Y8
-	VUNPCKLPS      Y6, Y4, Y4
-	VUNPCKLPS      Y8, Y7, Y7
-	VUNPCKHPD      Y7, Y4, Y6
-	VUNPCKLPD      Y7, Y4, Y4
-	CMPQ           R13, $0x03
-	JL             group2skip1
-	VBROADCASTSS   (R12), Y4
-	VFMADD231PS    Y5, Y4, Y0
-	VFMADD231PS    Y6, Y4, Y1
-	VBROADCASTSS   4(R12), Y4
-	VFMADD231PS    Y5, Y4, Y2
-	VFMADD231PS    Y6, Y4, Y3
-	ADDQ           SI, R12
+	CMPQ k_cap+40(FP), $0x00
+	JNE  group2sum
+	MOVQ d+96(FP), R13
+	ANDQ $0x03, R13
+	JZ   group2sum
+	MOVQ $0x00000002, q_cap+72(FP)
+	JMP  rest4
 
-group2skip1:
-	VBROADCASTF128 -16(DI), Y4
-	VINSERTF128    $0x01, -16(DI)(AX*1), Y4, Y4
-	VBROADCASTF128 -16(R8), Y5
-	VINSERTF128    $0x01, -16(R8)(AX*1), Y5, Y5
-	VBROADCASTF128 -16(R9), Y6
-	VINSERTF128    $0x01, -16(R9)(AX*1), Y6, Y6
-	VBROADCASTF128 -16(R10), Y7
-	VINSERTF128    $0x01, -16(R10)(AX*1), Y7, Y7
-	VUNPCKHPS      Y5, Y4, Y4
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPD      Y6, Y4, Y5
-	VUNPCKLPD      Y6, Y4, Y4
-	VBROADCASTF128 -16(DI)(AX*2), Y6
-	VINSERTF128    $0x01, -16(DI)(R11*1), Y6, Y6
-	VBROADCASTF128 -16(R8)(AX*2), Y7
-	VINSERTF128    $0x01, -16(R8)(R11*1), Y7, Y7
-	VBROADCASTF128 -16(R9)(AX*2), Y8
-	VINSERTF128    $0x01, -16(R9)(R11*1), Y8, Y8
-	VBROADCASTF128 -16(R10)(AX*2), Y9
-	VINSERTF128    $0x01, -16(R10)(R11*1), Y9, Y9
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKHPD      Y8, Y6, Y7
-	VUNPCKLPD      Y8, Y6, Y6
-	CMPQ           R13, $0x02
-	JL             group2skip2
-	VBROADCASTSS   (R12), Y8
-	VFMADD231PS    Y4, Y8, Y0
-	VFMADD231PS    Y6, Y8, Y1
-	VBROADCASTSS   4(R12), Y8
-	VFMADD231PS    Y4, Y8, Y2
-	VFMADD231PS    Y6, Y8, Y3
-	ADDQ           SI, R12
-
-group2skip2:
-	CMPQ         R13, $0x01
-	JL           group2skip3
-	VBROADCASTSS (R12), Y4
-	VFMADD231PS  Y5, Y4, Y0
-	VFMADD231PS  Y7, Y4, Y1
-	VBROADCASTSS 4(R12), Y4
-	VFMADD231PS  Y5, Y4, Y2
-	VFMADD231PS  Y7, Y4, Y3
-	ADDQ         SI, R12
-
-group2skip3:
 group2sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group2added
@@ -19911,98 +11534,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -20051,91 +11587,91 @@ group3step:
 	MOVQ       next_len+136(FP), BX
 
 group3ahead0:
-	VBROADCASTF128 (DI), Y6
-	VINSERTF128    $0x01, (DI)(AX*1), Y6, Y6
-	VBROADCASTF128 (R8), Y7
-	VINSERTF128    $0x01, (R8)(AX*1), Y7, Y7
-	VBROADCASTF128 (R9), Y8
-	VINSERTF128    $0x01, (R9)(AX*1), Y8, Y8
-	VBROADCASTF128 (R10), Y9
-	VINSERTF128    $0x01, (R10)(AX*1), Y9, Y9
-	VUNPCKLPS      Y7, Y6, Y6
-	VUNPCKLPS      Y9, Y8, Y8
-	VUNPCKHPD      Y8, Y6, Y7
-	VUNPCKLPD      Y8, Y6, Y6
-	VBROADCASTF128 (DI)(AX*2), Y8
-	VINSERTF128    $0x01, (DI)(R11*1), Y8, Y8
-	VBROADCASTF128 (R8)(AX*2), Y9
-	VINSERTF128    $0x01, (R8)(R11*1), Y9, Y9
-	VBROADCASTF128 (R9)(AX*2), Y10
-	VINSERTF128    $0x01, (R9)(R11*1), Y10, Y10
-	VBROADCASTF128 (R10)(AX*2), Y11
-	VINSERTF128    $0x01, (R10)(R11*1), Y11, Y11
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
 	VUNPCKLPS      Y9, Y8, Y8
 	VUNPCKLPS      Y11, Y10, Y10
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
-	VBROADCASTSS   (R12), Y10
-	VFMADD231PS    Y6, Y10, Y0
-	VFMADD231PS    Y8, Y10, Y1
-	VBROADCASTSS   4(R12), Y10
-	VFMADD231PS    Y6, Y10, Y2
-	VFMADD231PS    Y8, Y10, Y3
-	VBROADCASTSS   8(R12), Y10
-	VFMADD231PS    Y6, Y10, Y4
-	VFMADD231PS    Y8, Y10, Y5
-	VBROADCASTSS   (R12)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y0
-	VFMADD231PS    Y9, Y6, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y2
-	VFMADD231PS    Y9, Y6, Y3
-	VBROADCASTSS   8(R12)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y4
-	VFMADD231PS    Y9, Y6, Y5
+	VBROADCASTF128 (DI)(AX*2), Y10
+	VINSERTF128    $0x01, (DI)(R11*1), Y10, Y10
+	VBROADCASTF128 (R8)(AX*2), Y11
+	VINSERTF128    $0x01, (R8)(R11*1), Y11, Y11
+	VBROADCASTF128 (R9)(AX*2), Y12
+	VINSERTF128    $0x01, (R9)(R11*1), Y12, Y12
+	VBROADCASTF128 (R10)(AX*2), Y13
+	VINSERTF128    $0x01, (R10)(R11*1), Y13, Y13
+	VUNPCKLPS      Y11, Y10, Y10
+	VUNPCKLPS      Y13, Y12, Y12
+	VUNPCKHPD      Y12, Y10, Y11
+	VUNPCKLPD      Y12, Y10, Y10
+	VBROADCASTSS   (R12), Y12
+	VFMADD231PS    Y8, Y12, Y0
+	VFMADD231PS    Y10, Y12, Y1
+	VBROADCASTSS   4(R12), Y12
+	VFMADD231PS    Y8, Y12, Y2
+	VFMADD231PS    Y10, Y12, Y3
+	VBROADCASTSS   8(R12), Y12
+	VFMADD231PS    Y8, Y12, Y4
+	VFMADD231PS    Y10, Y12, Y5
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y2
+	VFMADD231PS    Y11, Y8, Y3
+	VBROADCASTSS   8(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y4
+	VFMADD231PS    Y11, Y8, Y5
 	LEAQ           (R12)(SI*2), R12
-	VBROADCASTF128 (DI), Y6
-	VINSERTF128    $0x01, (DI)(AX*1), Y6, Y6
-	VBROADCASTF128 (R8), Y7
-	VINSERTF128    $0x01, (R8)(AX*1), Y7, Y7
-	VBROADCASTF128 (R9), Y8
-	VINSERTF128    $0x01, (R9)(AX*1), Y8, Y8
-	VBROADCASTF128 (R10), Y9
-	VINSERTF128    $0x01, (R10)(AX*1), Y9, Y9
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKHPD      Y8, Y6, Y7
-	VUNPCKLPD      Y8, Y6, Y6
-	VBROADCASTF128 (DI)(AX*2), Y8
-	VINSERTF128    $0x01, (DI)(R11*1), Y8, Y8
-	VBROADCASTF128 (R8)(AX*2), Y9
-	VINSERTF128    $0x01, (R8)(R11*1), Y9, Y9
-	VBROADCASTF128 (R9)(AX*2), Y10
-	VINSERTF128    $0x01, (R9)(R11*1), Y10, Y10
-	VBROADCASTF128 (R10)(AX*2), Y11
-	VINSERTF128    $0x01, (R10)(R11*1), Y11, Y11
+	VBROADCASTF128 (DI), Y8
+	VINSERTF128    $0x01, (DI)(AX*1), Y8, Y8
+	VBROADCASTF128 (R8), Y9
+	VINSERTF128    $0x01, (R8)(AX*1), Y9, Y9
+	VBROADCASTF128 (R9), Y10
+	VINSERTF128    $0x01, (R9)(AX*1), Y10, Y10
+	VBROADCASTF128 (R10), Y11
+	VINSERTF128    $0x01, (R10)(AX*1), Y11, Y11
 	VUNPCKHPS      Y9, Y8, Y8
 	VUNPCKHPS      Y11, Y10, Y10
 	VUNPCKHPD      Y10, Y8, Y9
 	VUNPCKLPD      Y10, Y8, Y8
-	VBROADCASTSS   (R12), Y10
-	VFMADD231PS    Y6, Y10, Y0
-	VFMADD231PS    Y8, Y10, Y1
-	VBROADCASTSS   4(R12), Y10
-	VFMADD231PS    Y6, Y10, Y2
-	VFMADD231PS    Y8, Y10, Y3
-	VBROADCASTSS   8(R12), Y10
-	VFMADD231PS    Y6, Y10, Y4
-	VFMADD231PS    Y8, Y10, Y5
-	VBROADCASTSS   (R12)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y0
-	VFMADD231PS    Y9, Y6, Y1
-	VBROADCASTSS   4(R12)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y2
-	VFMADD231PS    Y9, Y6, Y3
-	VBROADCASTSS   8(R12)(SI*1), Y6
-	VFMADD231PS    Y7, Y6, Y4
-	VFMADD231PS    Y9, Y6, Y5
+	VBROADCASTF128 (DI)(AX*2), Y10
+	VINSERTF128    $0x01, (DI)(R11*1), Y10, Y10
+	VBROADCASTF128 (R8)(AX*2), Y11
+	VINSERTF128    $0x01, (R8)(R11*1), Y11, Y11
+	VBROADCASTF128 (R9)(AX*2), Y12
+	VINSERTF128    $0x01, (R9)(R11*1), Y12, Y12
+	VBROADCASTF128 (R10)(AX*2), Y13
+	VINSERTF128    $0x01, (R10)(R11*1), Y13, Y13
+	VUNPCKHPS      Y11, Y10, Y10
+	VUNPCKHPS      Y13, Y12, Y12
+	VUNPCKHPD      Y12, Y10, Y11
+	VUNPCKLPD      Y12, Y10, Y10
+	VBROADCASTSS   (R12), Y12
+	VFMADD231PS    Y8, Y12, Y0
+	VFMADD231PS    Y10, Y12, Y1
+	VBROADCASTSS   4(R12), Y12
+	VFMADD231PS    Y8, Y12, Y2
+	VFMADD231PS    Y10, Y12, Y3
+	VBROADCASTSS   8(R12), Y12
+	VFMADD231PS    Y8, Y12, Y4
+	VFMADD231PS    Y10, Y12, Y5
+	VBROADCASTSS   (R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y0
+	VFMADD231PS    Y11, Y8, Y1
+	VBROADCASTSS   4(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y2
+	VFMADD231PS    Y11, Y8, Y3
+	VBROADCASTSS   8(R12)(SI*1), Y8
+	VFMADD231PS    Y9, Y8, Y4
+	VFMADD231PS    Y11, Y8, Y5
 	LEAQ           (R12)(SI*2), R12
 	ADDQ           $0x10, DI
 	ADDQ           $0x10, R8
@@ -20145,105 +11681,14 @@ group3ahead0:
 	JNE            group3step
 
 group3rest:
-	CMPQ           k_cap+40(FP), $0x00
-	JNE            group3sum
-	MOVQ           d+96(FP), R13
-	ANDQ           $0x03, R13
-	JZ             group3sum
-	LEAQ           (DI)(R13*4), DI
-	LEAQ           (R8)(R13*4), R8
-	LEAQ           (R9)(R13*4), R9
-	LEAQ           (R10)(R13*4), R10
-	VBROADCASTF128 -16(DI), Y6
-	VINSERTF128    $0x01, -16(DI)(AX*1), Y6, Y6
-	VBROADCASTF128 -16(R8), Y7
-	VINSERTF128    $0x01, -16(R8)(AX*1), Y7, Y7
-	VBROADCASTF128 -16(R9), Y8
-	VINSERTF128    $0x01, -16(R9)(AX*1), Y8, Y8
-	VBROADCASTF128 -16(R10), Y9
-	VINSERTF128    $0x01, -16(R10)(AX*1), Y9, Y9
-	VUNPCKLPS      Y7, Y6, Y6
-	VUNPCKLPS      Y9, Y8, Y8
-	VUNPCKHPD      Y8, Y6, Y7
-	VUNPCKLPD      Y8, Y6, Y6
-	VBROADCASTF128 -16(DI)(AX*2), Y6
-	VINSERTF128    $0x01, -16(DI)(R11*1), Y6, Y6
-	VBROADCASTF128 -16(R8)(AX*2), Y8
-	VINSERTF128    $0x01, -16(R8)(R11*1), Y8, Y8
-	VBROADCASTF128 -16(R9)(AX*2), Y9
-	VINSERTF128    $0x01, -16(R9)(R11*1), Y9, Y9
-	VBROADCASTF128 -16(R10)(AX*2), Y10
-	VINSERTF128    $0x01, -16(R10)(R11*1), Y10, Y10
-	VUNPCKLPS      Y8, Y6, Y6
-	VUNPCKLPS      Y10, Y9, Y9
-	VUNPCKHPD      Y9, Y6, Y8
-	VUNPCKLPD      Y9, Y6, Y6
-	CMPQ           R13, $0x03
-	JL             group3skip1
-	VBROADCASTSS   (R12), Y6
-	VFMADD231PS    Y7, Y6, Y0
-	VFMADD231PS    Y8, Y6, Y1
-	VBROADCASTSS   4(R12), Y6
-	VFMADD231PS    Y7, Y6, Y2
-	VFMADD231PS    Y8, Y6, Y3
-	VBROADCASTSS   8(R12), Y6
-	VFMADD231PS    Y7, Y6, Y4
-	VFMADD231PS    Y8, Y6, Y5
-	ADDQ           SI, R12
+	CMPQ k_cap+40(FP), $0x00
+	JNE  group3sum
+	MOVQ d+96(FP), R13
+	ANDQ $0x03, R13
+	JZ   group3sum
+	MOVQ $0x00000003, q_cap+72(FP)
+	JMP  rest4
 
-group3skip1:
-	VBROADCASTF128 -16(DI), Y6
-	VINSERTF128    $0x01, -16(DI)(AX*1), Y6, Y6
-	VBROADCASTF128 -16(R8), Y7
-	VINSERTF128    $0x01, -16(R8)(AX*1), Y7, Y7
-	VBROADCASTF128 -16(R9), Y8
-	VINSERTF128    $0x01, -16(R9)(AX*1), Y8, Y8
-	VBROADCASTF128 -16(R10), Y9
-	VINSERTF128    $0x01, -16(R10)(AX*1), Y9, Y9
-	VUNPCKHPS      Y7, Y6, Y6
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKHPD      Y8, Y6, Y7
-	VUNPCKLPD      Y8, Y6, Y6
-	VBROADCASTF128 -16(DI)(AX*2), Y8
-	VINSERTF128    $0x01, -16(DI)(R11*1), Y8, Y8
-	VBROADCASTF128 -16(R8)(AX*2), Y9
-	VINSERTF128    $0x01, -16(R8)(R11*1), Y9, Y9
-	VBROADCASTF128 -16(R9)(AX*2), Y10
-	VINSERTF128    $0x01, -16(R9)(R11*1), Y10, Y10
-	VBROADCASTF128 -16(R10)(AX*2), Y11
-	VINSERTF128    $0x01, -16(R10)(R11*1), Y11, Y11
-	VUNPCKHPS      Y9, Y8, Y8
-	VUNPCKHPS      Y11, Y10, Y10
-	VUNPCKHPD      Y10, Y8, Y9
-	VUNPCKLPD      Y10, Y8, Y8
-	CMPQ           R13, $0x02
-	JL             group3skip2
-	VBROADCASTSS   (R12), Y10
-	VFMADD231PS    Y6, Y10, Y0
-	VFMADD231PS    Y8, Y10, Y1
-	VBROADCASTSS   4(R12), Y10
-	VFMADD231PS    Y6, Y10, Y2
-	VFMADD231PS    Y8, Y10, Y3
-	VBROADCASTSS   8(R12), Y10
-	VFMADD231PS    Y6, Y10, Y4
-	VFMADD231PS    Y8, Y10, Y5
-	ADDQ           SI, R12
-
-group3skip2:
-	CMPQ         R13, $0x01
-	JL           group3skip3
-	VBROADCASTSS (R12), Y6
-	VFMADD231PS  Y7, Y6, Y0
-	VFMADD231PS  Y9, Y6, Y1
-	VBROADCASTSS 4(R12), Y6
-	VFMADD231PS  Y7, Y6, Y2
-	VFMADD231PS  Y9, Y6, Y3
-	VBROADCASTSS 8(R12), Y6
-	VFMADD231PS  Y7, Y6, Y4
-	VFMADD231PS  Y9, Y6, Y5
-	ADDQ         SI, R12
-
-group3skip3:
 group3sum:
 	CMPQ   s_cap+16(FP), $0x00
 	JE     group3added
@@ -20267,98 +11712,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -20515,11 +11871,47 @@ group4ahead0:
 	JNE            group4step
 
 group4rest:
-	CMPQ           k_cap+40(FP), $0x00
-	JNE            group4sum
+	CMPQ k_cap+40(FP), $0x00
+	JNE  group4sum
+	MOVQ d+96(FP), R13
+	ANDQ $0x03, R13
+	JZ   group4sum
+	MOVQ $0x00000004, q_cap+72(FP)
+	JMP  rest4
+
+group4sum:
+	CMPQ   s_cap+16(FP), $0x00
+	JE     group4added
+	VADDPS (SP), Y0, Y0
+	VADDPS 32(SP), Y1, Y1
+	VADDPS 64(SP), Y2, Y2
+	VADDPS 96(SP), Y3, Y3
+	VADDPS 128(SP), Y4, Y4
+	VADDPS 160(SP), Y5, Y5
+	VADDPS 192(SP), Y6, Y6
+	VADDPS 224(SP), Y7, Y7
+
+group4added:
+	CMPQ    k_cap+40(FP), $0x00
+	JE      group4store
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y1, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y3, 96(SP)
+	VMOVUPS Y4, 128(SP)
+	VMOVUPS Y5, 160(SP)
+	VMOVUPS Y6, 192(SP)
+	VMOVUPS Y7, 224(SP)
+	MOVQ    $0x00000001, s_cap+16(FP)
+	JMP     group4segment
+
+group4store:
+	JMP store1
+
+	// The remaining columns for up to 4 queries.
+rest4:
 	MOVQ           d+96(FP), R13
 	ANDQ           $0x03, R13
-	JZ             group4sum
 	LEAQ           (DI)(R13*4), DI
 	LEAQ           (R8)(R13*4), R8
 	LEAQ           (R9)(R13*4), R9
@@ -20549,7 +11941,7 @@ group4rest:
 	VUNPCKHPD      Y11, Y8, Y10
 	VUNPCKLPD      Y11, Y8, Y8
 	CMPQ           R13, $0x03
-	JL             group4skip1
+	JL             rest4skip1
 	VBROADCASTSS   (R12), Y8
 	VFMADD231PS    Y9, Y8, Y0
 	VFMADD231PS    Y10, Y8, Y1
@@ -20564,7 +11956,7 @@ group4rest:
 	VFMADD231PS    Y10, Y8, Y7
 	ADDQ           SI, R12
 
-group4skip1:
+rest4skip1:
 	VBROADCASTF128 -16(DI), Y8
 	VINSERTF128    $0x01, -16(DI)(AX*1), Y8, Y8
 	VBROADCASTF128 -16(R8), Y9
@@ -20590,7 +11982,7 @@ group4skip1:
 	VUNPCKHPD      Y12, Y10, Y11
 	VUNPCKLPD      Y12, Y10, Y10
 	CMPQ           R13, $0x02
-	JL             group4skip2
+	JL             rest4skip2
 	VBROADCASTSS   (R12), Y12
 	VFMADD231PS    Y8, Y12, Y0
 	VFMADD231PS    Y10, Y12, Y1
@@ -20605,9 +11997,9 @@ group4skip1:
 	VFMADD231PS    Y10, Y12, Y7
 	ADDQ           SI, R12
 
-group4skip2:
+rest4skip2:
 	CMPQ         R13, $0x01
-	JL           group4skip3
+	JL           rest4skip3
 	VBROADCASTSS (R12), Y8
 	VFMADD231PS  Y9, Y8, Y0
 	VFMADD231PS  Y11, Y8, Y1
@@ -20622,127 +12014,110 @@ group4skip2:
 	VFMADD231PS  Y11, Y8, Y7
 	ADDQ         SI, R12
 
-group4skip3:
-group4sum:
-	CMPQ   s_cap+16(FP), $0x00
-	JE     group4added
-	VADDPS (SP), Y0, Y0
-	VADDPS 32(SP), Y1, Y1
-	VADDPS 64(SP), Y2, Y2
-	VADDPS 96(SP), Y3, Y3
-	VADDPS 128(SP), Y4, Y4
-	VADDPS 160(SP), Y5, Y5
-	VADDPS 192(SP), Y6, Y6
-	VADDPS 224(SP), Y7, Y7
+rest4skip3:
+	CMPQ q_cap+72(FP), $0x01
+	JE   group1sum
+	CMPQ q_cap+72(FP), $0x02
+	JE   group2sum
+	CMPQ q_cap+72(FP), $0x03
+	JE   group3sum
+	JMP  group4sum
 
-group4added:
-	CMPQ    k_cap+40(FP), $0x00
-	JE      group4store
-	VMOVUPS Y0, (SP)
-	VMOVUPS Y1, 32(SP)
-	VMOVUPS Y2, 64(SP)
-	VMOVUPS Y3, 96(SP)
-	VMOVUPS Y4, 128(SP)
-	VMOVUPS Y5, 160(SP)
-	VMOVUPS Y6, 192(SP)
-	VMOVUPS Y7, 224(SP)
-	MOVQ    $0x00000001, s_cap+16(FP)
-	JMP     group4segment
-
-group4store:
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y6, Y4, Y2
-	VUNPCKHPS Y6, Y4, Y4
-	VUNPCKLPD Y2, Y8, Y6
-	VUNPCKHPD Y2, Y8, Y2
-	VUNPCKLPD Y4, Y0, Y8
-	VUNPCKHPD Y4, Y0, Y0
+	VUNPCKLPS Y6, Y4, Y9
+	VUNPCKHPS Y6, Y4, Y10
+	VUNPCKLPD Y9, Y8, Y11
+	VUNPCKHPD Y9, Y8, Y8
+	VUNPCKLPD Y10, Y0, Y9
+	VUNPCKHPD Y10, Y0, Y0
 
 	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
+	VUNPCKLPS Y3, Y1, Y10
 	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y7, Y5, Y3
-	VUNPCKHPS Y7, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y7
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
+	VUNPCKLPS Y7, Y5, Y12
+	VUNPCKHPS Y7, Y5, Y13
+	VUNPCKLPD Y12, Y10, Y14
+	VUNPCKHPD Y12, Y10, Y10
+	VUNPCKLPD Y13, Y1, Y12
+	VUNPCKHPD Y13, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+104(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
 	LEAQ         (CX)(R12*4), CX
 	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
+	VMOVUPS      (BX), X13
+	VMOVUPS      X11, (CX)
+	VMAXPS       X13, X11, X13
 	ADDQ         SI, CX
 	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
+	VMAXPS       X13, X8, X13
+	ADDQ         SI, CX
+	VMOVUPS      X9, (CX)
+	VMAXPS       X13, X9, X13
 	ADDQ         SI, CX
 	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
+	VMAXPS       X13, X0, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y11, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y8, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y9, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y0, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
+	VMOVUPS      X14, (CX)
+	VMAXPS       X13, X14, X13
 	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
+	VMOVUPS      X10, (CX)
+	VMAXPS       X13, X10, X13
 	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
+	VMOVUPS      X12, (CX)
+	VMAXPS       X13, X12, X13
 	ADDQ         SI, CX
 	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
+	VMAXPS       X13, X1, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y14, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y10, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y12, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
+	VEXTRACTF128 $0x01, Y1, X15
+	VMOVUPS      X15, (CX)
+	VMAXPS       X13, X15, X13
 	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
+	VMOVUPS      X13, (BX)
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+80(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+96(FP), CX
 	SHLQ $0x02, CX
 	SUBQ CX, DI
@@ -21273,10 +12648,6 @@ fourgroup:
 	SUBQ R14, CX
 	CMPQ CX, $0x04
 	JGE  fourgroup4
-	CMPQ CX, $0x03
-	JGE  fourgroup3
-	CMPQ CX, $0x02
-	JGE  fourgroup2
 
 	// 4 columns of 1 queries.
 	VXORPS  X0, X0, X0
@@ -21334,161 +12705,6 @@ fourgroup1store:
 	LEAQ    (CX)(R12*4), CX
 	VMOVUPS X0, (CX)
 	ADDQ    $0x01, R14
-	JMP     fournext
-
-	// 4 columns of 2 queries.
-fourgroup2:
-	VXORPS  X0, X0, X0
-	VXORPS  X1, X1, X1
-	CMPB    load+120(FP), $0x00
-	JE      fourgroup2zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X0
-	ADDQ    BX, CX
-	VMOVUPS (CX), X1
-
-fourgroup2zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      fourgroup2fewer
-	PCALIGN $0x40
-
-fourgroup2turn:
-	VMOVUPS      (R9), X2
-	VBROADCASTSS (R10), X3
-	VFMADD231PS  X2, X3, X0
-	VBROADCASTSS 4(R10), X3
-	VFMADD231PS  X2, X3, X1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), X2
-	VBROADCASTSS (R10), X3
-	VFMADD231PS  X2, X3, X0
-	VBROADCASTSS 4(R10), X3
-	VFMADD231PS  X2, X3, X1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup2turn
-
-fourgroup2fewer:
-	ADDQ $0x02, R11
-	JZ   fourgroup2store
-
-fourgroup2step:
-	VMOVUPS      (R9), X2
-	VBROADCASTSS (R10), X3
-	VFMADD231PS  X2, X3, X0
-	VBROADCASTSS 4(R10), X3
-	VFMADD231PS  X2, X3, X1
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup2step
-
-fourgroup2store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X1, (CX)
-	ADDQ    $0x02, R14
-	JMP     fournext
-
-	// 4 columns of 3 queries.
-fourgroup3:
-	VXORPS  X0, X0, X0
-	VXORPS  X1, X1, X1
-	VXORPS  X2, X2, X2
-	CMPB    load+120(FP), $0x00
-	JE      fourgroup3zero
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS (CX), X0
-	ADDQ    BX, CX
-	VMOVUPS (CX), X1
-	ADDQ    BX, CX
-	VMOVUPS (CX), X2
-
-fourgroup3zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      fourgroup3fewer
-	PCALIGN $0x40
-
-fourgroup3turn:
-	VMOVUPS      (R9), X3
-	VBROADCASTSS (R10), X4
-	VFMADD231PS  X3, X4, X0
-	VBROADCASTSS 4(R10), X4
-	VFMADD231PS  X3, X4, X1
-	VBROADCASTSS 8(R10), X4
-	VFMADD231PS  X3, X4, X2
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	VMOVUPS      (R9), X3
-	VBROADCASTSS (R10), X4
-	VFMADD231PS  X3, X4, X0
-	VBROADCASTSS 4(R10), X4
-	VFMADD231PS  X3, X4, X1
-	VBROADCASTSS 8(R10), X4
-	VFMADD231PS  X3, X4, X2
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	SUBQ         $0x02, R11
-	JGE          fourgroup3turn
-
-fourgroup3fewer:
-	ADDQ $0x02, R11
-	JZ   fourgroup3store
-
-fourgroup3step:
-	VMOVUPS      (R9), X3
-	VBROADCASTSS (R10), X4
-	VFMADD231PS  X3, X4, X0
-	VBROADCASTSS 4(R10), X4
-	VFMADD231PS  X3, X4, X1
-	VBROADCASTSS 8(R10), X4
-	VFMADD231PS  X3, X4, X2
-	ADDQ         AX, R9
-	ADDQ         R8, R10
-	DECQ         R11
-	JNZ          fourgroup3step
-
-fourgroup3store:
-	MOVQ    o_base+0(FP), CX
-	MOVQ    ldo+24(FP), BX
-	SHLQ    $0x02, BX
-	MOVQ    BX, R9
-	IMULQ   R14, R9
-	ADDQ    R9, CX
-	LEAQ    (CX)(R12*4), CX
-	VMOVUPS X0, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X1, (CX)
-	ADDQ    BX, CX
-	VMOVUPS X2, (CX)
-	ADDQ    $0x03, R14
 	JMP     fournext
 
 	// 4 columns of 4 queries.
@@ -21604,10 +12820,6 @@ singlegroup:
 	SUBQ R14, CX
 	CMPQ CX, $0x04
 	JGE  singlegroup4
-	CMPQ CX, $0x03
-	JGE  singlegroup3
-	CMPQ CX, $0x02
-	JGE  singlegroup2
 
 	// 1 columns of 1 queries.
 	VXORPS X0, X0, X0
@@ -21665,161 +12877,6 @@ singlegroup1store:
 	LEAQ   (CX)(R12*4), CX
 	VMOVSS X0, (CX)
 	ADDQ   $0x01, R14
-	JMP    singlenext
-
-	// 1 columns of 2 queries.
-singlegroup2:
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup2zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X0
-	ADDQ   BX, CX
-	VMOVSS (CX), X1
-
-singlegroup2zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      singlegroup2fewer
-	PCALIGN $0x40
-
-singlegroup2turn:
-	VMOVSS      (R9), X2
-	VMOVSS      (R10), X3
-	VFMADD231SS X3, X2, X0
-	VMOVSS      4(R10), X3
-	VFMADD231SS X3, X2, X1
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	VMOVSS      (R9), X2
-	VMOVSS      (R10), X3
-	VFMADD231SS X3, X2, X0
-	VMOVSS      4(R10), X3
-	VFMADD231SS X3, X2, X1
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup2turn
-
-singlegroup2fewer:
-	ADDQ $0x02, R11
-	JZ   singlegroup2store
-
-singlegroup2step:
-	VMOVSS      (R9), X2
-	VMOVSS      (R10), X3
-	VFMADD231SS X3, X2, X0
-	VMOVSS      4(R10), X3
-	VFMADD231SS X3, X2, X1
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup2step
-
-singlegroup2store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   BX, CX
-	VMOVSS X1, (CX)
-	ADDQ   $0x02, R14
-	JMP    singlenext
-
-	// 1 columns of 3 queries.
-singlegroup3:
-	VXORPS X0, X0, X0
-	VXORPS X1, X1, X1
-	VXORPS X2, X2, X2
-	CMPB   load+120(FP), $0x00
-	JE     singlegroup3zero
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS (CX), X0
-	ADDQ   BX, CX
-	VMOVSS (CX), X1
-	ADDQ   BX, CX
-	VMOVSS (CX), X2
-
-singlegroup3zero:
-	LEAQ    (SI)(R12*4), R9
-	LEAQ    (DI)(R14*4), R10
-	MOVQ    v_len+40(FP), R11
-	SUBQ    $0x02, R11
-	JL      singlegroup3fewer
-	PCALIGN $0x40
-
-singlegroup3turn:
-	VMOVSS      (R9), X3
-	VMOVSS      (R10), X4
-	VFMADD231SS X4, X3, X0
-	VMOVSS      4(R10), X4
-	VFMADD231SS X4, X3, X1
-	VMOVSS      8(R10), X4
-	VFMADD231SS X4, X3, X2
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	VMOVSS      (R9), X3
-	VMOVSS      (R10), X4
-	VFMADD231SS X4, X3, X0
-	VMOVSS      4(R10), X4
-	VFMADD231SS X4, X3, X1
-	VMOVSS      8(R10), X4
-	VFMADD231SS X4, X3, X2
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	SUBQ        $0x02, R11
-	JGE         singlegroup3turn
-
-singlegroup3fewer:
-	ADDQ $0x02, R11
-	JZ   singlegroup3store
-
-singlegroup3step:
-	VMOVSS      (R9), X3
-	VMOVSS      (R10), X4
-	VFMADD231SS X4, X3, X0
-	VMOVSS      4(R10), X4
-	VFMADD231SS X4, X3, X1
-	VMOVSS      8(R10), X4
-	VFMADD231SS X4, X3, X2
-	ADDQ        AX, R9
-	ADDQ        R8, R10
-	DECQ        R11
-	JNZ         singlegroup3step
-
-singlegroup3store:
-	MOVQ   o_base+0(FP), CX
-	MOVQ   ldo+24(FP), BX
-	SHLQ   $0x02, BX
-	MOVQ   BX, R9
-	IMULQ  R14, R9
-	ADDQ   R9, CX
-	LEAQ   (CX)(R12*4), CX
-	VMOVSS X0, (CX)
-	ADDQ   BX, CX
-	VMOVSS X1, (CX)
-	ADDQ   BX, CX
-	VMOVSS X2, (CX)
-	ADDQ   $0x03, R14
 	JMP    singlenext
 
 	// 1 columns of 4 queries.
@@ -22200,98 +13257,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -22515,98 +13487,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -22860,98 +13745,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -23235,6 +14031,10 @@ group4added:
 	JMP     group4segment
 
 group4store:
+	JMP store1
+
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -23255,7 +14055,7 @@ group4store:
 	VUNPCKLPD Y5, Y1, Y4
 	VUNPCKHPD Y5, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+104(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
@@ -23322,12 +14122,12 @@ group4lanes0:
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+80(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
 	SUBQ CX, DI
@@ -24183,98 +14983,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -24466,98 +15181,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -24779,98 +15407,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+104(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+80(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -25122,6 +15661,10 @@ group4added:
 	JMP     group4segment
 
 group4store:
+	JMP store1
+
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -25142,7 +15685,7 @@ group4store:
 	VUNPCKLPD Y5, Y1, Y4
 	VUNPCKHPD Y5, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+104(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
@@ -25209,12 +15752,12 @@ group4lanes0:
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+80(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+96(FP), CX
 	SHLQ $0x01, CX
 	SUBQ CX, DI
@@ -26298,98 +16841,13 @@ group1added:
 	JMP     group1segment
 
 group1store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y0, Y0, Y2
-	VUNPCKHPS Y0, Y0, Y3
-	VUNPCKLPS Y0, Y0, Y4
-	VUNPCKHPS Y0, Y0, Y0
-	VUNPCKLPD Y4, Y2, Y5
-	VUNPCKHPD Y4, Y2, Y2
-	VUNPCKLPD Y0, Y3, Y4
-	VUNPCKHPD Y0, Y3, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y1, Y1, Y3
-	VUNPCKHPS Y1, Y1, Y6
-	VUNPCKLPS Y1, Y1, Y7
-	VUNPCKHPS Y1, Y1, Y1
-	VUNPCKLPD Y7, Y3, Y8
-	VUNPCKHPD Y7, Y3, Y3
-	VUNPCKLPD Y1, Y6, Y7
-	VUNPCKHPD Y1, Y6, Y1
-
-group1lanes0:
-	MOVQ         max_base+144(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X6
-	VMOVUPS      X5, (CX)
-	VMAXPS       X6, X5, X6
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X6, X2, X6
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X6, X4, X6
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X6, X0, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X6, X8, X6
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X6, X3, X6
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X6, X7, X6
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X6, X1, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X6, X9, X6
-	ADDQ         SI, CX
-	VMOVUPS      X6, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+120(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group1lanes0
-	JMP          next
+	VMOVAPS Y0, Y2
+	VMOVAPS Y1, Y3
+	VMOVAPS Y0, Y4
+	VMOVAPS Y1, Y5
+	VMOVAPS Y0, Y6
+	VMOVAPS Y1, Y7
+	JMP     store1
 
 	// 16 keys by 2 queries.
 group2:
@@ -26783,98 +17241,11 @@ group2added:
 	JMP     group2segment
 
 group2store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y4
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y2, Y2, Y5
-	VUNPCKHPS Y2, Y2, Y2
-	VUNPCKLPD Y5, Y4, Y6
-	VUNPCKHPD Y5, Y4, Y4
-	VUNPCKLPD Y2, Y0, Y5
-	VUNPCKHPD Y2, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y2
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y3, Y3, Y7
-	VUNPCKHPS Y3, Y3, Y3
-	VUNPCKLPD Y7, Y2, Y8
-	VUNPCKHPD Y7, Y2, Y2
-	VUNPCKLPD Y3, Y1, Y7
-	VUNPCKHPD Y3, Y1, Y1
-
-group2lanes0:
-	MOVQ         max_base+144(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X3
-	VMOVUPS      X6, (CX)
-	VMAXPS       X3, X6, X3
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X3, X4, X3
-	ADDQ         SI, CX
-	VMOVUPS      X5, (CX)
-	VMAXPS       X3, X5, X3
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X3, X0, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y5, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X3, X8, X3
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X3, X2, X3
-	ADDQ         SI, CX
-	VMOVUPS      X7, (CX)
-	VMAXPS       X3, X7, X3
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X3, X1, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X3, X9, X3
-	ADDQ         SI, CX
-	VMOVUPS      X3, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+120(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group2lanes0
-	JMP          next
+	VMOVAPS Y2, Y4
+	VMOVAPS Y3, Y5
+	VMOVAPS Y2, Y6
+	VMOVAPS Y3, Y7
+	JMP     store1
 
 	// 16 keys by 3 queries.
 group3:
@@ -27322,98 +17693,9 @@ group3added:
 	JMP     group3segment
 
 group3store:
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y2, Y0, Y6
-	VUNPCKHPS Y2, Y0, Y0
-	VUNPCKLPS Y4, Y4, Y2
-	VUNPCKHPS Y4, Y4, Y4
-	VUNPCKLPD Y2, Y6, Y7
-	VUNPCKHPD Y2, Y6, Y2
-	VUNPCKLPD Y4, Y0, Y6
-	VUNPCKHPD Y4, Y0, Y0
-
-	// Transpose the 4×4 matrix in each quarter.
-	VUNPCKLPS Y3, Y1, Y4
-	VUNPCKHPS Y3, Y1, Y1
-	VUNPCKLPS Y5, Y5, Y3
-	VUNPCKHPS Y5, Y5, Y5
-	VUNPCKLPD Y3, Y4, Y8
-	VUNPCKHPD Y3, Y4, Y3
-	VUNPCKLPD Y5, Y1, Y4
-	VUNPCKHPD Y5, Y1, Y1
-
-group3lanes0:
-	MOVQ         max_base+144(FP), BX
-	MOVQ         s_len+8(FP), R12
-	MOVQ         s_base+0(FP), CX
-	LEAQ         (CX)(R12*4), CX
-	LEAQ         (BX)(R12*4), BX
-	VMOVUPS      (BX), X5
-	VMOVUPS      X7, (CX)
-	VMAXPS       X5, X7, X5
-	ADDQ         SI, CX
-	VMOVUPS      X2, (CX)
-	VMAXPS       X5, X2, X5
-	ADDQ         SI, CX
-	VMOVUPS      X6, (CX)
-	VMAXPS       X5, X6, X5
-	ADDQ         SI, CX
-	VMOVUPS      X0, (CX)
-	VMAXPS       X5, X0, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y7, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y2, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y6, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y0, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X8, (CX)
-	VMAXPS       X5, X8, X5
-	ADDQ         SI, CX
-	VMOVUPS      X3, (CX)
-	VMAXPS       X5, X3, X5
-	ADDQ         SI, CX
-	VMOVUPS      X4, (CX)
-	VMAXPS       X5, X4, X5
-	ADDQ         SI, CX
-	VMOVUPS      X1, (CX)
-	VMAXPS       X5, X1, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y8, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y3, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y4, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VEXTRACTF128 $0x01, Y1, X9
-	VMOVUPS      X9, (CX)
-	VMAXPS       X5, X9, X5
-	ADDQ         SI, CX
-	VMOVUPS      X5, (BX)
-	ADDQ         $0x04, s_len+8(FP)
-	MOVQ         s_len+8(FP), CX
-	CMPQ         CX, n+120(FP)
-	JL           next
-	SHLQ         $0x02, CX
-	CMPQ         CX, SI
-	JL           group3lanes0
-	JMP          next
+	VMOVAPS Y4, Y6
+	VMOVAPS Y5, Y7
+	JMP     store1
 
 	// 16 keys by 4 queries.
 group4:
@@ -27915,6 +18197,10 @@ group4added:
 	JMP     group4segment
 
 group4store:
+	JMP store1
+
+	// Store 4 lanes.
+store1:
 	// Transpose the 4×4 matrix in each quarter.
 	VUNPCKLPS Y2, Y0, Y8
 	VUNPCKHPS Y2, Y0, Y0
@@ -27935,7 +18221,7 @@ group4store:
 	VUNPCKLPD Y5, Y1, Y4
 	VUNPCKHPD Y5, Y1, Y1
 
-group4lanes0:
+store1lanes:
 	MOVQ         max_base+144(FP), BX
 	MOVQ         s_len+8(FP), R12
 	MOVQ         s_base+0(FP), CX
@@ -28002,12 +18288,12 @@ group4lanes0:
 	ADDQ         $0x04, s_len+8(FP)
 	MOVQ         s_len+8(FP), CX
 	CMPQ         CX, n+120(FP)
-	JL           next
+	JL           store1end
 	SHLQ         $0x02, CX
 	CMPQ         CX, SI
-	JL           group4lanes0
+	JL           store1lanes
 
-next:
+store1end:
 	MOVQ d+136(FP), CX
 	SUBQ CX, DI
 	SUBQ CX, R8

@@ -4,6 +4,11 @@
 
 package asm
 
+// tileProduct1AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // gemm1AVX512 is Products.Gemm, see package ukernel. The query tile has 16 lanes.
 //
 //go:noescape
@@ -18,6 +23,11 @@ func gemmMax1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //
 //go:noescape
 func gemmMerge1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct2AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // gemm2AVX512 is Products.Gemm, see package ukernel. The query tile has 32 lanes.
 //
@@ -34,6 +44,11 @@ func gemmMax2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func gemmMerge2AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// tileProduct3AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // gemm3AVX512 is Products.Gemm, see package ukernel. The query tile has 48 lanes.
 //
 //go:noescape
@@ -48,6 +63,11 @@ func gemmMax3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //
 //go:noescape
 func gemmMerge3AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct4AVX512 is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // gemm4AVX512 is Products.Gemm, see package ukernel. The query tile has 64 lanes.
 //
@@ -64,6 +84,11 @@ func gemmMax4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float
 //go:noescape
 func gemmMerge4AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// panelProductAVX512 is WeightGemm in all variants, which jump to it.
+//
+//go:noescape
+func panelProductAVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
+
 // weightGemmP0AVX512 is WeightKernels.Gemm, see package ukernel. High register tiles prefetch the panel.
 //
 //go:noescape
@@ -74,6 +99,11 @@ func weightGemmP0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []f
 //go:noescape
 func weightGemmP1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, load bool, next []byte)
 
+// panelProductF16AVX512 is WeightGemmF16 in all variants, which jump to it.
+//
+//go:noescape
+func panelProductF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+
 // weightGemmF16P0AVX512 is WeightKernels.GemmF16, see package ukernel. High register tiles prefetch the panel.
 //
 //go:noescape
@@ -83,6 +113,11 @@ func weightGemmF16P0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b 
 //
 //go:noescape
 func weightGemmF16P1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
+
+// panelProductBF16AVX512 is WeightGemmBF16 in all variants, which jump to it.
+//
+//go:noescape
+func panelProductBF16AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []uint16, ldb int, m int, k int, load bool, next []byte)
 
 // weightGemmBF16P0AVX512 is WeightKernels.GemmBF16, see package ukernel. High register tiles prefetch the panel.
 //
@@ -214,30 +249,20 @@ func unpackAVX512(dst []float32, off []int, src []float32, ld int, n int, d int,
 //go:noescape
 func skinnyHeadValuesAVX512(dst []float32, off []int, v []float32, offv []int, ldv int, p []float32, ldp int, n int, m int, dv int, sum []float32) uint64
 
-// skinnyQK16x1L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 2 of the cache.
+// skinnyQKS1L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 2 of the cache.
 //
 //go:noescape
-func skinnyQK16x1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQKS1L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// skinnyQK16x1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
+// skinnyQKS1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 1 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func skinnyQK16x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQKS1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
-// skinnyQK16x2L2AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 2 of the cache.
+// skinnyQKS2L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 2 segments at a time; the near prefetches go to level 1 of the cache.
 //
 //go:noescape
-func skinnyQK16x2L2AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
-
-// skinnyQK16x2L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 16 keys and 2 segments at a time; the near prefetches go to level 1 of the cache.
-//
-//go:noescape
-func skinnyQK16x2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
-
-// skinnyQK32x1L1AVX512 is SkinnyKernels.QK, see package ukernel. Tiles for up to 4 queries have 32 keys and 1 segments at a time; the near prefetches go to level 1 of the cache.
-//
-//go:noescape
-func skinnyQK32x1L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
+func skinnyQKS2L1AVX512(s []float32, k []float32, ldk int, q []float32, n int, m int, d int, max []float32, next []float32, far int)
 
 // skinnyPVL2AVX512 is SkinnyKernels.PV, see package ukernel. The near prefetches go to level 2 of the cache.
 //

@@ -4,6 +4,11 @@
 
 package asm
 
+// tileProduct1NEON is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // gemm1NEON is Products.Gemm, see package ukernel. The query tile has 4 lanes.
 //
 //go:noescape
@@ -19,6 +24,11 @@ func gemmMax1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //go:noescape
 func gemmMerge1NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
 
+// tileProduct2NEON is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
+
 // gemm2NEON is Products.Gemm, see package ukernel. The query tile has 8 lanes.
 //
 //go:noescape
@@ -33,6 +43,11 @@ func gemmMax2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32
 //
 //go:noescape
 func gemmMerge2NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, alpha []float32, beta []float32)
+
+// tileProduct3NEON is Gemm, GemmMax or GemmMerge, which jump to it.
+//
+//go:noescape
+func tileProduct3NEON(c []float32, ldc int, a []float32, rs int, cs int, b []float32, ldb int, m int, k int, seg int, load bool)
 
 // gemm3NEON is Products.Gemm, see package ukernel. The query tile has 12 lanes.
 //

@@ -118,8 +118,8 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 		HeadValues: skinnyHeadValuesAVX2,
 		Merge:      skinnyMergeAVX2,
 	}},
-	{ISA: "avx2", Needs: []string{"FMA3"}, Variant: "QK=16x1L1", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQK16x1L1AVX2,
+	{ISA: "avx2", Needs: []string{"FMA3"}, Variant: "QK=S1L1", Kernels: ukernel.SkinnyKernels{
+		QK: skinnyQKS1L1AVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Variant: "PV=L1", Kernels: ukernel.SkinnyKernels{
 		PV: skinnyPVL1AVX2,
@@ -145,20 +145,14 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VL"}, Kernels: ukernel.SkinnyKernels{
 		HeadValues: skinnyHeadValuesAVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=16x1L2", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQK16x1L2AVX512,
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=S1L2", Kernels: ukernel.SkinnyKernels{
+		QK: skinnyQKS1L2AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=16x1L1", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQK16x1L1AVX512,
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=S1L1", Kernels: ukernel.SkinnyKernels{
+		QK: skinnyQKS1L1AVX512,
 	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=16x2L2", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQK16x2L2AVX512,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=16x2L1", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQK16x2L1AVX512,
-	}},
-	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=32x1L1", Kernels: ukernel.SkinnyKernels{
-		QK: skinnyQK32x1L1AVX512,
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Variant: "QK=S2L1", Kernels: ukernel.SkinnyKernels{
+		QK: skinnyQKS2L1AVX512,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "FMA3"}, Variant: "PV=L2", Kernels: ukernel.SkinnyKernels{
 		PV: skinnyPVL2AVX512,

@@ -114,12 +114,13 @@ row() {
 	done
 }
 
-# kind FILE: prints how a NEON GEMM reads its left matrix, by rows or by columns.
+# kind FILE: prints how a NEON GEMM reads its left matrix, by numbers, by rows or by columns.
 kind() {
-	case $(grep -cE '^ldr[[:space:]]+[dq][0-9]+, \[x[0-9]+, x[0-9]+\]' "$1"):$(grep -c 'v[0-9]*\.s\[' "$1") in
+	case $(grep -cE '^ldr[[:space:]]+s[0-9]+' "$1"):$(grep -cE '^ldr[[:space:]]+[dq][0-9]+, \[x[0-9]+, x[0-9]+\]' "$1"):$(grep -c 'v[0-9]*\.s\[' "$1") in
 	*:0) echo - ;;
-	0:*) echo columns ;;
-	*) echo rows ;;
+	0:0:*) echo columns ;;
+	0:*) echo rows ;;
+	*) echo numbers ;;
 	esac
 }
 
@@ -133,7 +134,7 @@ tier() {
 		read -r iteration own < <(cycles "$triple" "$cpu" "$work/peak$name.1")
 		limit=$(awk -v f="$(<"$work/peak$name.fmas")" -v c="$iteration" 'BEGIN { print f / c }')
 		for ((v = 1; v <= vectors; v++)); do
-			row "$arch" "$triple" "$cpu" "gemmMax$v$name" "$limit"
+			row "$arch" "$triple" "$cpu" "tileProduct$v$name" "$limit"
 		done
 		# On amd64 the longest loop of these is that of a single row, which waits for its chains.
 		for v in "" F16; do

@@ -19,8 +19,8 @@
 //	               there is one block of keys; 0: never
 //	HeadKeys       up to so many keys one kernel multiplies with the values and transposes;
 //	               0: it is not used
-//	QKKeys         so many keys the kernel for scores of decoding takes at a time
-//	QKSegments     so many segments of their columns it takes at a time
+//	QKSegments     so many segments of the columns of keys the kernel for scores of decoding
+//	               takes at a time
 //	QKNear         the level of the cache into which it prefetches the next keys
 //	PVNear         the same for the next values
 //	PrefetchBytes  how far ahead keys and values are prefetched

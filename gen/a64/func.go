@@ -144,6 +144,13 @@ func (f *Func) Jump(name, label string, regs ...GP) {
 	f.ended = name == "B"
 }
 
+// TailJump ends the function with a jump to another one of the package, which finds the same
+// parameters.
+func (f *Func) TailJump(function string) {
+	f.lines = append(f.lines, "\tB ·"+function+"(SB)")
+	f.ended = true
+}
+
 // Align aligns what follows.
 func (f *Func) Align(n int) {
 	f.lines = append(f.lines, fmt.Sprintf("\tPCALIGN $%d", n))

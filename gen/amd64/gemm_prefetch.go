@@ -28,7 +28,7 @@ import (
 // lookAhead computes ahead for weighted sums: the next line, in this row or in the next one.
 func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
 	t.ahead = nil
-	if rows != t.prefetched || t.epilogue == spec.StoreMax {
+	if rows != t.prefetched {
 		return
 	}
 	ahead := t.copyOf(p)
@@ -39,7 +39,8 @@ func (t *gemmer) lookAhead(rows int, p reg.GPVirtual) {
 	t.ahead = ahead
 }
 
-// prefetchColumns emits the prefetch of an iteration.
+// prefetchColumns emits the prefetch of an iteration. Scores have a loop of their own without it: on
+// Zen 4 they would take 1 to 2% longer.
 func (t *gemmer) prefetchColumns(p reg.GPVirtual) {
 	if t.ahead != nil {
 		t.g.PREFETCHT1(emit.Indexed(p, t.ahead, 1))
@@ -47,11 +48,13 @@ func (t *gemmer) prefetchColumns(p reg.GPVirtual) {
 }
 
 // prefetchRows emits the prefetches before a segment of scores.
-func (t *gemmer) prefetchRows(rows int, p reg.GPVirtual) {
-	if rows != t.prefetched || t.epilogue != spec.StoreMax {
+func (t *gemmer) prefetchRows(rows int, name string) {
+	if rows != t.prefetched {
 		return
 	}
-	next := t.copyOf(p)
+	t.g.CMPQ(t.mode, operand.Imm(maxOne))
+	t.g.JL(operand.LabelRef(name + "prefetched"))
+	next := t.copyOf(t.p)
 	t.skip(next, rows)
 	for i := range rows {
 		for d := 0; d < 4*spec.ColumnSegment; d += spec.LineBytes {
@@ -60,4 +63,27 @@ func (t *gemmer) prefetchRows(rows int, p reg.GPVirtual) {
 			t.g.PREFETCHT0(m)
 		}
 	}
+	t.g.Label(name + "prefetched")
+}
+
+// fetchSums prefetches C if the first segment is added to it. By the time it is needed, the
+// processor cannot look ahead to the next tile's any more. The gradients of attention, which are
+// added up in memory, take 2 to 4% less time on Emerald Rapids with 2048 keys of 128 numbers. AVX2's
+// smaller tiles have no register left for it.
+func (t *gemmer) fetchSums(acc [][]reg.VecVirtual, name string) {
+	if t.weights || len(acc)*t.vectors < busy {
+		return
+	}
+	t.g.CMPQ(t.mode, operand.Imm(storeMore))
+	t.g.JNE(operand.LabelRef(name + "fetched"))
+	t.g.CMPQ(t.adds, operand.Imm(0))
+	t.g.JE(operand.LabelRef(name + "fetched"))
+	c, ldc := t.copyOf(t.c), t.g.Stride("ldc")
+	for range acc {
+		for v := 0; v < t.vectors*t.g.VecBytes(); v += spec.LineBytes {
+			t.g.PREFETCHT0(emit.At(c, v))
+		}
+		t.g.ADDQ(ldc, c)
+	}
+	t.g.Label(name + "fetched")
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // Weights often come from memory, and few rows of A do not compute for long with them. So products
@@ -16,7 +15,8 @@ import (
 // or more takes so long that the processor, which looks ahead by some hundred instructions, asks
 // memory for little meanwhile. On Zen 4 products with 8 rows gain a fifth by that, those with up to
 // 4 rows would lose. On Emerald Rapids all gain, up to a third; a single row of float32 would lose
-// 2%. So WeightVariant.Prefetch says whether low tiles prefetch as well.
+// 2%. So WeightVariant.Prefetch says whether low tiles prefetch as well: the variants are one function,
+// which tests that once an iteration.
 //
 // The next part: all register tiles but the first one find their part of the panel in the cache,
 // and memory would rest meanwhile. So each iteration prefetches some lines of the part that the
@@ -31,23 +31,38 @@ const (
 	nextRows   = 16   // of A, with which all of the next part is asked for
 )
 
-// fetchesNext reports whether the tiles of a product prefetch the next part. High tiles do in one of
-// the variants, low ones in any case.
-func (t *gemmer) fetchesNext(rows int) bool {
-	return t.weights && (rows*t.vectors < busy || t.variant.Prefetch > 0)
+// isLow reports whether a tile's steps are not busy.
+func (t *gemmer) isLow(rows int) bool { return rows*t.vectors < busy }
+
+// prefetchPanel emits the prefetches of a step of a busy register tile: the lines that begin in the
+// row of B that is panelAhead bytes after b.
+func (t *gemmer) prefetchPanel(rows int) {
+	if t.weights && !t.isLow(rows) {
+		t.prefetchLines(t.vectors * t.bytesOfB())
+	}
 }
 
-// prefetchPanel emits the prefetches of a step of a register tile: the lines that begin in the
-// row of B that is panelAhead bytes after the one d bytes from b. A single row of float32 has none.
-func (t *gemmer) prefetchPanel(rows int, b reg.GPVirtual, d int) {
-	isLow := rows*t.vectors < busy
-	if !t.weights || isLow && t.variant.Prefetch == 0 || rows == 1 && t.element == spec.Float32 {
+func (t *gemmer) prefetchLines(bytes int) {
+	for line := 0; line < bytes; line += spec.LineBytes {
+		t.g.PREFETCHT0(emit.At(t.b, panelAhead+line))
+	}
+}
+
+// prefetchLow emits those of an iteration of a low tile, which one of the variants has. A single row
+// of float32 has none.
+func (t *gemmer) prefetchLow(rows, steps int, name string) {
+	if t.variants == nil || !t.isLow(rows) {
+		t.prefetchNext(rows, name)
 		return
 	}
-	first := -d & (spec.LineBytes - 1)
-	for line := first; line < t.vectors*t.bytesOfB(); line += spec.LineBytes {
-		t.g.PREFETCHT0(emit.At(b, panelAhead+d+line))
+	if rows == 1 && t.element == spec.Float32 {
+		return
 	}
+	t.g.CMPQ(t.panels, operand.Imm(0))
+	t.g.JE(operand.LabelRef(name + "few"))
+	t.prefetchLines(steps * t.vectors * t.bytesOfB())
+	t.prefetchNext(rows, name)
+	t.g.Label(name + "few")
 }
 
 // prepareNext prepares the prefetches of the next part, if there are several tiles of rows. One tile
@@ -57,6 +72,10 @@ func (t *gemmer) prepareNext(rows int) {
 	t.lines = (unroll*t.vectors*t.bytesOfB()*rows + nextRows*spec.LineBytes - 1) / (nextRows * spec.LineBytes)
 	t.next, t.nextEnd = t.g.GP64(), t.g.Memory(t.g.Param("next").Len())
 	t.g.MOVQ(operand.U64(math.MaxInt64), t.next)
+	if t.variants != nil {
+		t.g.CMPQ(t.panels, operand.Imm(0))
+		t.g.JE(operand.LabelRef("rows"))
+	}
 	t.g.CMPQ(t.m, operand.U32(rows))
 	t.g.JLE(operand.LabelRef("rows"))
 	t.g.Comment("The next part of the panel.")
@@ -66,22 +85,16 @@ func (t *gemmer) prepareNext(rows int) {
 	t.g.MOVQ(end, t.nextEnd)
 }
 
-// stepsWithNext emits the loop of a register tile until the next part is asked for. Then t.steps
-// goes on.
-func (t *gemmer) stepsWithNext(acc [][]reg.VecVirtual, k, p, b reg.GPVirtual, name string) {
+// prefetchNext emits the prefetches of an iteration, until the next part is asked for.
+func (t *gemmer) prefetchNext(rows int, name string) {
+	if t.next == nil || rows == 1 {
+		return
+	}
 	t.g.CMPQ(t.next, t.nextEnd)
 	t.g.JGE(operand.LabelRef(name + "all"))
-	t.g.Comment("The same as below, with lines of the next part.")
-	t.g.Label(name + "ahead")
-	for range unroll {
-		t.step(acc, p, b)
-	}
 	for i := range t.lines {
 		t.g.PREFETCHT1(emit.At(t.next, i*spec.LineBytes))
 	}
 	t.g.ADDQ(operand.U32(t.lines*spec.LineBytes), t.next)
-	t.g.SUBQ(operand.Imm(unroll), k)
-	t.g.JGE(operand.LabelRef(name + "ahead"))
-	t.g.JMP(operand.LabelRef(name + "fewer"))
 	t.g.Label(name + "all")
 }

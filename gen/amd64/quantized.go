@@ -291,7 +291,7 @@ func (t *blockGemmer) word(i, v int) operand.Mem {
 // fourBits emits the steps of a block of 4-bit numbers; name begins its labels.
 func (t *blockGemmer) fourBits(name string) {
 	if t.g.Lanes() == 16 {
-		t.lookUpBits()
+		t.lookUpBits(name)
 		return
 	}
 	t.maskBits(name)
@@ -338,30 +338,38 @@ func (t *blockGemmer) maskBits(name string) {
 }
 
 // lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits
-// of each word as an index.
-func (t *blockGemmer) lookUpBits() {
+// of each word as an index. Those of the first position need no shift.
+func (t *blockGemmer) lookUpBits(name string) {
 	var words [16]uint32
 	for i := range words {
 		words[i] = math.Float32bits(float32(i))
 	}
-	table := t.g.AtHand(t.g.Repeated("numbers16", words[:]...))
-	for j := range spec.BlockSteps / spec.WordSteps {
+	table, shift, far := t.g.AtHand(t.g.Repeated("numbers16", words[:]...)), t.g.Vec(), t.g.GP64()
+	t.g.MOVQ(t.numbers, far)
+	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
 		for i := range spec.WordSteps {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.g.Vec()
-				if j == 0 {
-					t.g.VMOVDQU32(t.word(i, v), w)
-				} else {
-					t.g.VPSRLD(operand.U8(4*j), t.word(i, v), w)
-				}
+				number(t.word(i, v), w)
 				t.g.VPERMPS(table, w, w)
 				t.g.VFMADD213PS(t.min[v], t.d[v], w)
 				return w
 			})
 		}
-		t.g.PREFETCHT0(emit.At(t.numbers, blockAhead+2*j*spec.LineBytes))
-		t.g.PREFETCHT0(emit.At(t.numbers, blockAhead+(2*j+1)*spec.LineBytes))
+		t.g.PREFETCHT0(emit.At(far, blockAhead))
+		t.g.PREFETCHT0(emit.At(far, blockAhead+spec.LineBytes))
 	}
+	position(func(m operand.Mem, w reg.VecVirtual) { t.g.VMOVDQU32(m, w) })
+	four := t.g.AtHand(t.g.Constant(4))
+	t.g.VMOVDQA32(four, shift)
+	t.times(spec.BlockSteps/spec.WordSteps-1, name, func() {
+		t.g.ADDQ(operand.U32(2*spec.LineBytes), far)
+		position(func(m operand.Mem, w reg.VecVirtual) {
+			t.g.VMOVDQU32(m, w)
+			t.g.VPSRLVD(shift, w, w)
+		})
+		t.g.VPADDD(four, shift, shift)
+	})
 }
 
 // WeightWidenQ converts block by block, and in a block one vector of lanes after the other.

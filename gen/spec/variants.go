@@ -5,8 +5,7 @@ import "fmt"
 // A QKVariant tells an ISA's kernels SkinnyQK for float32 apart. Their results are the same.
 // Which one is the fastest depends on the CPU.
 type QKVariant struct {
-	Keys     int // of a tile for up to 4 queries
-	Segments int // of the columns that such a tile computes side by side, if D has so many
+	Segments int // of the columns that a tile for up to 4 queries computes side by side, if D has so many
 	Near     int // level of the cache into which rows are prefetched that are needed soon
 	Ahead    int // least number of queries for which words are loaded between earlier FMAs, 0 for none
 }
@@ -23,8 +22,8 @@ type WeightVariant struct {
 
 // Function is SkinnyQK in this variant.
 func (v QKVariant) Function() Function {
-	return SkinnyQK(Float32).variant("QK", fmt.Sprintf("%dx%dL%d", v.Keys, v.Segments, v.Near),
-		fmt.Sprintf("Tiles for up to 4 queries have %d keys and %d segments at a time; the near prefetches go to level %d of the cache.", v.Keys, v.Segments, v.Near))
+	return SkinnyQK(Float32).variant("QK", fmt.Sprintf("S%dL%d", v.Segments, v.Near),
+		fmt.Sprintf("Tiles for up to 4 queries have %d segments at a time; the near prefetches go to level %d of the cache.", v.Segments, v.Near))
 }
 
 // Function is SkinnyPV in this variant.

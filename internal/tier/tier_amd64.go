@@ -11,7 +11,7 @@ func archTiers() []Tier {
 			Lacks:    lacking("AVX512F", "AVX512VL", "AVX2", "FMA3"),
 			ISAs:     []string{"avx2", "avx512"},
 			Widths:   []int{8, 16, 32, 48, 64},
-			Variants: []string{"QK=16x1L1", "QK=16x1L2", "QK=16x2L1", "QK=16x2L2", "QK=32x1L1", "PV=L1", "PV=L2", "Weight=P0", "Weight=P1"},
+			Variants: []string{"QK=S1L1", "QK=S1L2", "QK=S2L1", "PV=L1", "PV=L2", "Weight=P0", "Weight=P1"},
 			tables:   new(tables),
 		},
 		{
@@ -19,7 +19,7 @@ func archTiers() []Tier {
 			Lacks:    lacking("AVX2", "FMA3"),
 			ISAs:     []string{"avx2"},
 			Widths:   []int{8, 16, 24},
-			Variants: []string{"QK=16x1L1", "PV=L1"},
+			Variants: []string{"QK=S1L1", "PV=L1"},
 			tables:   new(tables),
 		},
 	}

@@ -33,10 +33,9 @@ type Tuning struct {
 	// product and Unpack if V has ColumnSegment columns. The engine knows what holds for others.
 	HeadKeys int
 
-	// QKKeys is the number of keys that QK of float32 takes at a time, for up to 4 queries, and
-	// QKSegments the number of segments of columns. More of either are more chains of FMAs at a
-	// time, for which fast units wait; more keys are more rows of memory at a time.
-	QKKeys, QKSegments int
+	// QKSegments is the number of segments of columns that QK of float32 takes at a time, for up
+	// to 4 queries. More are more chains of FMAs at a time, for which fast units wait.
+	QKSegments int
 
 	// QKNear and PVNear are the levels of the cache into which rows of float32 are prefetched
 	// that are needed soon. Those after them go to level 2.
@@ -104,8 +103,8 @@ func (t *Tier) Check(x *Tuning) error {
 	case x.HeadKeys < 0:
 		return fmt.Errorf("HeadKeys=%d: want 0 or more", x.HeadKeys)
 	case t.lacksVariant(x) != "":
-		return fmt.Errorf("QKKeys=%d,QKSegments=%d,QKNear=%d,PVNear=%d,PanelPrefetch=%d: there is no kernel %s",
-			x.QKKeys, x.QKSegments, x.QKNear, x.PVNear, x.PanelPrefetch, t.lacksVariant(x))
+		return fmt.Errorf("QKSegments=%d,QKNear=%d,PVNear=%d,PanelPrefetch=%d: there is no kernel %s",
+			x.QKSegments, x.QKNear, x.PVNear, x.PanelPrefetch, t.lacksVariant(x))
 	case x.PrefetchBytes < 1 || x.PrefetchBytes > maxPrefetchBytes:
 		return fmt.Errorf("PrefetchBytes=%d: want 1 to %d", x.PrefetchBytes, maxPrefetchBytes)
 	case x.PairBytes < 0:

@@ -68,10 +68,10 @@ func TestOverride(t *testing.T) {
 			t.Errorf("%q: the reason does not name it: %s", bad, un.Reason)
 		}
 	}
-	tier := tuned(archTiers(), "none", "QKKeys=7")
+	tier := tuned(archTiers(), "none", "QKSegments=7")
 	for i := range tier {
 		if _, un := tier[i].usable(); (un != nil) != (tier[i].Variants != nil) {
-			t.Errorf("%s: QKKeys=7: %v", tier[i].Name, un)
+			t.Errorf("%s: QKSegments=7: %v", tier[i].Name, un)
 		}
 	}
 }

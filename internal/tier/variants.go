@@ -10,7 +10,7 @@ import (
 // or none of the kind.
 func (x *Tuning) variants() []string {
 	return []string{
-		fmt.Sprintf("QK=%dx%dL%d", x.QKKeys, x.QKSegments, x.QKNear),
+		fmt.Sprintf("QK=S%dL%d", x.QKSegments, x.QKNear),
 		fmt.Sprintf("PV=L%d", x.PVNear),
 		fmt.Sprintf("Weight=P%d", x.PanelPrefetch),
 	}
@@ -18,7 +18,7 @@ func (x *Tuning) variants() []string {
 
 // Choose makes the tuning choose a variant, one of Tier.Variants.
 func (x *Tuning) Choose(variant string) {
-	fmt.Sscanf(variant, "QK=%dx%dL%d", &x.QKKeys, &x.QKSegments, &x.QKNear)
+	fmt.Sscanf(variant, "QK=S%dL%d", &x.QKSegments, &x.QKNear)
 	fmt.Sscanf(variant, "PV=L%d", &x.PVNear)
 	fmt.Sscanf(variant, "Weight=P%d", &x.PanelPrefetch)
 }

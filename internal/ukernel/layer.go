@@ -9,7 +9,7 @@ type Layer[T any] struct {
 	Needs []string
 
 	// Variant tells kernels with the same results apart, of which the tuning of a CPU chooses one:
-	// "QK=16x1L1". It is empty if there is one kernel.
+	// "QK=S1L1". It is empty if there is one kernel.
 	Variant string
 
 	// Lanes is the width of the query tile of Products, and that of a vector of LaneKernels and

@@ -25,11 +25,11 @@ type Phase struct {
 var Phases = []Phase{
 	{"validation", regexp.MustCompile(`/kernel\.(selectTier|\(\*views\)\.(check|isEmpty)|check)|/internal/(check|view)\.\(?\*?\w*\)?\.?Check|ukernel\.(Select|Default)`)},
 	{"plan", regexp.MustCompile(`/kernel\.\(\*views\)\.resolve|/engine\.(New$|\(\*(Job|plan|bucket)\)\.(makePlan|derive|Release|usefulThreads|find\w+|cut|numberTasks|prepareRing))|/parallel\.LimitFor`)},
-	{"pack", regexp.MustCompile(`/asm\.Pack|/engine\.\(\*tile\)\.pack`)},
-	{"scores", regexp.MustCompile(`/asm\.(GemmMax|SkinnyQK|HeadScores|MaskSpan)|/engine\.\(\*tile\)\.(score\w*|products|skinnyProducts|narrowProducts)$`)},
-	{"softmax", regexp.MustCompile(`/asm\.(Skinny)?Softmax|/asm\.MergeStats|/engine\.\(\*tile\)\.(softmax|exponentiate|drop)$`)},
-	{"values", regexp.MustCompile(`/asm\.(SkinnyPV|SkinnyMerge|HeadValues|Gemm\d|GemmMerge)|/engine\.\(\*tile\)\.(accumulatePV|skinnyPV|tilePV|narrowPV|mergeRows|valuesPlain)$`)},
-	{"unpack", regexp.MustCompile(`/asm\.(Skinny)?Unpack|/engine\.\(\*tile\)\.(unpack|finish)\w*`)},
+	{"pack", regexp.MustCompile(`/asm\.pack|/engine\.\(\*tile\)\.pack`)},
+	{"scores", regexp.MustCompile(`/asm\.(gemmMax|skinnyQK|headScores|maskSpan)|/engine\.\(\*tile\)\.(score\w*|products|skinnyProducts|narrowProducts)$`)},
+	{"softmax", regexp.MustCompile(`/asm\.(softmax|skinnySoftmax|mergeStats)|/engine\.\(\*tile\)\.(softmax|exponentiate|drop)$`)},
+	{"values", regexp.MustCompile(`/asm\.(skinny(PV|Merge|HeadValues)|gemm\d|gemmMerge)|/engine\.\(\*tile\)\.(accumulatePV|skinnyPV|tilePV|narrowPV|mergeRows|valuesPlain)$`)},
+	{"unpack", regexp.MustCompile(`/asm\.(unpack|skinnyUnpack)|/engine\.\(\*tile\)\.(unpack|finish)\w*`)},
 	{"tiles", regexp.MustCompile(`/engine\.\(\*(tile|mixedTile|Job|scratch)\)\.(task|computeBlock|scoreBatch|enterBlock|prepare|begin|reset|setKernels|findVisible|fit\w*|place|placePlain|plain\w*|mixedTask)$`)},
 	{"threads", regexp.MustCompile(`/parallel\.`)},
 }

@@ -21,7 +21,7 @@ type group struct {
 // groups are all groups. Those that others depend on come first.
 var groups = []group{
 	{"tiles", []string{"MainLanes"}, choices("MainLanes"), prefill},
-	{"kernels", []string{"QKKeys", "QKSegments", "QKNear", "PVNear"}, choices("QKKeys", "QKSegments", "QKNear", "PVNear"), decode},
+	{"kernels", []string{"QKSegments", "QKNear", "PVNear"}, choices("QKSegments", "QKNear", "PVNear"), decode},
 	{"prefetch", []string{"PrefetchBytes"}, values("PrefetchBytes", 2<<10, 4<<10, 8<<10, 16<<10), decode},
 	{"skinny", []string{"SkinnyRows"}, values("SkinnyRows", 0, 4, 6, 8, 12, 16, 24, 32, 44, 64), draft},
 	{"full", []string{"FullRows"}, values("FullRows", 0, 4, 8, 16, 32), fullTiles},

@@ -77,7 +77,7 @@ func TestChoices(t *testing.T) {
 			continue
 		}
 		n := 1
-		fields := []string{"PVNear", "SkinnyRows", "QKKeys"}
+		fields := []string{"PVNear", "SkinnyRows", "QKSegments"}
 		for _, f := range fields {
 			list, err := tuning.Choices(tier.Name, f)
 			if err != nil {

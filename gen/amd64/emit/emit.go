@@ -27,24 +27,37 @@ type Gen struct {
 	data      map[string]operand.Mem // vectors in read-only data, by name
 	contracts spec.Contracts
 	functions []spec.Function
-	frames    map[string]int // sizes of stack frames, by function
+	frames    map[string]int    // sizes of stack frames, by function
+	jumps     map[string]string // the functions that functions jump to
 }
 
 // New returns what emits the functions of an ISA.
 func New(i ISA, c spec.Contracts) *Gen {
-	return &Gen{Context: build.NewContext(), ISA: i, contracts: c, data: map[string]operand.Mem{}, frames: map[string]int{}}
+	return &Gen{Context: build.NewContext(), ISA: i, contracts: c, data: map[string]operand.Mem{}, frames: map[string]int{}, jumps: map[string]string{}}
 }
 
 // Output returns what was emitted. It returns an error unless all functions compile and pass
 // the lint.
 func (g *Gen) Output() (spec.Output, error) {
 	asm, stubs, err := Compile(g.Context, g.Name(), func(file *ir.File) error {
-		for i, f := range file.Functions() {
-			g.functions[i].Needs = features(f.ISA)
-		}
+		g.findNeeds(file)
 		return errors.Join(lint(file, g.ISA, g.frames)...)
 	})
 	return spec.Output{ISA: g.Name(), Asm: asm, Stubs: stubs, Functions: g.functions}, err
+}
+
+// findNeeds sets the CPU features that the kernels need: those of their instructions, and of the
+// functions that they jump to.
+func (g *Gen) findNeeds(file *ir.File) {
+	extensions := map[string][]string{}
+	for _, f := range file.Functions() {
+		extensions[f.Name] = f.ISA
+	}
+	for i := range g.functions {
+		f := &g.functions[i]
+		name := f.Symbol(g.Name())
+		f.Needs = features(append(slices.Clone(extensions[name]), extensions[g.jumps[name]]...))
+	}
 }
 
 // features returns the CPU features among the extensions that a function's instructions belong to:
@@ -55,7 +68,8 @@ func features(extensions []string) (list []string) {
 			list = append(list, x)
 		}
 	}
-	return list
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // Compile turns what was emitted into a file of assembly and one of stubs, unless check
@@ -92,12 +106,31 @@ func Compile(c *build.Context, name string, check func(*ir.File) error) (asm, st
 func (g *Gen) Kernel(f spec.Function) {
 	f = f.OfVector(g.Lanes())
 	g.functions = append(g.functions, f)
-	g.Function(f.Symbol(g.Name()))
+	g.start(f.Symbol(g.Name()), f, f.Doc(g.Name()))
+}
+
+// Shared starts a function that is no kernel: kernels with the signature of f jump to it. Its name
+// gets the ISA's suffix, and what follows it in the comment.
+func (g *Gen) Shared(name string, f spec.Function, what string) {
+	name += g.Name()
+	g.start(name, f, name+" "+what)
+}
+
+func (g *Gen) start(name string, f spec.Function, doc string) {
+	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
 	g.SignatureExpr("func" + g.contracts.Signature(&f))
-	g.Doc(f.Doc(g.Name()))
+	g.Doc(doc)
 	g.Pragma("noescape")
 	g.AlignLoop() // so that no other function's size moves this one's loops in their lines
+}
+
+// TailJump ends a function with a jump to a shared one, which finds the same arguments.
+func (g *Gen) TailJump(name string) {
+	name += g.Name()
+	g.jumps[g.current().Name] = name
+	to := operand.Mem{Symbol: operand.Symbol{Name: "·" + name}, Base: reg.StaticBase}
+	g.Instruction(&ir.Instruction{Opcode: "JMP", Operands: []operand.Op{to}, IsTerminal: true})
 }
 
 // Frame reserves a part of the stack for the current function.

@@ -2,6 +2,7 @@ package skinny
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/attn-go/attn/gen/amd64/emit"
 	"github.com/attn-go/attn/gen/spec"
@@ -18,7 +19,7 @@ import (
 // A line has few accumulators, which wait for each other. But it takes so little time that
 // the processor works on the next lines meanwhile. With narrow columns the prefetches, one
 // line per step, are spread evenly between the FMAs. The remaining columns of a row are
-// computed 4 at a time and then one by one. For narrow types a line has 16 columns, too,
+// computed 4 at a time and then one by one, for 4 queries or one. For narrow types a line has 16 columns, too,
 // and rows are whole lines. They are widened when they are loaded.
 //
 // With 32 registers, up to 6 queries first take 4 lines at a time: a weight is then loaded once
@@ -148,8 +149,8 @@ func (f *pvEmitter) nextScales(s columnBlock) {
 type columnBlock struct {
 	name    string
 	columns int
-	most    int // queries in a group
-	lines   int // in a row, 0 for less than a line
+	sizes   []int // numbers of queries in a group that there is code for, from 1 on
+	lines   int   // in a row, 0 for less than a line
 	vectors func() []reg.VecVirtual
 	move    func(fromTo ...operand.Op)
 	fma     func(p operand.Mem, v, acc []reg.VecVirtual)
@@ -157,7 +158,7 @@ type columnBlock struct {
 
 // line is the block of a cache line's columns.
 func (f *pvEmitter) line() columnBlock {
-	return columnBlock{"line", spec.SkinnyKeys, f.g.SkinnyRows(), 1,
+	return columnBlock{"line", spec.SkinnyKeys, upTo(f.g.SkinnyRows()), 1,
 		func() []reg.VecVirtual { return f.g.Vecs(spec.LineBytes / f.g.VecBytes()) }, f.g.VMOVUPS, f.g.fmaVectors}
 }
 
@@ -167,15 +168,26 @@ const quadLines = 4
 // quad is the block of 4 lines. 6 queries take 24 accumulators, 4 vectors of V and a weight.
 func (f *pvEmitter) quad() columnBlock {
 	s := f.line()
-	s.name, s.columns, s.most, s.lines = "quad", quadLines*spec.SkinnyKeys, 6, quadLines
+	s.name, s.columns, s.sizes, s.lines = "quad", quadLines*spec.SkinnyKeys, upTo(6), quadLines
 	s.vectors = func() []reg.VecVirtual { return f.g.Vecs(quadLines) }
 	return s
+}
+
+// fewSizes are the sizes of groups for less than a line: there are few such columns, if any.
+var fewSizes = []int{1, 4}
+
+// upTo lists the numbers from 1 to n.
+func upTo(n int) (list []int) {
+	for i := 1; i <= n; i++ {
+		list = append(list, i)
+	}
+	return list
 }
 
 func (f *pvEmitter) xmm() []reg.VecVirtual { return []reg.VecVirtual{f.g.XMM()} }
 
 func (f *pvEmitter) four() columnBlock {
-	return columnBlock{"four", 4, f.g.SkinnyRows(), 0, f.xmm, f.g.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+	return columnBlock{"four", 4, fewSizes, 0, f.xmm, f.g.VMOVUPS, func(p operand.Mem, v, acc []reg.VecVirtual) {
 		x := f.g.XMM()
 		f.g.VBROADCASTSS(p, x)
 		f.g.VFMADD231PS(v[0], x, acc[0])
@@ -183,7 +195,7 @@ func (f *pvEmitter) four() columnBlock {
 }
 
 func (f *pvEmitter) single() columnBlock {
-	return columnBlock{"single", 1, f.g.SkinnyRows(), 0, f.xmm, f.g.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
+	return columnBlock{"single", 1, fewSizes, 0, f.xmm, f.g.VMOVSS, func(p operand.Mem, v, acc []reg.VecVirtual) {
 		x := f.g.XMM()
 		f.g.VMOVSS(p, x) // for qemu, see SkinnyMerge
 		f.g.VFMADD231SS(x, v[0], acc[0])
@@ -204,11 +216,11 @@ func (f *pvEmitter) block(s columnBlock) {
 	f.g.Label(s.name + "group")
 	n := f.g.Num("n")
 	f.g.SUBQ(f.lane, n)
-	for size := s.most; size > 1; size-- {
+	for _, size := range slices.Backward(s.sizes[1:]) {
 		f.g.CMPQ(n, operand.Imm(uint64(size)))
 		f.g.JGE(operand.LabelRef(s.name + groupLabel(size)))
 	}
-	for size := 1; size <= s.most; size++ {
+	for _, size := range s.sizes {
 		f.group(s, size)
 	}
 	f.g.Label(s.name + "next")
@@ -226,7 +238,7 @@ func (f *pvEmitter) block(s columnBlock) {
 // fits skips the blocks of several lines if the queries are more than one group, which would read
 // V more than once, or if the columns of a block have more than one scale.
 func (f *pvEmitter) fits(s columnBlock) {
-	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.most)))
+	f.g.CMPQ(f.g.Argument("n"), operand.Imm(uint64(s.sizes[len(s.sizes)-1])))
 	f.g.JG(operand.LabelRef(s.name + "end"))
 	if f.element == spec.Int8 {
 		f.g.CMPQ(f.ofScale, operand.Imm(uint64(s.columns)))

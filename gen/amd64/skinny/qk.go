@@ -25,19 +25,19 @@ import (
 // Up to 4 queries on one vector of keys are not more chains than an FMA has cycles of
 // latency, so a delay is never made up for. Therefore, if a vector has 16 keys, a tile of a
 // narrow type has two vectors. For float32 that is more rows at once than are read well:
-// reading from beyond L2 took a fifth longer on Zen 4. But from L2 itself Zen 5 takes a tenth
-// less, so there is a variant.
+// reading from beyond L2 took a fifth longer on Zen 4, and a tenth less from L2 on Zen 5.
 //
 // The columns are cut into segments. The sum of the segments before the current one waits on
-// the stack. Segments are independent chains, too. So another variant of float32 computes two
+// the stack. Segments are independent chains, too. So a variant of float32 computes two
 // of them side by side, see pair.go, and reads no more rows at once.
 //
 // General registers in the inner loop: rows 0-3 of K, odd multiples of 4 times its stride
 // (2 or 4), q̂ at one or two places, its stride, the prefetch (3): 14 of 15. These are in memory,
 // in the place of arguments: the scores (s), the first query of the current group (the
 // length of s), whether there is a sum (the capacity of s), the rows left (m), the end of
-// the current segment of row 0 (the length of k), and the columns after that (the capacity
-// of k).
+// the current segment of row 0 (the length of k), the columns after that (the capacity of k),
+// the queries of the tile (the capacity of q), and whether there are 4 more to store (the
+// length of q).
 func (g *gen) SkinnyQK(k spec.Element) {
 	if variants, _ := g.SkinnyVariants(); k == spec.Float32 {
 		for _, v := range variants {
@@ -45,7 +45,7 @@ func (g *gen) SkinnyQK(k spec.Element) {
 		}
 		return
 	}
-	g.skinnyQK(k, spec.SkinnyQK(k), spec.QKVariant{Keys: 2 * spec.SkinnyKeys, Segments: 1, Near: 1})
+	g.skinnyQK(k, spec.SkinnyQK(k), spec.QKVariant{Segments: 1, Near: 1})
 }
 
 // skinnyQK emits a variant of SkinnyQK.
@@ -71,6 +71,11 @@ func (g *gen) skinnyQK(k spec.Element, fn spec.Function, v spec.QKVariant) {
 		g.LEAQ(emit.Indexed(f.odd[i-1], f.ld4, 2), f.odd[i])
 	}
 	f.q = g.GP64()
+	f.second, f.size = g.Memory(g.Param("q").Len()), g.Memory(g.Param("q").Cap())
+	f.acc[1] = f.accumulators(g.SkinnyRows(), 1)
+	if f.most() > 1 {
+		f.acc[2] = f.accumulators(doubledQueries, 2)
+	}
 	f.tiles()
 }
 
@@ -93,12 +98,25 @@ type qkEmitter struct {
 	columns operand.Mem // columns after the segment
 	adds    operand.Mem // not 0 if there is a sum of the segments before it
 	sums    operand.Mem // that sum, for every accumulator
+
+	acc    [3][][]reg.VecVirtual // accumulators of a tile of 16 keys, and of twice as many, by query
+	size   operand.Mem           // queries of the tile, while the remaining columns are computed
+	second operand.Mem           // not 0 if the scores of 4 more queries are to be stored
+}
+
+// accumulators allocates those of a tile for a number of queries, and times·16 keys.
+func (f *qkEmitter) accumulators(queries, times int) [][]reg.VecVirtual {
+	acc := make([][]reg.VecVirtual, queries)
+	for i := range acc {
+		acc[i] = f.g.Vecs(times * spec.SkinnyKeys / f.g.Lanes())
+	}
+	return acc
 }
 
 // most is the number of groups of 16 keys in the largest tile.
 func (f *qkEmitter) most() int {
-	if f.g.Lanes() == spec.SkinnyKeys {
-		return f.variant.Keys / spec.SkinnyKeys
+	if f.g.Lanes() == spec.SkinnyKeys && f.words.element != spec.Float32 {
+		return 2
 	}
 	return 1
 }
@@ -158,9 +176,16 @@ func (f *qkEmitter) tiles() {
 		for size := 1; size <= doubledQueries; size++ {
 			f.group(doubleLabel(size), size, 2)
 		}
-		f.g.Label("double")
+		f.store(2)
 		f.forward()
+		f.g.JMP(operand.LabelRef("next"))
 	}
+	if f.words.element == spec.Float32 {
+		for queries := 4; queries <= f.g.SkinnyRows(); queries += 4 {
+			f.rest(queries)
+		}
+	}
+	f.store(1)
 
 	f.g.Label("next")
 	d := f.g.StrideOf("d", f.words.element)
@@ -202,22 +227,14 @@ func doubleLabel(size int) string { return fmt.Sprintf("double%d", size) }
 func (f *qkEmitter) group(name string, size, times int) {
 	f.g.Commentf("%d keys by %d queries.", times*spec.SkinnyKeys, size)
 	f.g.Label(name)
-	acc := make([][]reg.VecVirtual, size)
-	for i := range acc {
-		acc[i] = f.g.Vecs(times * spec.SkinnyKeys / f.g.Lanes())
-	}
+	acc := f.acc[times][:size]
 	f.g.MOVQ(f.lane, f.q)
 	f.g.SHLQ(operand.Imm(2), f.q)
 	f.g.ADDQ(f.g.Memory(f.g.Param("q").Base()), f.q)
 	f.prefetch.Start()
 	f.words.start()
 	f.segments(acc, name)
-	next := "next"
-	if times > 1 {
-		next = "double"
-	}
-	f.store(acc, name, next)
-	f.g.JMP(operand.LabelRef(next))
+	f.toStore(size, times)
 }
 
 // segments emits the loop over the segments. It leaves the scores in the accumulators.
@@ -252,9 +269,7 @@ func (f *qkEmitter) segments(acc [][]reg.VecVirtual, name string) {
 	}
 	if f.words.element == spec.Float32 {
 		f.g.Label(name + "rest")
-		f.g.CMPQ(f.columns, operand.Imm(0))
-		f.g.JNE(operand.LabelRef(name + "sum"))
-		f.rest(acc, name)
+		f.toRest(len(acc), name)
 		f.g.Label(name + "sum")
 	}
 	f.addSums(acc, name)
@@ -400,12 +415,29 @@ func (g *gen) fmaVectors(m operand.Mem, b, acc []reg.VecVirtual) {
 	}
 }
 
-// rest emits the remaining columns of the last segment if a step does not divide them: it
-// loads those of a whole step that ends with the row, and skips the first of them.
-func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
+// toRest emits the way of a tile to the remaining columns of the last segment, if a step does not
+// divide them.
+func (f *qkEmitter) toRest(size int, name string) {
+	f.g.CMPQ(f.columns, operand.Imm(0))
+	f.g.JNE(operand.LabelRef(name + "sum"))
 	left := f.g.Num("d")
 	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	f.g.JZ(operand.LabelRef(name + "sum"))
+	f.g.MOVQ(operand.U32(size), f.size)
+	f.g.JMP(operand.LabelRef(restLabel((size + 3) / 4 * 4)))
+}
+
+func restLabel(queries int) string { return fmt.Sprintf("rest%d", queries) }
+
+// rest emits the remaining columns for tiles of up to a number of queries, a multiple of 4: it
+// loads those of a whole step that ends with the row, and skips the first of them. The products of
+// queries that a tile does not have are not used.
+func (f *qkEmitter) rest(queries int) {
+	name, acc := restLabel(queries), f.acc[1][:queries]
+	f.g.Commentf("The remaining columns for up to %d queries.", queries)
+	f.g.Label(name)
+	left := f.g.Num("d")
+	f.g.ANDQ(operand.Imm(uint64(f.words.width()-1)), left)
 	for i := range f.k {
 		f.g.LEAQ(emit.Indexed(f.k[i], left, 4), f.k[i])
 	}
@@ -420,35 +452,63 @@ func (f *qkEmitter) rest(acc [][]reg.VecVirtual, name string) {
 		f.g.ADDQ(f.w, f.q)
 		f.g.Label(skip)
 	})
+	for size := queries - 3; size < queries; size++ {
+		f.g.CMPQ(f.size, operand.Imm(uint64(size)))
+		f.g.JE(operand.LabelRef(groupLabel(size) + "sum"))
+	}
+	f.g.JMP(operand.LabelRef(groupLabel(queries) + "sum"))
 }
 
-// store stores the scores of a tile, 4 lanes at a time. The lanes after the last query, up
-// to a multiple of 4, repeat it. Those after them repeat the 4 before.
-func (f *qkEmitter) store(acc [][]reg.VecVirtual, name, next string) {
-	for first := 0; first < len(acc); first += 4 {
-		lanes := fmt.Sprintf("%slanes%d", name, first)
-		t := make([][]reg.VecVirtual, len(acc[0]))
-		for v := range t {
-			four := make([]reg.VecVirtual, 4)
-			for i := range four {
-				four[i] = acc[min(first+i, len(acc)-1)][v]
-			}
-			t[v] = f.g.Transpose4(four)
+// toStore emits the way of a tile to where its scores are stored. The lanes after the last query,
+// up to a multiple of 4, repeat it.
+func (f *qkEmitter) toStore(size, times int) {
+	acc := f.acc[times]
+	for i := size; i%4 != 0; i++ {
+		for v := range acc[i] {
+			f.g.VMOVAPS(acc[size-1][v], acc[i][v])
 		}
-		f.g.Label(lanes)
-		f.storeLanes(t)
-		f.g.ADDQ(operand.Imm(4), f.lane)
-		if first+4 < len(acc) {
-			continue
-		}
-		end := f.g.GP64()
-		f.g.MOVQ(f.lane, end)
-		f.g.CMPQ(end, f.g.Argument("n"))
-		f.g.JL(operand.LabelRef(next))
-		f.g.SHLQ(operand.Imm(2), end)
-		f.g.CMPQ(end, f.w)
-		f.g.JL(operand.LabelRef(lanes))
 	}
+	if len(acc) > 4 {
+		f.g.MOVQ(operand.U32((size-1)/4), f.second)
+	}
+	f.g.JMP(operand.LabelRef(storeLabel(times)))
+}
+
+func storeLabel(times int) string { return fmt.Sprintf("store%d", times) }
+
+// store emits the end of all tiles of times·16 keys: their scores are stored, 4 lanes at a time.
+// The lanes after the last 4 with queries repeat them.
+func (f *qkEmitter) store(times int) {
+	name, acc := storeLabel(times), f.acc[times]
+	f.g.Comment("Store 4 lanes.")
+	f.g.Label(name)
+	t := make([][]reg.VecVirtual, len(acc[0]))
+	for v := range t {
+		t[v] = f.g.Transpose4([]reg.VecVirtual{acc[0][v], acc[1][v], acc[2][v], acc[3][v]})
+	}
+	f.g.Label(name + "lanes")
+	f.storeLanes(t)
+	f.g.ADDQ(operand.Imm(4), f.lane)
+	if len(acc) > 4 {
+		f.g.CMPQ(f.second, operand.Imm(0))
+		f.g.JE(operand.LabelRef(name + "last"))
+		f.g.MOVQ(operand.U32(0), f.second)
+		for i := range 4 {
+			for v := range acc[i] {
+				f.g.VMOVAPS(acc[4+i][v], acc[i][v])
+			}
+		}
+		f.g.JMP(operand.LabelRef(name))
+		f.g.Label(name + "last")
+	}
+	end := f.g.GP64()
+	f.g.MOVQ(f.lane, end)
+	f.g.CMPQ(end, f.g.Argument("n"))
+	f.g.JL(operand.LabelRef(name + "end"))
+	f.g.SHLQ(operand.Imm(2), end)
+	f.g.CMPQ(end, f.w)
+	f.g.JL(operand.LabelRef(name + "lanes"))
+	f.g.Label(name + "end")
 }
 
 // storeLanes stores 4 lanes of all keys and raises their maxima, key by key.

@@ -52,6 +52,23 @@ func (g *Gen) Kernel(f spec.Function) {
 	g.Func = g.file.Func(f.Symbol("NEON"), g.contracts.Signature(&f), f.Doc("NEON"))
 }
 
+// Shared starts a function that is no kernel: kernels with the signature of f jump to it. Its name
+// gets the ISA's suffix, and what follows it in the comment.
+func (g *Gen) Shared(name string, f spec.Function, what string) {
+	name += "NEON"
+	g.Func = g.file.Func(name, g.contracts.Signature(&f), name+" "+what)
+}
+
+// TailJump ends a function with a jump to a shared one, which finds the same arguments.
+func (g *Gen) TailJump(name string) { g.Func.TailJump(name + "NEON") }
+
+// Move copies 64 bits from parameter to parameter.
+func (g *Gen) Move(from, to a64.Param) {
+	r := g.LoadParam(from)
+	g.Op("MOVD", r, to)
+	g.Free(r)
+}
+
 // Slice loads the base pointer of a slice parameter.
 func (g *Gen) Slice(name string) a64.GP { return g.LoadParam(g.Base(name)) }
 

@@ -1,0 +1,163 @@
+package amd64
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The end of a segment: its sums are added to those before it, which are in C, and stored. The
+// code is there once for all heights: a register tile jumps to the place in it that is for its
+// first row.
+//
+//	tile of 3 rows ──► row 0                 tile of 1 row ──┐
+//	                   row 1   ◄── tile of 2 rows            │
+//	                   row 2   ◄─────────────────────────────┘
+//
+// What a tile jumps to depends on the mode. A single segment that is stored takes the shortest way.
+
+// toStore emits the way of a register tile to there.
+func (t *gemmer) toStore(rows int) {
+	t.loadStride()
+	t.g.CMPQ(t.mode, operand.Imm(storeOne))
+	t.g.JE(operand.LabelRef(rowLabel("store", rows)))
+	t.g.MOVQ(operand.U32(rows), t.height)
+	t.g.JMP(operand.LabelRef("modes"))
+}
+
+func (t *gemmer) loadStride() {
+	t.g.MOVQ(t.g.Argument("ldc"), t.ldc)
+	t.g.SHLQ(operand.Imm(2), t.ldc)
+}
+
+func rowLabel(kind string, rows int) string { return fmt.Sprintf("%s%d", kind, rows) }
+
+// toRow emits the jumps to the label of the tile's height: first that of a single row, which takes
+// the least time for a segment, and then the highest, which is the most frequent.
+func (t *gemmer) toRow(label func(rows int) string) {
+	t.g.CMPQ(t.height, operand.Imm(1))
+	t.g.JE(operand.LabelRef(label(1)))
+	for h := len(t.acc); h > 2; h-- {
+		t.g.CMPQ(t.height, operand.U32(h))
+		t.g.JE(operand.LabelRef(label(h)))
+	}
+	t.g.JMP(operand.LabelRef(label(2)))
+}
+
+// eachRow moves c over the rows of C and calls f with the memory of each vector. It begins with a
+// label for each height.
+func (t *gemmer) eachRow(kind string, f func(sum reg.VecVirtual, v int, c operand.Mem)) {
+	for i := range t.acc {
+		t.g.Label(rowLabel(kind, len(t.acc)-i))
+		for v, sum := range t.acc[i] {
+			f(sum, v, emit.At(t.c, v*t.g.VecBytes()))
+		}
+		t.g.ADDQ(t.ldc, t.c)
+	}
+}
+
+func (t *gemmer) toRowOf(kind string) {
+	t.toRow(func(rows int) string { return rowLabel(kind, rows) })
+}
+
+// store emits the ends of all register tiles.
+func (t *gemmer) store() {
+	t.g.Comment("Store.")
+	t.eachRow("store", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VMOVUPS(sum, c) })
+	t.g.CMPQ(t.mode, operand.Imm(storeOne))
+	t.g.JE(operand.LabelRef("rows"))
+	t.nextSegment()
+
+	t.g.Comment("C is added.")
+	t.g.Label("modes")
+	t.g.MOVQ(t.c, t.start)
+	if !t.weights {
+		t.g.CMPQ(t.mode, operand.Imm(merge))
+		t.g.JE(operand.LabelRef("merge"))
+		t.g.CMPQ(t.mode, operand.Imm(maxOne))
+		t.g.JE(operand.LabelRef("max"))
+	}
+	t.g.CMPQ(t.adds, operand.Imm(0))
+	t.g.JE(operand.LabelRef("sums"))
+	t.toRowOf("add")
+	t.eachRow("add", func(sum reg.VecVirtual, v int, c operand.Mem) { t.g.VADDPS(c, sum, sum) })
+	t.g.MOVQ(t.start, t.c)
+	t.g.Label("sums")
+	if !t.weights {
+		t.g.CMPQ(t.mode, operand.Imm(maxMore))
+		t.g.JE(operand.LabelRef("max"))
+	}
+	t.toRowOf("store")
+	if !t.weights {
+		t.storeMax()
+		t.storeMerge()
+	}
+}
+
+// storeMax emits the end for scores. VMAXPS returns its second source if one is NaN or both are
+// zero, which here is the running maximum.
+func (t *gemmer) storeMax() {
+	t.g.Comment("Store; max = C > max ? C : max. But the maxima are kept after the last segment only.")
+	t.g.Label("max")
+	max := t.g.Vecs(t.vectors)
+	t.g.MOVQ(t.maxima, t.ldc) // which is free until below
+	for v := range max {
+		t.g.VMOVUPS(emit.At(t.ldc, v*t.g.VecBytes()), max[v])
+	}
+	t.loadStride()
+	t.toRowOf("max")
+	t.eachRow("max", func(sum reg.VecVirtual, v int, c operand.Mem) {
+		t.g.VMOVUPS(sum, c)
+		t.g.VMAXPS(max[v], sum, max[v])
+	})
+	t.g.CMPQ(t.mode, operand.Imm(maxOne))
+	t.g.JE(operand.LabelRef("keep"))
+	t.g.CMPQ(t.left, operand.Imm(0))
+	t.g.JNE(operand.LabelRef("next"))
+	t.g.Label("keep")
+	t.g.MOVQ(t.maxima, t.ldc)
+	for v := range max {
+		t.g.VMOVUPS(max[v], emit.At(t.ldc, v*t.g.VecBytes()))
+	}
+	t.g.CMPQ(t.mode, operand.Imm(maxOne))
+	t.g.JE(operand.LabelRef("rows"))
+	t.g.JMP(operand.LabelRef("segments"))
+}
+
+// storeMerge leaves alpha and beta in memory, as AVX2 has no registers for them.
+func (t *gemmer) storeMerge() {
+	t.g.Comment("C = fma(sum, beta, C·alpha)")
+	t.g.Label("merge")
+	alpha, beta := t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(t.alphas, alpha)
+	t.g.MOVQ(t.betas, beta)
+	t.toRowOf("merge")
+	t.eachRow("merge", func(sum reg.VecVirtual, v int, c operand.Mem) {
+		x := t.g.Vec()
+		t.g.VMOVUPS(c, x)
+		t.g.VMULPS(emit.At(alpha, v*t.g.VecBytes()), x, x)
+		t.g.VFMADD231PS(emit.At(beta, v*t.g.VecBytes()), sum, x)
+		t.g.VMOVUPS(x, c)
+	})
+	t.g.JMP(operand.LabelRef("rows"))
+}
+
+// nextSegment emits what follows a segment, unless it is the only one and C holds no sum.
+func (t *gemmer) nextSegment() {
+	t.g.Label("segments")
+	t.g.CMPQ(t.left, operand.Imm(0))
+	t.g.JNE(operand.LabelRef("next"))
+	t.g.Comment("It was the last one: the next tile begins with the first one.")
+	t.g.Move(t.rest, t.left)
+	t.g.Move(t.begins, t.adds)
+	t.g.JMP(operand.LabelRef("rows"))
+	t.g.Label("next")
+	t.g.MOVQ(t.start, t.c)
+	t.g.MOVQ(operand.U32(1), t.adds)
+	t.g.MOVQ(t.left, t.k)
+	t.limit(t.k)
+	t.g.SUBQ(t.k, t.left)
+	t.toRow(func(rows int) string { return tileLabel(rows) + "segment" })
+}

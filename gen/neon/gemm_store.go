@@ -1,0 +1,174 @@
+package neon
+
+import (
+	"fmt"
+
+	"github.com/attn-go/attn/gen/a64"
+	"github.com/attn-go/attn/gen/neon/emit"
+)
+
+// The ends of all register tiles are one piece of code, as in amd64/gemm_store.go.
+
+// toStore emits the way of a register tile to there.
+func (t *gemmer) toStore(rows int) {
+	t.Load(t.mode, t.x)
+	t.Jump("CBZ", rowLabel("store", rows), t.x) // storeOne
+	t.Op("MOVD", rows, t.k)
+	t.Op("MOVD", t.k, t.height)
+	t.Jump("B", "modes")
+}
+
+func rowLabel(kind string, rows int) string { return fmt.Sprintf("%s%d", kind, rows) }
+
+// toRow emits the jumps to the label of the tile's height.
+func (t *gemmer) toRow(label func(rows int) string) {
+	t.Load(t.height, t.x)
+	t.Op("CMP", 1, t.x)
+	t.Jump("BEQ", label(1))
+	for h := len(t.all); h > 2; h-- {
+		t.Op("CMP", h, t.x)
+		t.Jump("BEQ", label(h))
+	}
+	t.Jump("B", label(2))
+}
+
+func (t *gemmer) toRowOf(kind string) {
+	t.toRow(func(rows int) string { return rowLabel(kind, rows) })
+}
+
+// eachRow moves c over the rows of C and calls f with the memory of each vector. It begins with a
+// label for each height.
+func (t *gemmer) eachRow(kind string, f func(sum a64.Vec, v int, c a64.Mem)) {
+	for i := range t.all {
+		t.Label(rowLabel(kind, len(t.all)-i))
+		for v, sum := range t.all[i] {
+			f(sum, v, a64.At(t.c, v*emit.VecBytes))
+		}
+		t.Op("ADD", t.ldc, t.c, t.c)
+	}
+}
+
+// store emits the ends of all register tiles.
+func (t *gemmer) store() {
+	t.Commentf("Store.")
+	t.eachRow("store", func(sum a64.Vec, v int, c a64.Mem) { t.StoreTo(sum, c) })
+	t.Load(t.mode, t.x)
+	t.Jump("CBZ", "rows", t.x) // storeOne
+	t.nextSegment()
+
+	t.Commentf("C is added.")
+	t.Label("modes")
+	t.Op("MOVD", t.c, t.start)
+	if !t.isWeights {
+		t.Op("CMP", merge, t.x)
+		t.Jump("BEQ", "merge")
+		t.Op("CMP", maxOne, t.x)
+		t.Jump("BEQ", "max")
+	}
+	t.Load(t.adds, t.x)
+	t.Jump("CBZ", "sums", t.x)
+	t.toRowOf("add")
+	t.Scope(t.add)
+	t.Label("sums")
+	if !t.isWeights {
+		t.Load(t.mode, t.x)
+		t.Op("CMP", maxMore, t.x)
+		t.Jump("BEQ", "max")
+	}
+	t.toRowOf("store")
+	if !t.isWeights {
+		t.Scope(t.storeMax)
+		t.Scope(t.storeMerge)
+	}
+}
+
+// add adds C to the sums.
+func (t *gemmer) add() {
+	scratch, n := t.Vecs(min(4, t.FreeVecs())), 0
+	t.eachRow("add", func(sum a64.Vec, _ int, c a64.Mem) {
+		x := scratch[n%len(scratch)]
+		n++
+		t.LoadFrom(c, x)
+		t.FADD(sum, x, sum)
+	})
+	t.Load(t.start, t.c)
+}
+
+// storeMax emits the end for scores.
+func (t *gemmer) storeMax() {
+	t.Commentf("Store; max = C > max ? C : max. But the maxima are kept after the last segment only.")
+	t.Label("max")
+	max, larger := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors)
+	t.Load(t.maxima, t.x)
+	t.loadRow(t.x, max)
+	t.toRowOf("max")
+	t.eachRow("max", func(sum a64.Vec, v int, c a64.Mem) {
+		t.StoreTo(sum, c)
+		t.Raise(max[v], sum, larger[v])
+	})
+	t.Load(t.mode, t.x)
+	t.Op("CMP", maxOne, t.x)
+	t.Jump("BEQ", "keep")
+	t.Load(t.left, t.k)
+	t.Jump("CBNZ", "next", t.k)
+	t.Label("keep")
+	t.Load(t.maxima, t.k)
+	for v := range max {
+		t.StoreTo(max[v], a64.At(t.k, v*emit.VecBytes))
+	}
+	t.Op("CMP", maxOne, t.x)
+	t.Jump("BEQ", "rows")
+	t.Jump("B", "segments")
+}
+
+// storeMerge emits the end for weighted sums.
+func (t *gemmer) storeMerge() {
+	t.Commentf("C = fma(sum, beta, C·alpha)")
+	t.Label("merge")
+	alpha, beta, scratch, n := t.Vecs(t.shape.Vectors), t.Vecs(t.shape.Vectors), t.Vecs(2), 0
+	t.Load(t.alphas, t.p)
+	t.Load(t.betas, t.b)
+	t.loadRow(t.p, alpha)
+	t.loadRow(t.b, beta)
+	t.toRowOf("merge")
+	t.eachRow("merge", func(sum a64.Vec, v int, c a64.Mem) {
+		x := scratch[n%2]
+		n++
+		t.LoadFrom(c, x)
+		t.FMUL(x, x, alpha[v])
+		t.Op("VFMLA", beta[v].S4(), sum.S4(), x.S4())
+		t.StoreTo(x, c)
+	})
+	t.Jump("B", "rows")
+}
+
+// loadRow loads vectors from p on.
+func (t *gemmer) loadRow(p a64.GP, vecs []a64.Vec) {
+	for v := range vecs {
+		t.LoadFrom(a64.At(p, v*emit.VecBytes), vecs[v])
+	}
+}
+
+// nextSegment emits what follows a segment, unless it is the only one and C holds no sum.
+func (t *gemmer) nextSegment() {
+	if !t.isWeights {
+		t.Label("segments")
+	}
+	t.Load(t.left, t.k)
+	t.Jump("CBNZ", "next", t.k)
+	t.Commentf("It was the last one: the next tile begins with the first one.")
+	t.Load(t.rest, t.x)
+	t.Op("MOVD", t.x, t.left)
+	t.Load(t.begins, t.x)
+	t.Op("MOVD", t.x, t.adds)
+	t.Jump("B", "rows")
+	t.Label("next")
+	t.Load(t.start, t.c)
+	t.Op("MOVD", 1, t.x)
+	t.Op("MOVD", t.x, t.adds)
+	t.limit(t.k, t.x)
+	t.Load(t.left, t.x)
+	t.Op("SUB", t.k, t.x, t.x)
+	t.Op("MOVD", t.x, t.left)
+	t.toRow(func(rows int) string { return tileLabel(rows) + "segment" })
+}
