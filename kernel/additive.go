@@ -24,34 +24,34 @@ func Additive(out, q, k, v Tensor, weights []float32, opts Options) error {
 	if err != nil {
 		return err
 	}
-	c := views{out.view(), q.view(), k.view(), v.view()}
-	if f := c.check(&opts); f != nil {
+	c := newCall(&out, &q, &k, &v, &opts)
+	if f := c.check(); f != nil {
 		return argumentError(f)
 	}
 	scale := float64(opts.Scale)
 	if scale == 0 {
 		scale = 1
 	}
-	if f := c.checkWeights(weights, scale, &opts); f != nil {
+	if f := c.checkWeights(weights, scale); f != nil {
 		return argumentError(f)
 	}
 	if c.isEmpty() {
 		return nil
 	}
 	if view.Races {
-		c.announce(&opts)
+		c.announce()
 		view.Announce(view.Read, weights)
 	}
 	j := engine.New()
-	c.resolve(&j.Call, &opts)
-	j.Additive, j.AdditiveScale = weights, scale
+	c.resolve(&j.Call)
+	j.Call.Additive, j.Call.AdditiveScale = weights, scale
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
 }
 
 // checkWeights reports weights that do not fit the call.
-func (c *views) checkWeights(weights []float32, scale float64, o *Options) *check.Failure {
+func (c *call) checkWeights(weights []float32, scale float64) *check.Failure {
 	if d := c.q.Dim(3); len(weights) != d {
 		return &check.Failure{Arg: "weights", Got: fmt.Sprintf("%d numbers", len(weights)), Want: fmt.Sprintf("one for each of the %d of a query", d)}
 	}
@@ -61,10 +61,13 @@ func (c *views) checkWeights(weights []float32, scale float64, o *Options) *chec
 		}
 	}
 	in := view.MemoryOf(weights)
-	for _, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Weights.view(), o.Scores.view()} {
-		if in.Overlaps(t.Memory()) {
-			return &check.Failure{Arg: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
-		}
+	overlaps := in.Overlaps(c.out.Memory())
+	for s := c.used & outputOptions; s != 0; s = s.rest() {
+		t, _ := c.output(s.first())
+		overlaps = overlaps || in.Overlaps(t.Memory())
+	}
+	if overlaps {
+		return &check.Failure{Arg: "weights", Got: "memory that overlaps an output", Want: "memory of their own"}
 	}
 	return nil
 }

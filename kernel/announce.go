@@ -8,28 +8,26 @@ import (
 
 // announce tells the race detector what a call, which has passed the check, reads and
 // writes. c.out is nil for a call without this output.
-func (c *views) announce(o *Options) {
-	s := c.scores()
+func (c *call) announce() {
+	s := &c.scores
 	var m mask.Visibility
-	m.Resolve((*mask.Mask)(&o.Mask), &s)
+	if c.used.has(optionMask) {
+		m.Resolve((*mask.Mask)(&c.opts.Mask), s)
+	}
 	var bias *view.Tensor
-	if o.Bias.view().IsSet() {
-		t, _ := o.Bias.view().Broadcast(biasArg, &s)
+	if c.used.has(optionBias) {
+		t := c.resolvedBias()
 		bias = &t
 	}
 	for b := range s.Batch {
 		queries := c.q.Length(b)
-		for _, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Weights.view(), o.Scores.view()} {
-			if t != nil && t.Dim(3) > 0 {
-				t.AnnounceRows(view.Write, b, 0, queries)
-			}
-		}
-		if o.Scores.view().IsSet() && o.ScoreStage < ScoresMasked { // of hidden keys too
+		c.announceOutputs(b)
+		if c.used.has(optionScores) && c.opts.ScoreStage < ScoresMasked { // of hidden keys too
 			c.k.AnnounceRows(view.Read, b, 0, m.Length(b, c.k.Length(b)))
 		}
 		var rows, keys mask.Span // what has been seen and not yet announced
 		for i := range queries {
-			span := c.span(&m, o, b, i)
+			span := c.span(&m, b, i)
 			if bias != nil {
 				span = span.And(mask.Span{Lo: 0, Hi: bias.Dim(3)})
 			}
@@ -51,7 +49,7 @@ func (c *views) announce(o *Options) {
 				}
 				keys = keys.Union(part)
 			}
-			announceBools(&m, &s, b, i, span)
+			announceBools(&m, s, b, i, span)
 			if bias != nil {
 				for h := range s.Heads {
 					if h == 0 || bias.Stride(1) > 0 {
@@ -65,14 +63,26 @@ func (c *views) announce(o *Options) {
 	}
 }
 
+// announceOutputs announces that the rows of a batch row of all outputs are written.
+func (c *call) announceOutputs(b int) {
+	if c.out != nil {
+		c.out.AnnounceRows(view.Write, b, 0, c.q.Length(b))
+	}
+	for s := c.used & outputOptions; s != 0; s = s.rest() {
+		if t, columns := c.output(s.first()); columns > 0 {
+			t.AnnounceRows(view.Write, b, 0, c.q.Length(b))
+		}
+	}
+}
+
 // span returns the keys that query i of batch row b sees.
-func (c *views) span(m *mask.Visibility, o *Options, b, i int) mask.Span {
+func (c *call) span(m *mask.Visibility, b, i int) mask.Span {
 	keys := c.k.Length(b)
 	if !m.IsSet {
 		return mask.Span{Lo: 0, Hi: keys}
 	}
-	start := position.Of(o.KeyStart, b)
-	return m.Span(mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(o.QueryStart, b) - start})
+	start := position.Of(c.opts.KeyStart, b)
+	return m.Span(mask.Query{Batch: b, Index: i, Keys: keys, KeyStart: start, Diagonal: i + position.Of(c.opts.QueryStart, b) - start})
 }
 
 // sparsePart returns the first keys of the span that query i sees in blocks that follow one
@@ -97,7 +107,7 @@ func sparsePart(m *mask.Visibility, i int, span mask.Span) mask.Span {
 }
 
 // announceKeys announces that some keys of batch row b and their values are read.
-func (c *views) announceKeys(b int, keys mask.Span) {
+func (c *call) announceKeys(b int, keys mask.Span) {
 	c.k.AnnounceRows(view.Read, b, keys.Lo, keys.Hi)
 	c.v.AnnounceRows(view.Read, b, keys.Lo, keys.Hi)
 }

@@ -42,30 +42,38 @@ func Attention(out, q, k, v Tensor, opts Options) error {
 	if err != nil {
 		return err
 	}
-	c := views{out.view(), q.view(), k.view(), v.view()}
-	if f := c.check(&opts); f != nil {
+	c := newCall(&out, &q, &k, &v, &opts)
+	if f := c.check(); f != nil {
 		return argumentError(f)
 	}
 	if c.isEmpty() {
 		return nil
 	}
 	if view.Races {
-		c.announce(&opts)
+		c.announce()
 	}
 	j := engine.New()
-	c.resolve(&j.Call, &opts)
+	c.resolve(&j.Call)
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
 }
 
-// views are the tensors of a call.
-type views struct{ out, q, k, v *view.Tensor }
+// A call is the arguments of a call of Attention, or of another function like it.
+type call struct {
+	out, q, k, v *view.Tensor
+
+	opts   *Options
+	used   optionSet   // the options that have an effect
+	scores view.Scores // shape
+}
+
+func newCall(out, q, k, v *Tensor, opts *Options) (c call) {
+	c.out, c.q, c.k, c.v, c.opts = out.view(), q.view(), k.view(), v.view(), opts
+	c.used = opts.used()
+	c.scores = view.Scores{Batch: c.q.Dim(0), Heads: c.q.Dim(1), Queries: c.q.Dim(2), Keys: c.k.Dim(2)}
+	return c
+}
 
 // isEmpty tells whether there is no query, and so nothing to compute.
-func (c *views) isEmpty() bool { return c.q.Dim(0) == 0 || c.q.Dim(1) == 0 || c.q.Dim(2) == 0 }
-
-// scores returns the shape of the call's scores.
-func (c *views) scores() view.Scores {
-	return view.Scores{Batch: c.q.Dim(0), Heads: c.q.Dim(1), Queries: c.q.Dim(2), Keys: c.k.Dim(2)}
-}
+func (c *call) isEmpty() bool { return min(c.scores.Batch, c.scores.Heads, c.scores.Queries) == 0 }

@@ -58,11 +58,9 @@ func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) erro
 	if err != nil {
 		return err
 	}
-	c := backwardViews{
-		views: views{dout.view(), q.view(), k.view(), v.view()},
-		lse:   opts.LSE.view(), grads: &grads,
-	}
-	if f := c.check(&opts); f != nil {
+	c := backwardCall{call: newCall(&dout, &q, &k, &v, &opts), lse: opts.LSE.view(), grads: &grads}
+	c.used &^= outputOptions // LSE is an input, and the others are not used
+	if f := c.check(); f != nil {
 		return argumentError(f)
 	}
 	if q.view().Dim(0) == 0 || q.view().Dim(1) == 0 {
@@ -73,12 +71,13 @@ func AttentionBackward(grads Gradients, dout, q, k, v Tensor, opts Options) erro
 		grads.Bias = Tensor{}
 	}
 	if view.Races {
-		c.announce(&opts)
+		c.announce()
 	}
 	j := backward.New()
-	c.resolve(&j.Call.Forward, &opts)
-	j.DOut, j.DQ, j.DK, j.DV, j.DBias = *c.out, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
-	j.DSinks = grads.Sinks
+	c.resolve(&j.Call.Forward)
+	j.Call.Forward.LSE = *c.lse
+	j.Call.DOut, j.Call.DQ, j.Call.DK, j.Call.DV, j.Call.DBias = *c.out, *grads.Q.view(), *grads.K.view(), *grads.V.view(), *grads.Bias.view()
+	j.Call.DSinks = grads.Sinks
 	j.Run(t, opts.Threads, opts.ParallelFor)
 	j.Release()
 	return nil
@@ -102,20 +101,18 @@ func (g *Gradients) clear() {
 	}
 }
 
-// backwardViews are the tensors of a call of AttentionBackward. out is dout, which has its shape.
-type backwardViews struct {
-	views
+// A backwardCall is the arguments of a call of AttentionBackward. out is dout, which has its shape.
+type backwardCall struct {
+	call
 	lse   *view.Tensor
 	grads *Gradients
 }
 
 // announce tells the race detector what the call reads and writes.
-func (c *backwardViews) announce(o *Options) {
-	settings := *o
-	settings.LSE, settings.Weights, settings.Scores = Tensor{}, Tensor{}, Tensor{}
-	inputs := c.views
-	inputs.out = nil
-	inputs.announce(&settings)
+func (c *backwardCall) announce() {
+	forward := c.call
+	forward.out = nil
+	forward.announce()
 	for b := range c.q.Dim(0) {
 		for _, t := range [...]*view.Tensor{c.out, c.lse} {
 			t.AnnounceRows(view.Read, b, 0, c.q.Length(b))

@@ -10,8 +10,8 @@ import (
 
 // check reports the first argument of a call that does not fit. It reads no element
 // of a tensor (but page tables, lengths and ids) and writes nothing.
-func (c *views) check(opts *Options) *check.Failure {
-	if c.plainlyFits(opts) {
+func (c *call) check() *check.Failure {
+	if c.plainlyFits() {
 		return nil
 	}
 	// Names and tensors in one struct would make the tensors escape.
@@ -30,11 +30,14 @@ func (c *views) check(opts *Options) *check.Failure {
 	if f := c.out.CheckWritable("out"); f != nil {
 		return f
 	}
-	return c.checkOptions(opts)
+	if f := c.checkOptions(); f != nil {
+		return f
+	}
+	return c.checkOutputs()
 }
 
 // checkShapes reports a tensor that does not fit those before it. out is the name of c.out.
-func (c *views) checkShapes(out string) *check.Failure {
+func (c *call) checkShapes(out string) *check.Failure {
 	wrong := func(arg string, t *view.Tensor, want string, args ...any) *check.Failure {
 		return &check.Failure{Arg: arg, Got: t.Describe(), Want: fmt.Sprintf(want, args...)}
 	}
@@ -59,32 +62,4 @@ func (c *views) checkShapes(out string) *check.Failure {
 		return f
 	}
 	return c.v.CheckLengths("v", c.k, "k")
-}
-
-// checkOverlap reports an output whose memory an input or another output shares.
-func (c *views) checkOverlap(arg string, written view.Memory, o *Options, others []view.Memory) *check.Failure {
-	shared := func(with string) *check.Failure {
-		return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
-	}
-	names := [...]string{"q", "k", "v", biasArg}
-	for i, in := range [...]*view.Tensor{c.q, c.k, c.v, o.Bias.view()} {
-		if written.Overlaps(in.Memory()) {
-			return shared(names[i])
-		}
-		if s := in.Scales(); s != nil && written.Overlaps(s.Memory()) {
-			return shared("the scales of " + names[i])
-		}
-	}
-	if written.Overlaps(view.MemoryOf(o.ALiBi)) {
-		return shared("Options.ALiBi")
-	}
-	if written.Overlaps(view.MemoryOf(o.Sinks)) {
-		return shared("Options.Sinks")
-	}
-	for _, other := range others {
-		if written.Overlaps(other) {
-			return shared("another output")
-		}
-	}
-	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // check reports the first argument of AttentionBackward that does not fit. It reads no
 // element of a tensor (but lengths and ids) and writes nothing.
-func (c *backwardViews) check(o *Options) *check.Failure {
+func (c *backwardCall) check() *check.Failure {
 	names := [...]string{"q", "k", "v", "dout"}
 	for i, t := range [...]*view.Tensor{c.q, c.k, c.v, c.out} {
 		if f := t.Check(names[i]); f != nil {
@@ -22,21 +22,21 @@ func (c *backwardViews) check(o *Options) *check.Failure {
 	if f := c.checkShapes("dout"); f != nil {
 		return f
 	}
-	s := c.scores()
-	if f := c.checkSettings(o, &s); f != nil {
+	if f := c.checkOptions(); f != nil {
 		return f
 	}
-	if o.Score != nil {
-		return &check.Failure{Arg: "Options.Score", Got: "a function", Want: "nil: its derivative is unknown"}
+	if s := c.used &^ gradientOptions; s != 0 {
+		return &check.Failure{Arg: options[s.first()].arg, Got: "a function", Want: "nil: its derivative is unknown"}
 	}
-	if f := c.checkLSE(&s); f != nil {
+	if f := c.checkLSE(); f != nil {
 		return f
 	}
-	return c.checkGradients(o)
+	return c.checkGradients()
 }
 
-func (c *backwardViews) checkLSE(s *view.Scores) *check.Failure {
-	const arg = "Options.LSE"
+func (c *backwardCall) checkLSE() *check.Failure {
+	arg := options[optionLSE].arg
+	s := &c.scores
 	if want := [4]int{s.Batch, s.Heads, s.Queries, 1}; !c.lse.IsSet() || c.lse.Shape() != want || c.lse.DType() != view.Float32 {
 		got := "none"
 		if c.lse.IsSet() {
@@ -52,11 +52,11 @@ func (c *backwardViews) checkLSE(s *view.Scores) *check.Failure {
 
 // checkGradients reports an output that does not fit the call or that shares memory with
 // anything else.
-func (c *backwardViews) checkGradients(o *Options) *check.Failure {
+func (c *backwardCall) checkGradients() *check.Failure {
 	// Names and tensors in one struct would make the tensors escape.
 	names := [...]string{"Gradients.Q", "Gradients.K", "Gradients.V", "Gradients.Bias"}
-	inputs := [...]string{"q", "k", "v", biasArg}
-	like := [...]*view.Tensor{c.q, c.k, c.v, o.Bias.view()}
+	inputs := [...]string{"q", "k", "v", options[optionBias].arg}
+	like := [...]*view.Tensor{c.q, c.k, c.v, c.opts.Bias.view()}
 	g := c.grads
 	var written [len(names)]view.Memory
 	for i, t := range [...]*view.Tensor{g.Q.view(), g.K.view(), g.V.view(), g.Bias.view()} {
@@ -82,33 +82,33 @@ func (c *backwardViews) checkGradients(o *Options) *check.Failure {
 			return f
 		}
 		written[i] = t.Memory()
-		if f := c.checkShared(names[i], written[i], o, written[:i]); f != nil {
+		if f := c.checkShared(names[i], written[i], written[:i]); f != nil {
 			return f
 		}
 	}
-	return c.checkSinks(o, written[:])
+	return c.checkSinks(written[:])
 }
 
-func (c *backwardViews) checkSinks(o *Options, others []view.Memory) *check.Failure {
+func (c *backwardCall) checkSinks(others []view.Memory) *check.Failure {
 	const arg = "Gradients.Sinks"
 	if c.grads.Sinks == nil {
 		return nil
 	}
-	if len(c.grads.Sinks) != len(o.Sinks) {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d numbers", len(c.grads.Sinks)), Want: fmt.Sprintf("as many as Options.Sinks has: %d", len(o.Sinks))}
+	if len(c.grads.Sinks) != len(c.opts.Sinks) {
+		return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d numbers", len(c.grads.Sinks)), Want: fmt.Sprintf("as many as Options.Sinks has: %d", len(c.opts.Sinks))}
 	}
-	return c.checkShared(arg, view.MemoryOf(c.grads.Sinks), o, others)
+	return c.checkShared(arg, view.MemoryOf(c.grads.Sinks), others)
 }
 
 // checkShared reports a gradient whose memory an input or another gradient shares.
-func (c *backwardViews) checkShared(arg string, written view.Memory, o *Options, others []view.Memory) *check.Failure {
-	if f := c.checkOverlap(arg, written, o, others); f != nil {
+func (c *backwardCall) checkShared(arg string, written view.Memory, others []view.Memory) *check.Failure {
+	if f := c.checkOverlap(arg, written, others); f != nil {
 		return f
 	}
-	names := [...]string{"dout", "Options.LSE"}
+	names := [...]string{"dout", options[optionLSE].arg}
 	for i, in := range [...]*view.Tensor{c.out, c.lse} {
 		if written.Overlaps(in.Memory()) {
-			return &check.Failure{Arg: arg, Got: "memory that overlaps " + names[i], Want: "a range of memory of its own"}
+			return overlap(arg, names[i])
 		}
 	}
 	return nil

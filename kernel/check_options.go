@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/mask"
@@ -10,135 +9,154 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-const biasArg = "Options.Bias"
-
-// checkOptions reports the first option that does not fit the tensors, which fit each
-// other.
-func (c *views) checkOptions(o *Options) *check.Failure {
-	s := c.scores()
-	if f := c.checkSettings(o, &s); f != nil {
-		return f
-	}
-	return c.checkOutputs(o, &s)
-}
-
-// checkSettings is checkOptions without the further outputs.
-func (c *views) checkSettings(o *Options, s *view.Scores) *check.Failure {
-	if f := o.checkNumbers(); f != nil {
-		return f
-	}
-	if f := o.checkPositions(s); f != nil {
-		return f
-	}
-	if f := (*mask.Mask)(&o.Mask).Check(s); f != nil {
-		return f
-	}
-	if f := checkPerHead(s.Heads, o.ALiBi, o.Sinks); f != nil {
-		return f
-	}
-	if bias := o.Bias.view(); bias.IsSet() {
-		if !bias.IsPlain() {
-			return &check.Failure{Arg: biasArg, Got: bias.Describe(), Want: "float32, float16 or bfloat16, neither paged nor ragged"}
-		}
-		if _, f := bias.Broadcast(biasArg, s); f != nil {
+// checkOptions reports the first option that does not fit the tensors, which fit each other.
+// Further outputs are left to checkOutputs.
+func (c *call) checkOptions() *check.Failure {
+	for s := c.used &^ outputOptions; s != 0; s = s.rest() {
+		if f := c.checkOption(s.first()); f != nil {
 			return f
 		}
 	}
 	return nil
 }
 
-func (o *Options) checkNumbers() *check.Failure {
-	switch {
-	case !isScore(o.Scale):
-		return &check.Failure{Arg: "Options.Scale", Got: fmt.Sprint(o.Scale), Want: "a finite number up to ±2^127, or 0 for 1/√D"}
-	case o.Softcap != 0 && !(o.Softcap >= 0x1p-126 && isScore(o.Softcap)):
-		return &check.Failure{Arg: "Options.Softcap", Got: fmt.Sprint(o.Softcap), Want: "2^-126 to 2^127, or 0 for none"}
-	case !(o.Dropout.Rate >= 0 && o.Dropout.Rate < 1):
-		return &check.Failure{Arg: "Options.Dropout.Rate", Got: fmt.Sprint(o.Dropout.Rate), Want: "0 to below 1"}
-	case o.ScoreStage > ScoresMasked:
-		return &check.Failure{Arg: "Options.ScoreStage", Got: fmt.Sprint(o.ScoreStage), Want: "ScoresScaled, ScoresCapped or ScoresMasked"}
-	}
-	return check.Threads(o.Threads)
-}
-
-// isScore tells whether x is finite, also in the unit of base-2 exponentials.
-func isScore(x float32) bool { return x >= -0x1p127 && x <= 0x1p127 }
-
-func (o *Options) checkPositions(s *view.Scores) *check.Failure {
-	if f := position.Check("Options.QueryStart", "position", o.QueryStart, s.Batch, 1-position.Max, position.Max-s.Queries); f != nil {
-		return f
-	}
-	if f := position.Check("Options.KeyStart", "position", o.KeyStart, s.Batch, 0, position.Max-s.Keys); f != nil {
-		return f
-	}
-	if n := len(o.Dropout.Sequences); o.Dropout.Sequences != nil && n != s.Batch {
-		return &check.Failure{Arg: "Options.Dropout.Sequences", Got: fmt.Sprintf("%d numbers", n), Want: fmt.Sprintf("one per batch row: %d", s.Batch)}
+// checkOption reports an option that does not fit the tensors.
+func (c *call) checkOption(x option) *check.Failure {
+	r := &options[x]
+	switch r.kind {
+	case numberKind:
+		if v := c.number(x); !r.isValid(v) {
+			return r.fails(fmt.Sprint(v), r.want)
+		}
+	case threadsKind:
+		return check.Threads(c.opts.Threads)
+	case perHeadKind:
+		return r.checkPerHead(c.perHead(x), c.scores.Heads)
+	case perRowKind:
+		if n, want := len(c.opts.Dropout.Sequences), c.scores.Batch; n != want {
+			return r.fails(fmt.Sprintf("%d numbers", n), fmt.Sprintf("one per batch row: %d", want))
+		}
+	case positionsKind:
+		values, least, most := c.positions(x)
+		return position.Check(r.arg, "position", values, c.scores.Batch, least, most)
+	case maskKind:
+		return (*mask.Mask)(&c.opts.Mask).Check(&c.scores)
+	case biasKind:
+		return r.checkBias(c.bias(x), &c.scores)
+	case outputKind:
+		return r.checkOutput(c, x)
 	}
 	return nil
 }
 
-// checkPerHead reports ALiBi slopes or sinks that do not fit the heads of q.
-func checkPerHead(heads int, alibi, sinks []float32) *check.Failure {
-	if alibi == nil && sinks == nil {
-		return nil
+func (r *optionRow) fails(got, want string) *check.Failure {
+	return &check.Failure{Arg: r.arg, Got: got, Want: want}
+}
+
+func (r *optionRow) checkPerHead(values []float32, heads int) *check.Failure {
+	if len(values) != heads {
+		return r.fails(fmt.Sprintf("%d numbers", len(values)), fmt.Sprintf("one for each of q's heads: %d", heads))
 	}
-	for i, values := range [...][]float32{alibi, sinks} {
-		arg, want := "Options.ALiBi", "a finite number up to ±2^127"
-		if i == 1 {
-			arg, want = "Options.Sinks", "a finite number up to ±2^127, or -Inf for none"
-		}
-		if values != nil && len(values) != heads {
-			return &check.Failure{Arg: arg, Got: fmt.Sprintf("%d numbers", len(values)), Want: fmt.Sprintf("one for each of q's heads: %d", heads)}
-		}
-		for h, x := range values {
-			if !isScore(x) && (i == 0 || !math.IsInf(float64(x), -1)) {
-				return &check.Failure{Arg: arg, Got: fmt.Sprintf("%v for head %d", x, h), Want: want}
-			}
+	for h, x := range values {
+		if !r.isValid(x) {
+			return r.fails(fmt.Sprintf("%v for head %d", x, h), r.want)
 		}
 	}
 	return nil
 }
 
-// checkOutputs reports outputs that do not fit the call or that share memory with
-// anything else.
-func (c *views) checkOutputs(o *Options, s *view.Scores) *check.Failure {
-	names := [...]string{"out", "Options.LSE", "Options.Weights", "Options.Scores"}
-	columns := [...]int{c.out.Dim(3), 1, s.Keys, s.Keys}
-	var written [len(names)]view.Memory
-	for i, t := range [...]*view.Tensor{c.out, o.LSE.view(), o.Weights.view(), o.Scores.view()} {
-		if i > 0 && !t.IsSet() {
-			continue
-		}
-		if want := [4]int{s.Batch, s.Heads, s.Queries, columns[i]}; t.Shape() != want {
-			return &check.Failure{Arg: names[i], Got: t.Describe(), Want: fmt.Sprintf("shape %v", want)}
-		}
-		if i > 0 {
-			if f := c.checkFurtherOutput(names[i], t); f != nil {
-				return f
-			}
-		}
-		written[i] = t.Memory()
-		if f := c.checkOverlap(names[i], written[i], o, written[:i]); f != nil {
-			return f
-		}
+func (r *optionRow) checkBias(t *view.Tensor, s *view.Scores) *check.Failure {
+	if !t.IsPlain() {
+		return r.fails(t.Describe(), "float32, float16 or bfloat16, neither paged nor ragged")
 	}
-	return nil
+	_, f := t.Broadcast(r.arg, s)
+	return f
 }
 
-// checkFurtherOutput reports an output beside out that is not a float32 tensor with
-// the lengths of out. One without columns is never written.
-func (c *views) checkFurtherOutput(arg string, t *view.Tensor) *check.Failure {
+// checkOutput reports an output beside out that is not a float32 tensor of so many columns with
+// the rows of out. One without columns is never written.
+func (r *optionRow) checkOutput(c *call, x option) *check.Failure {
+	s := &c.scores
+	t, columns := c.output(x)
+	if want := [4]int{s.Batch, s.Heads, s.Queries, columns}; t.Shape() != want {
+		return r.fails(t.Describe(), fmt.Sprintf("shape %v", want))
+	}
 	if t.DType() != view.Float32 {
-		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "float32"}
+		return r.fails(t.Describe(), "float32")
 	}
-	if t.Dim(3) == 0 {
+	if columns == 0 {
 		return nil
 	}
-	if f := t.Check(arg); f != nil {
+	if f := t.Check(r.arg); f != nil {
 		return f
 	}
-	if f := t.CheckWritable(arg); f != nil {
+	if f := t.CheckWritable(r.arg); f != nil {
 		return f
 	}
-	return t.CheckLengths(arg, c.out, "out")
+	return t.CheckLengths(r.arg, c.out, "out")
+}
+
+// checkOutputs reports outputs that do not fit the call or that share memory with anything
+// else.
+func (c *call) checkOutputs() *check.Failure {
+	var memory [1 + numOptions]view.Memory
+	written := append(memory[:0], c.out.Memory())
+	if f := c.checkOverlap("out", written[0], nil); f != nil {
+		return f
+	}
+	for s := c.used & outputOptions; s != 0; s = s.rest() {
+		x := s.first()
+		if f := c.checkOption(x); f != nil {
+			return f
+		}
+		t, _ := c.output(x)
+		written = append(written, t.Memory())
+		last := len(written) - 1
+		if f := c.checkOverlap(options[x].arg, written[last], written[:last]); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// checkOverlap reports an output whose memory an input or another output shares.
+func (c *call) checkOverlap(arg string, written view.Memory, others []view.Memory) *check.Failure {
+	names := [...]string{"q", "k", "v"}
+	for i, in := range [...]*view.Tensor{c.q, c.k, c.v} {
+		if f := checkTensorOverlap(arg, written, names[i], in); f != nil {
+			return f
+		}
+	}
+	for s := c.used & biasOptions; s != 0; s = s.rest() {
+		if f := checkTensorOverlap(arg, written, options[s.first()].arg, c.bias(s.first())); f != nil {
+			return f
+		}
+	}
+	for s := c.used & perHeadOptions; s != 0; s = s.rest() {
+		if written.Overlaps(view.MemoryOf(c.perHead(s.first()))) {
+			return overlap(arg, options[s.first()].arg)
+		}
+	}
+	for _, other := range others {
+		if written.Overlaps(other) {
+			return overlap(arg, "another output")
+		}
+	}
+	return nil
+}
+
+// checkTensorOverlap reports an output that shares memory with a tensor or its scales.
+func checkTensorOverlap(arg string, written view.Memory, name string, t *view.Tensor) *check.Failure {
+	if written.Overlaps(t.Memory()) {
+		return overlap(arg, name)
+	}
+	if s := t.Scales(); s != nil && written.Overlaps(s.Memory()) {
+		return overlap(arg, "the scales of "+name)
+	}
+	return nil
+}
+
+// overlap reports an output that shares memory with something else.
+func overlap(arg, with string) *check.Failure {
+	return &check.Failure{Arg: arg, Got: "memory that overlaps " + with, Want: "a range of memory of its own"}
 }

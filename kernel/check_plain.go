@@ -1,14 +1,14 @@
 package kernel
 
-import (
-	"github.com/attn-go/attn/internal/mask"
-	"github.com/attn-go/attn/internal/view"
-)
+import "github.com/attn-go/attn/internal/view"
 
-// plainlyFits tells whether a call with float32 tensors and few options certainly passes check.
-// If it does not, check decides. Checks that need not say what is wrong take a fifth of the time,
-// and those of check take a tenth of a short call.
-func (c *views) plainlyFits(o *Options) bool {
+// plainlyFits tells whether a call with float32 tensors and no options but plainOptions certainly
+// passes check. If it does not, check decides. Checks that need not say what is wrong take a fifth
+// of the time, and those of check take a tenth of a short call.
+func (c *call) plainlyFits() bool {
+	if c.used&^plainOptions != 0 {
+		return false
+	}
 	q, k, v, out := c.q, c.k, c.v, c.out
 	b, h, kv := q.Dim(0), q.Dim(1), k.Dim(1)
 	if k.Dim(0) != b || v.Dim(0) != b || out.Dim(0) != b || v.Dim(1) != kv || out.Dim(1) != h ||
@@ -24,13 +24,5 @@ func (c *views) plainlyFits(o *Options) bool {
 			return false
 		}
 	}
-	return (h == kv || h%kv == 0) && o.isPlain()
-}
-
-// isPlain tells whether no option is used that needs a check with the tensors.
-func (o *Options) isPlain() bool {
-	return isScore(o.Scale) && o.Threads >= 0 && o.ScoreStage <= ScoresMasked && (*mask.Mask)(&o.Mask).IsZero() &&
-		len(o.QueryStart) == 0 && len(o.KeyStart) == 0 && o.Softcap == 0 && o.ALiBi == nil && o.Sinks == nil &&
-		o.Dropout.Rate == 0 && o.Dropout.Sequences == nil &&
-		!o.Bias.view().IsSet() && !o.LSE.view().IsSet() && !o.Weights.view().IsSet() && !o.Scores.view().IsSet()
+	return (h == kv || h%kv == 0) && c.checkOptions() == nil
 }

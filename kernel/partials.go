@@ -87,15 +87,15 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 	if !accumulate {
 		blocks = ints.CeilDiv(max(k.view().Dim(2), 1), engine.BlockKeys)
 	}
-	c := views{nil, q.view(), k.view(), v.view()}
-	if f := c.checkPartials(dst, blocks, opts); f != nil {
+	c := newCall(nil, q, k, v, opts)
+	if f := c.checkPartials(dst, blocks); f != nil {
 		return argumentError(f)
 	}
 	if dst.rows() == 0 {
 		return nil
 	}
 	if view.Races {
-		c.announce(opts)
+		c.announce()
 		dst.announce(view.Write)
 	}
 	var out view.Tensor
@@ -103,9 +103,9 @@ func partials(dst *Partials, q, k, v *Tensor, opts *Options, accumulate bool) er
 	for x := range blocks {
 		out = dst.out(x)
 		j := engine.New()
-		c.resolve(&j.Call, opts)
-		j.Partial = dst.statistics(x)
-		j.Partial.Resume = accumulate
+		c.resolve(&j.Call)
+		j.Call.Partial = dst.statistics(x)
+		j.Call.Partial.Resume = accumulate
 		j.Run(t, opts.Threads, opts.ParallelFor)
 		j.Release()
 	}
@@ -129,33 +129,29 @@ func (p *Partials) tensor(s []float32, x, d int) view.Tensor {
 
 // checkPartials reports the first argument that does not fit. It replaces c.out by block
 // 0 of dst.
-func (c views) checkPartials(dst *Partials, blocks int, opts *Options) *check.Failure {
+func (c call) checkPartials(dst *Partials, blocks int) *check.Failure {
 	if f := dst.check("dst", blocks); f != nil {
 		return f
 	}
 	outputs := [...]view.Memory{view.MemoryOf(dst.Out), view.MemoryOf(dst.Max), view.MemoryOf(dst.Sum)}
 	for i, written := range outputs {
-		if f := c.checkOverlap("dst", written, opts, outputs[:i]); f != nil {
+		if f := c.checkOverlap("dst", written, outputs[:i]); f != nil {
 			return f
 		}
 	}
 	out := dst.out(0)
 	c.out = &out
-	if f := c.check(opts); f != nil {
+	if f := c.check(); f != nil {
 		return f
 	}
-	for _, start := range opts.KeyStart {
-		if start != opts.KeyStart[0] || start%engine.BlockKeys != 0 {
+	starts := c.opts.KeyStart
+	for _, start := range starts {
+		if start != starts[0] || start%engine.BlockKeys != 0 {
 			return &check.Failure{Arg: "Options.KeyStart", Got: fmt.Sprint(start), Want: fmt.Sprintf("a multiple of %d, the same for all batch rows", engine.BlockKeys)}
 		}
 	}
-	for _, o := range [...]struct {
-		arg string
-		set bool
-	}{{"Sinks", opts.Sinks != nil}, {"LSE", opts.LSE.view().IsSet()}, {"Weights", opts.Weights.view().IsSet()}, {"Scores", opts.Scores.view().IsSet()}} {
-		if o.set {
-			return &check.Failure{Arg: "Options." + o.arg, Got: "a value", Want: "none, for what a part of the keys contributes"}
-		}
+	if s := c.used &^ partialOptions; s != 0 {
+		return &check.Failure{Arg: options[s.first()].arg, Got: "a value", Want: "none, for what a part of the keys contributes"}
 	}
 	return nil
 }
@@ -188,6 +184,11 @@ type MergeOptions struct {
 
 	Sinks []float32
 	LSE   Tensor
+}
+
+// options returns the Options with the same settings.
+func (o *MergeOptions) options() Options {
+	return Options{Exec: o.Exec, Sinks: o.Sinks, LSE: o.LSE}
 }
 
 // MergePartials merges blocks of keys into a result: out is [B, H, Lq, Dv]. parts are
@@ -236,14 +237,15 @@ func checkMerge(out *view.Tensor, parts []Partials, o *MergeOptions) *check.Fail
 			}
 		}
 	}
-	if f := checkPerHead(shape[1], nil, o.Sinks); f != nil {
-		return f
+	options := o.options()
+	c := newCall((*Tensor)(out), new(Tensor), new(Tensor), new(Tensor), &options)
+	c.scores = view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]}
+	for _, x := range [...]option{optionSinks, optionThreads} {
+		if c.used.has(x) {
+			if f := c.checkOption(x); f != nil {
+				return f
+			}
+		}
 	}
-	if f := check.Threads(o.Threads); f != nil {
-		return f
-	}
-	var none view.Tensor
-	c := views{out, &none, &none, &none}
-	options := Options{Sinks: o.Sinks, LSE: o.LSE}
-	return c.checkOutputs(&options, &view.Scores{Batch: shape[0], Heads: shape[1], Queries: shape[2]})
+	return c.checkOutputs()
 }

@@ -5,18 +5,18 @@ import "github.com/attn-go/attn/internal/view"
 // clearBias sets the gradients of the biases to zero, and the strides with which they
 // broadcast.
 func (j *Job) clearBias() {
-	if !j.DBias.IsSet() {
+	if !j.Call.DBias.IsSet() {
 		return
 	}
 	j.eachBias(func(row []float32) { clear(row) })
-	f := &j.Forward
+	f := &j.Call.Forward
 	scores := view.Scores{Batch: f.Q.Dim(0), Heads: f.Q.Dim(1), Queries: f.Q.Dim(2), Keys: f.K.Dim(2)}
-	j.dBias, _ = j.DBias.Broadcast("", &scores)
+	j.dBias, _ = j.Call.DBias.Broadcast("", &scores)
 }
 
 // finishBias replaces each NaN by the canonical one.
 func (j *Job) finishBias() {
-	if j.DBias.IsSet() {
+	if j.Call.DBias.IsSet() {
 		j.eachBias(func(row []float32) {
 			for x := range row {
 				row[x] = canonical(row[x])
@@ -27,11 +27,11 @@ func (j *Job) finishBias() {
 
 // eachBias calls f for all rows of DBias.
 func (j *Job) eachBias(f func(row []float32)) {
-	shape := j.DBias.Shape()
+	shape := j.Call.DBias.Shape()
 	for b := range shape[0] {
 		for h := range shape[1] {
 			for i := range shape[2] {
-				f(j.DBias.Row(b, h, i))
+				f(j.Call.DBias.Row(b, h, i))
 			}
 		}
 	}

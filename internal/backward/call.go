@@ -28,10 +28,10 @@ type Call struct {
 
 // A Job is the state of one call. Jobs are recycled with all memory that they need.
 type Job struct {
-	Call
+	Call   Call
 	tier   *tier.Tier
 	scores *engine.Job
-	plan
+	plan   plan
 
 	scale      float32     // natural units
 	dBias      view.Tensor // with strides of 0 where it broadcasts
@@ -88,10 +88,8 @@ func New() *Job { return jobs.Get() }
 // left the call. The job must be dropped then.
 func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i int))) {
 	j.tier = t
-	j.scores = engine.New()
-	j.scores.Call = j.Forward
-	j.scores.PrepareScores(t, RowSegment)
-	if j.scale = j.Forward.Scale; j.scale == 0 {
+	j.scores = engine.NewScores(&j.Call.Forward, t, RowSegment)
+	if j.scale = j.Call.Forward.Scale; j.scale == 0 {
 		j.scale = float32(1 / math.Sqrt(float64(j.d())))
 	}
 	j.makePlan(threads)
@@ -102,8 +100,8 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 	}
 	for x, tasks := range [len(j.phases)]int{j.tasks(), finishing} {
 		j.phase = j.phases[x]
-		reserve := parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}
-		j.goroutines.Run(tasks, min(j.threads, max(1, tasks)), reserve, parallelFor)
+		reserve := parallel.Reserve[shape]{Threads: j.plan.mostThreads, Shape: j.plan.shape}
+		j.goroutines.Run(tasks, min(j.plan.threads, max(1, tasks)), reserve, parallelFor)
 	}
 	j.finishBias()
 	j.sinks()
@@ -111,8 +109,8 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 
 // begin makes room for what all tasks share, and clears it.
 func (j *Job) begin(parallelFor func(n int, task func(i int))) {
-	parallel.Fit(&j.memory, &j.normsUsage, &j.norms, j.kvHeads()*j.maxRows, parallel.Make[norm])
-	j.turns.begin(&j.memory, j.kvHeads(), j.segments, j.threads == 1 && parallelFor == nil, parallelFor == nil || !parallel.InBubble())
+	parallel.Fit(&j.memory, &j.normsUsage, &j.norms, j.kvHeads()*j.plan.maxRows, parallel.Make[norm])
+	j.turns.begin(&j.memory, j.kvHeads(), j.plan.segments, j.plan.threads == 1 && parallelFor == nil, parallelFor == nil || !parallel.InBubble())
 	j.clearBias()
 }
 
@@ -123,6 +121,6 @@ func (j *Job) Release() {
 	jobs.Put(j)
 }
 
-func (j *Job) kvHeads() int { return j.Forward.K.Dim(0) * j.Forward.K.Dim(1) }
-func (j *Job) d() int       { return j.Forward.Q.Dim(3) }
-func (j *Job) dv() int      { return j.Forward.V.Dim(3) }
+func (j *Job) kvHeads() int { return j.Call.Forward.K.Dim(0) * j.Call.Forward.K.Dim(1) }
+func (j *Job) d() int       { return j.Call.Forward.Q.Dim(3) }
+func (j *Job) dv() int      { return j.Call.Forward.V.Dim(3) }

@@ -15,23 +15,23 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 	s.Begin(kv, r, 1)
 	s.loadAgain(j, kv)
 	lanes := s.Kernels().Lanes
-	at := s.Index(&j.DQ, 0)
-	row := j.DQ.F32()[at : at+j.d()]
+	at := s.Index(&j.Call.DQ, 0)
+	row := j.Call.DQ.F32()[at : at+j.d()]
 	clear(row)
 	all := s.blocks()
 	for lo := all.Lo; lo < all.Hi && !allNaN(row); lo += KeyBlock {
-		keys := s.Enter(lo, KeyBlock)
+		keys := s.VisibleOf(lo, KeyBlock)
 		n := keys.Len()
 		if n == 0 {
 			continue
 		}
-		s.computeWeights(j, 0)
+		s.computeWeights(j, keys, 0)
 		var seen [KeyBlock]bool
 		for x := range n {
 			seen[x] = s.weights[x*lanes] != 0
 		}
 		s.normalised(j, 0, n)
-		s.differentiate(j, 0, n)
+		s.differentiate(j, keys, 0)
 		block := s.dq[:j.d()]
 		clear(block)
 		for x := range n {
@@ -47,20 +47,24 @@ func (j *Job) exactQuery(s *segment, kv, r int) {
 
 // exactKey computes the row of key i of KV head kv again: of dV, or of dK.
 func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
-	out, factor := &j.DK, j.scale
-	from, weights := &j.Forward.Q, s.grads
+	out, factor := &j.Call.DK, j.scale
+	from, weights := &j.Call.Forward.Q, s.grads
 	if isV {
-		out, factor, from, weights = &j.DV, 1, &j.DOut, s.weights
+		out, factor, from, weights = &j.Call.DV, 1, &j.Call.DOut, s.weights
 	}
 	b, h := j.batchAndHead(kv)
 	row := out.Row(b, h, i)
 	clear(row)
-	for x := 0; x < j.segments && !allNaN(row); x++ {
-		if !s.place(j, kv, x) || s.Enter(i-s.Key(0), 1).Len() == 0 {
+	for x := 0; x < j.plan.segments && !allNaN(row); x++ {
+		if !s.place(j, kv, x) {
+			continue
+		}
+		keys := s.VisibleOf(i-s.Key(0), 1)
+		if keys.Len() == 0 {
 			continue
 		}
 		s.loadAgain(j, kv)
-		s.computeWeights(j, 0)
+		s.computeWeights(j, keys, 0)
 		var seen uint64
 		for lane, p := range s.weights[:s.Rows()] {
 			if p != 0 {
@@ -68,7 +72,7 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 			}
 		}
 		s.normalised(j, 0, 1)
-		s.differentiate(j, 0, 1)
+		s.differentiate(j, keys, 0)
 		segment := s.dq[:len(row)]
 		clear(segment)
 		data, off := s.Floats(from)
@@ -86,7 +90,7 @@ func (j *Job) exactKey(s *segment, kv, i int, isV bool) {
 func (s *segment) loadAgain(j *Job, kv int) {
 	s.load(j)
 	for lane := range s.Kernels().Lanes {
-		x := &j.norms[kv*j.maxRows+s.Row()+min(lane, s.Rows()-1)]
+		x := &j.norms[kv*j.plan.maxRows+s.Row()+min(lane, s.Rows()-1)]
 		s.inv[lane], s.mean[lane] = x.inv, x.mean
 	}
 }

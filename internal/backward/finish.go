@@ -11,7 +11,7 @@ import (
 // clearKeys sets dK and dV of the keys of KV head kv from first to below last to zeros.
 func (j *Job) clearKeys(kv, first, last int) {
 	b, h := j.batchAndHead(kv)
-	for _, x := range [...]*view.Tensor{&j.DK, &j.DV} {
+	for _, x := range [...]*view.Tensor{&j.Call.DK, &j.Call.DV} {
 		for key := first; x.IsSet() && key < last; key++ {
 			clear(x.Row(b, h, key))
 		}
@@ -30,11 +30,11 @@ func (j *Job) finishKeys(s *segment, i int) {
 	kv, first, last := j.keysOf(i)
 	for lo := first; lo < last; lo += RowSegment {
 		n := min(last-lo, RowSegment)
-		if j.DK.IsSet() {
-			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.DK, kv, lo, n, j.scale), false)
+		if j.Call.DK.IsSet() {
+			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.Call.DK, kv, lo, n, j.scale), false)
 		}
-		if j.DV.IsSet() {
-			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.DV, kv, lo, n, 1), true)
+		if j.Call.DV.IsSet() {
+			j.exactKeys(s, kv, lo, s.scaleKeys(j, &j.Call.DV, kv, lo, n, 1), true)
 		}
 	}
 }
@@ -44,12 +44,12 @@ func (j *Job) finishKeys(s *segment, i int) {
 func (j *Job) keysOf(i int) (kv, first, last int) {
 	kv, first = i/j.keyTasks(), i%j.keyTasks()*keysPerTask
 	b, _ := j.batchAndHead(kv)
-	return kv, first, min(first+keysPerTask, j.Forward.K.Length(b))
+	return kv, first, min(first+keysPerTask, j.Call.Forward.K.Length(b))
 }
 
 // batchAndHead returns the batch row of KV head kv, and its number there.
 func (j *Job) batchAndHead(kv int) (b, h int) {
-	heads := j.Forward.K.Dim(1)
+	heads := j.Call.Forward.K.Dim(1)
 	return kv / heads, kv % heads
 }
 
@@ -63,7 +63,7 @@ func (j *Job) exactKeys(s *segment, kv, lo int, nan uint64, isV bool) {
 // finishQueries writes dQ of the current segment, head by head, as the rows of a head lie at
 // equal distances.
 func (j *Job) finishQueries(s *segment, kv int) {
-	dq, group, row, rows, d := &j.DQ, j.scores.Group(), s.Row(), s.Rows(), j.d()
+	dq, group, row, rows, d := &j.Call.DQ, j.scores.Group(), s.Row(), s.Rows(), j.d()
 	ld := rowLength(d)
 	var nan uint64
 	for first := range min(group, rows) {

@@ -43,55 +43,55 @@ const (
 )
 
 func (j *Job) makePlan(threads int) {
-	f := &j.Forward
+	f := &j.Call.Forward
 	j.plan = plan{maxRows: j.scores.Group() * f.Q.Dim(2)}
-	j.segments = max(1, ints.CeilDiv(j.maxRows, RowSegment)) // without rows, dK and dV are zeros
+	j.plan.segments = max(1, ints.CeilDiv(j.plan.maxRows, RowSegment)) // without rows, dK and dV are zeros
 	for _, start := range f.QueryStart {
-		if start*j.scores.Group()%RowSegment != 0 && j.maxRows > 0 {
-			j.segments++ // the first one is shorter
+		if start*j.scores.Group()%RowSegment != 0 && j.plan.maxRows > 0 {
+			j.plan.segments++ // the first one is shorter
 			break
 		}
 	}
-	j.headsPerTask, j.segmentsPerTask = j.shared()
-	fmas := float64(j.kvHeads()) * float64(j.maxRows) * float64(f.K.Dim(2)) * float64(productsD*j.d()+productsDv*j.dv())
+	j.plan.headsPerTask, j.plan.segmentsPerTask = j.shared()
+	fmas := float64(j.kvHeads()) * float64(j.plan.maxRows) * float64(f.K.Dim(2)) * float64(productsD*j.d()+productsDv*j.dv())
 	work := fmas / float64(j.tier.ThreadFMAs)
 	limit := parallel.LimitFor(threads, 1+parallel.WarmGain*work)
-	j.threads, j.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
-	j.together = j.sideBySide()
-	j.segmentsPerTask = max(j.segmentsPerTask, j.together)
-	j.shape = j.findShape()
+	j.plan.threads, j.plan.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
+	j.plan.together = j.sideBySide()
+	j.plan.segmentsPerTask = max(j.plan.segmentsPerTask, j.plan.together)
+	j.plan.shape = j.findShape()
 }
 
 // sideBySide returns how many segments go through the keys side by side.
 func (j *Job) sideBySide() int {
 	const elementBytes = 4
 	limit := j.tier.PairBytes
-	if limit == 0 || j.Forward.K.Dim(2)*(j.d()+j.dv()) <= limit/elementBytes {
+	if limit == 0 || j.Call.Forward.K.Dim(2)*(j.d()+j.dv()) <= limit/elementBytes {
 		return 1
 	}
-	if j.segments*j.kvHeads() < mostTogether*pairsPerThread*j.mostThreads {
+	if j.plan.segments*j.kvHeads() < mostTogether*pairsPerThread*j.plan.mostThreads {
 		return 1
 	}
-	return min(j.segments, mostTogether)
+	return min(j.plan.segments, mostTogether)
 }
 
 // shared returns how many neighbouring KV heads add to the same biases, and how many
 // segments then share a task, so that the sums have their order. Segments of one KV head keep
 // their order anyway.
 func (j *Job) shared() (heads, segments int) {
-	if !j.DBias.IsSet() {
+	if !j.Call.DBias.IsSet() {
 		return 1, 1
 	}
-	f := &j.Forward
+	f := &j.Call.Forward
 	heads, segments = 1, 1
 	switch {
-	case j.DBias.Dim(0) < f.K.Dim(0):
+	case j.Call.DBias.Dim(0) < f.K.Dim(0):
 		heads = max(1, j.kvHeads())
-	case j.DBias.Dim(1) < f.Q.Dim(1):
+	case j.Call.DBias.Dim(1) < f.Q.Dim(1):
 		heads = max(1, f.K.Dim(1))
 	}
 	if heads > 1 && !j.queriesHaveSegments() {
-		segments = max(1, j.segments)
+		segments = max(1, j.plan.segments)
 	}
 	return heads, segments
 }
@@ -99,13 +99,13 @@ func (j *Job) shared() (heads, segments int) {
 // queriesHaveSegments reports whether everything that is added to one row of the biases lies in
 // segments of the same number: the rows of a query in all heads and batch rows that share it.
 func (j *Job) queriesHaveSegments() bool {
-	f := &j.Forward
-	if j.DBias.Dim(2) < f.Q.Dim(2) || RowSegment%j.scores.Group() != 0 {
+	f := &j.Call.Forward
+	if j.Call.DBias.Dim(2) < f.Q.Dim(2) || RowSegment%j.scores.Group() != 0 {
 		return false
 	}
 	phase := func(b int) int { return position.Of(f.QueryStart, b) * j.scores.Group() & (RowSegment - 1) }
 	for b := range f.Q.Dim(0) {
-		if j.DBias.Dim(0) < f.Q.Dim(0) && phase(b) != phase(0) {
+		if j.Call.DBias.Dim(0) < f.Q.Dim(0) && phase(b) != phase(0) {
 			return false
 		}
 	}
@@ -113,29 +113,31 @@ func (j *Job) queriesHaveSegments() bool {
 }
 
 // headGroups returns the number of tasks for the same segments.
-func (j *Job) headGroups() int { return ints.CeilDiv(j.kvHeads(), j.headsPerTask) }
+func (j *Job) headGroups() int { return ints.CeilDiv(j.kvHeads(), j.plan.headsPerTask) }
 
 // tasks returns the number of tasks of the products.
-func (j *Job) tasks() int { return ints.CeilDiv(j.segments, j.segmentsPerTask) * j.headGroups() }
+func (j *Job) tasks() int {
+	return ints.CeilDiv(j.plan.segments, j.plan.segmentsPerTask) * j.headGroups()
+}
 
 // place returns the first segment and the group of heads of task i of the products. One thread
 // takes all segments of a head before the next head, whose keys and gradients then stay in the
 // cache. Several threads go through the heads by turns, so that they need not wait for each other.
 func (j *Job) place(i int) (segment, group int) {
-	if j.threads > 1 {
-		return i / j.headGroups() * j.segmentsPerTask, i % j.headGroups()
+	if j.plan.threads > 1 {
+		return i / j.headGroups() * j.plan.segmentsPerTask, i % j.headGroups()
 	}
 	parts := j.tasks() / j.headGroups()
-	return i % parts * j.segmentsPerTask, i / parts
+	return i % parts * j.plan.segmentsPerTask, i / parts
 }
 
 // keyTasks returns the number of tasks of a KV head that go through its keys.
-func (j *Job) keyTasks() int { return ints.CeilDiv(j.Forward.K.Dim(2), keysPerTask) }
+func (j *Job) keyTasks() int { return ints.CeilDiv(j.Call.Forward.K.Dim(2), keysPerTask) }
 
 // segment returns the rows of segment x of a KV head of batch row b. Segments begin where
 // the number of a row, counted by positions, is a multiple of RowSegment.
 func (j *Job) segment(b, x int) (row, n int) {
-	start := position.Of(j.Forward.QueryStart, b) * j.scores.Group()
+	start := position.Of(j.Call.Forward.QueryStart, b) * j.scores.Group()
 	phase := start & (RowSegment - 1)
 	row = max(0, x*RowSegment-phase)
 	return row, min(j.scores.Rows(b), (x+1)*RowSegment-phase) - row
@@ -150,10 +152,10 @@ type shape struct {
 }
 
 func (j *Job) findShape() shape {
-	f := &j.Forward
+	f := &j.Call.Forward
 	return shape{
-		together: j.together, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
-		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.DOut.DType(),
+		together: j.plan.together, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
+		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.Call.DOut.DType(),
 		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), isCap: f.Softcap != 0,
 	}
 }

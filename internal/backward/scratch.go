@@ -53,29 +53,29 @@ type segment struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	for i := range j.together {
+	for i := range j.plan.together {
 		s.segments[i].fit(j, &s.memory)
 	}
 }
 
 func (s *segment) fit(j *Job, m *parallel.Memory) {
-	s.Fit(j.scores, m, j.Forward.Q.DType() != view.Float32 || j.DOut.DType() != view.Float32)
+	s.Fit(j.scores, m, j.Call.Forward.Q.DType() != view.Float32 || j.Call.DOut.DType() != view.Float32)
 	lanes, ldq, ldv := j.scores.Lanes(), rowLength(j.d()), rowLength(j.dv())
-	if s.shape != j.shape {
-		s.shape = j.shape
+	if s.shape != j.plan.shape {
+		s.shape = j.plan.shape
 		clear(s.qRows) // of another call: the columns after the last one must be finite
 		clear(s.dOutRows)
 		clear(s.kRows)
 	}
 	capped := 0
-	if j.shape.isCap {
-		capped = j.shape.keys * lanes
+	if j.plan.shape.isCap {
+		capped = j.plan.shape.keys * lanes
 	}
 	for i, x := range [len(s.usages)]struct {
 		s *[]float32
 		n int
 	}{
-		{&s.weights, j.shape.keys * lanes}, {&s.grads, j.shape.keys * lanes}, {&s.capped, capped},
+		{&s.weights, j.plan.shape.keys * lanes}, {&s.grads, j.plan.shape.keys * lanes}, {&s.capped, capped},
 		{&s.dOutT, j.dv() * lanes}, {&s.qRows, lanes * ldq}, {&s.dOutRows, lanes * ldv}, {&s.dq, lanes * max(ldq, ldv)},
 		{&s.kRows, KeyBlock * ldq}, {&s.part, KeyBlock * max(ldq, ldv)}, {&s.zeros, max(j.d(), j.dv())},
 	} {

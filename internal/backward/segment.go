@@ -13,10 +13,10 @@ var log2E = math.Float32frombits(0x3FB8AA3B)
 // doTask is the first phase.
 func (j *Job) doTask(s *scratch, i int) {
 	x, group := j.place(i)
-	first, end := group*j.headsPerTask, min(x+j.segmentsPerTask, j.segments)
-	for kv := first; kv < min(first+j.headsPerTask, j.kvHeads()); kv++ {
-		for lo := x; lo < end; lo += j.together {
-			if !j.doSegments(s.segments[:min(j.together, end-lo)], kv, lo) {
+	first, end := group*j.plan.headsPerTask, min(x+j.plan.segmentsPerTask, j.plan.segments)
+	for kv := first; kv < min(first+j.plan.headsPerTask, j.kvHeads()); kv++ {
+		for lo := x; lo < end; lo += j.plan.together {
+			if !j.doSegments(s.segments[:min(j.plan.together, end-lo)], kv, lo) {
 				return
 			}
 		}
@@ -72,7 +72,7 @@ func (s *segment) begin(j *Job, kv, x int) mask.Span {
 // finishes them if there is one thread. It reports whether the call goes on.
 func (s *segment) finish(j *Job) bool {
 	s.q, s.dOut = matrix{}, matrix{} // the caller's memory
-	if s.hasRows && j.DQ.IsSet() {
+	if s.hasRows && j.Call.DQ.IsSet() {
 		if !s.hasDQ {
 			clear(s.dq[:s.Rows()*rowLength(j.d())])
 		}
@@ -81,7 +81,7 @@ func (s *segment) finish(j *Job) bool {
 	if s.number == 0 {
 		s.clearTo(j, math.MaxInt)
 	}
-	if s.number == j.segments-1 && j.turns.isAlone {
+	if s.number == j.plan.segments-1 && j.turns.isAlone {
 		j.finishHead(s, s.kv)
 	}
 	return j.turns.pass(s.kv, s.number, allBlocks)
@@ -90,7 +90,7 @@ func (s *segment) finish(j *Job) bool {
 // clearTo clears dK and dV of the keys below end that are not set.
 func (s *segment) clearTo(j *Job, end int) {
 	b, _ := j.batchAndHead(s.kv)
-	if end = min(end, j.Forward.K.Length(b)); s.set < end {
+	if end = min(end, j.Call.Forward.K.Length(b)); s.set < end {
 		j.clearKeys(s.kv, s.set, end)
 		s.set = end
 	}
@@ -116,19 +116,18 @@ func (s *segment) blocks() mask.Span {
 	return mask.Span{Lo: v.Lo &^ (KeyBlock - 1), Hi: v.Hi}
 }
 
-// enter makes the keys of the block from lo on that the segment sees the current ones, and returns
-// their number.
-func (s *segment) enter(lo int) int {
+// seenOf returns the keys of the block from lo on that the segment sees.
+func (s *segment) seenOf(lo int) mask.Span {
 	if lo < s.seen.Lo || lo >= s.seen.Hi {
-		return 0
+		return mask.Span{}
 	}
-	return s.Enter(lo, KeyBlock).Len()
+	return s.VisibleOf(lo, KeyBlock)
 }
 
 // load fills in what scores and weights need of the segment: dOᵀ, and LSE in the unit of exp2.
 func (s *segment) load(j *Job) {
-	s.Pack(s.dOutT, &j.DOut)
-	lse, off := s.Floats(&j.Forward.LSE)
+	s.Pack(s.dOutT, &j.Call.DOut)
+	lse, off := s.Floats(&j.Call.Forward.LSE)
 	for lane, at := range off {
 		s.lse[lane] = float32(lse[at] * log2E)
 	}
@@ -136,11 +135,11 @@ func (s *segment) load(j *Job) {
 
 // loadRows finds the rows of Q and dO.
 func (s *segment) loadRows(j *Job) {
-	if j.DV.IsSet() {
-		s.dOut = s.rowsOf(&j.DOut, s.dOutRows)
+	if j.Call.DV.IsSet() {
+		s.dOut = s.rowsOf(&j.Call.DOut, s.dOutRows)
 	}
-	if j.DK.IsSet() {
-		s.q = s.rowsOf(&j.Forward.Q, s.qRows)
+	if j.Call.DK.IsSet() {
+		s.q = s.rowsOf(&j.Call.Forward.Q, s.qRows)
 	}
 }
 
@@ -181,32 +180,31 @@ func isSpread(ld int) bool { return ld%piece == 0 && ld%(8*piece) != 0 }
 // sumUp is the first pass of one block: the sums of weights, and of their products with their gradients.
 // Both are kept for the second pass, from index s.at on, if there is room for all blocks.
 func (s *segment) sumUp(j *Job, lo int) {
-	if n := s.enter(lo); n > 0 {
-		s.computeWeights(j, s.at)
+	if keys := s.seenOf(lo); keys.Len() > 0 {
+		s.computeWeights(j, keys, s.at)
 		if s.isKept {
-			s.at += n * s.Kernels().Lanes
+			s.at += keys.Len() * s.Kernels().Lanes
 		}
 	}
 }
 
-// computeWeights computes the weights of the current keys, not yet normalised, and their
-// gradients, from index at on. It adds to sum and dot.
-func (s *segment) computeWeights(j *Job, at int) {
-	keys := s.Current()
+// computeWeights computes the weights of keys, not yet normalised, and their gradients, from index
+// at on. It adds to sum and dot.
+func (s *segment) computeWeights(j *Job, keys mask.Span, at int) {
 	lanes, n := s.Kernels().Lanes, keys.Len()
 	p, dp := s.weights[at:at+n*lanes], s.grads[at:at+n*lanes]
 	var capped []float32
-	if j.shape.isCap {
+	if j.plan.shape.isCap {
 		capped = s.capped[at : at+n*lanes]
 	}
-	s.Score(p, capped)
+	s.Score(keys, p, capped)
 	v, ldv := s.Values(s.Key(keys.Lo), n)
 	for r, m := 0, 0; r < n; r += m { // GemmMax prefetches, and nobody needs the maxima
 		m = ukernel.RowsPerCall(n-r, lanes*j.dv())
 		s.Kernels().GemmMax(dp[r*lanes:], lanes, v[min(r*ldv, len(v)):], ldv, 1, s.dOutT, lanes, m, j.dv(), ukernel.ColumnSegment, s.tops[:lanes])
 	}
-	if j.Forward.Dropout.Rate != 0 {
-		s.Drop(dp)
+	if j.Call.Forward.Dropout.Rate != 0 {
+		s.Drop(keys, dp)
 	}
 	sum, dot := s.sum[:lanes], s.dot[:lanes]
 	for x, m := 0, 0; x < n; x += m {
@@ -224,10 +222,10 @@ func (s *segment) normalise(j *Job) {
 	if !s.hasRows {
 		return
 	}
-	if sinks := j.Forward.Sinks; sinks != nil {
+	if sinks := j.Call.Forward.Sinks; sinks != nil {
 		s.EachLane(func(lane, head, _ int) { s.sum[lane] += sinkWeight(sinks[head], s.lse[lane]) })
 	}
-	norms := j.norms[s.kv*j.maxRows+s.Row():][:s.Rows()]
+	norms := j.norms[s.kv*j.plan.maxRows+s.Row():][:s.Rows()]
 	for lane, sum := range s.sum[:s.Kernels().Lanes] {
 		inv := float32(0)
 		if sum != 0 {
@@ -247,15 +245,15 @@ func (s *segment) addBlock(j *Job, lo int) bool {
 	if !s.hasRows {
 		return true
 	}
-	if n := s.enter(lo); n > 0 {
+	if keys := s.seenOf(lo); keys.Len() > 0 {
 		if !s.isKept {
-			s.computeWeights(j, 0)
+			s.computeWeights(j, keys, 0)
 		}
-		if !s.addKeys(j, s.at, n, block) {
+		if !s.addKeys(j, keys, s.at, block) {
 			return false
 		}
 		if s.isKept {
-			s.at += n * s.Kernels().Lanes
+			s.at += keys.Len() * s.Kernels().Lanes
 		}
 	}
 	if s.number == 0 { // those after it may add to all keys of the block
@@ -264,19 +262,19 @@ func (s *segment) addBlock(j *Job, lo int) bool {
 	return j.turns.pass(s.kv, s.number, block+1)
 }
 
-// addKeys adds what n current keys of a block give to all gradients. Their weights, and the gradients of
-// these, begin at index at.
-func (s *segment) addKeys(j *Job, at, n int, block int64) bool {
-	key, d, lanes := s.Key(s.Current().Lo), j.d(), s.Kernels().Lanes
+// addKeys adds what keys of a block give to all gradients. Their weights, and the gradients of these,
+// begin at index at.
+func (s *segment) addKeys(j *Job, keys mask.Span, at int, block int64) bool {
+	key, n, d, lanes := s.Key(keys.Lo), keys.Len(), j.d(), s.Kernels().Lanes
 	p, ds := s.normalised(j, at, n)
-	if j.DBias.IsSet() {
+	if j.Call.DBias.IsSet() {
 		if !j.turns.await(s.kv, s.number, block) {
 			return false
 		}
 		s.addBias(j, key, n, ds)
 	}
-	s.differentiate(j, at, n)
-	if j.DQ.IsSet() {
+	s.differentiate(j, keys, at)
+	if j.Call.DQ.IsSet() {
 		k, ldk := s.keyRows(j, key, n)
 		j.tier.Product(s.dq, rowLength(d), ds, 1, lanes, k, ldk, s.Rows(), pieces(d), n, KeyBlock, s.hasDQ)
 		s.hasDQ = true
@@ -289,11 +287,11 @@ func (s *segment) addKeys(j *Job, at, n int, block int64) bool {
 		s.clearTo(j, key)
 		s.set = key + n
 	}
-	if j.DV.IsSet() {
-		s.addProduct(j, &j.DV, key, n, p, s.dOut, !isFirst)
+	if j.Call.DV.IsSet() {
+		s.addProduct(j, &j.Call.DV, key, n, p, s.dOut, !isFirst)
 	}
-	if j.DK.IsSet() {
-		s.addProduct(j, &j.DK, key, n, ds, s.q, !isFirst)
+	if j.Call.DK.IsSet() {
+		s.addProduct(j, &j.Call.DK, key, n, ds, s.q, !isFirst)
 	}
 	return true
 }
@@ -309,14 +307,14 @@ func (s *segment) normalised(j *Job, at, n int) (p, ds []float32) {
 
 // differentiate goes on to the gradients of the products of queries and keys, and to the
 // weights that multiply values.
-func (s *segment) differentiate(j *Job, at, n int) {
-	lanes := s.Kernels().Lanes
+func (s *segment) differentiate(j *Job, keys mask.Span, at int) {
+	n, lanes := keys.Len(), s.Kernels().Lanes
 	end := at + n*lanes
-	if j.shape.isCap {
+	if j.plan.shape.isCap {
 		j.tier.Gradients(lanes).BackwardSoftcap(s.grads[at:end], s.capped[at:end], lanes, n, lanes, s.CapFactor())
 	}
-	if j.Forward.Dropout.Rate != 0 {
-		s.Drop(s.weights[at:end])
+	if j.Call.Forward.Dropout.Rate != 0 {
+		s.Drop(keys, s.weights[at:end])
 	}
 }
 

@@ -16,11 +16,11 @@ func sinkWeight(sink, lse float32) float32 {
 // is -p·mean, summed up over batch rows and queries. The products are exact in float64, in which
 // they are added up, so that the sum is the same whether or not the compiler fuses.
 func (j *Job) sinks() {
-	f, group := &j.Forward, j.scores.Group()
-	for h := range j.DSinks {
+	f, group := &j.Call.Forward, j.scores.Group()
+	for h := range j.Call.DSinks {
 		sum := 0.0
 		for b := range f.Q.Dim(0) {
-			norms := j.norms[(b*f.K.Dim(1)+h/group)*j.maxRows:]
+			norms := j.norms[(b*f.K.Dim(1)+h/group)*j.plan.maxRows:]
 			for i := range f.Q.Length(b) {
 				x := &norms[i*group+h%group]
 				lse := float32(f.LSE.F32()[f.LSE.Index(b, h, i)] * log2E)
@@ -28,6 +28,6 @@ func (j *Job) sinks() {
 				sum -= float64(p) * float64(x.mean)
 			}
 		}
-		j.DSinks[h] = canonical(float32(sum) + 0)
+		j.Call.DSinks[h] = canonical(float32(sum) + 0)
 	}
 }

@@ -24,13 +24,13 @@ const (
 // paddedWeights returns the weights times the scale, in the unit of exp2, with zeros
 // up to whole chains.
 func (j *Job) paddedWeights() []float32 {
-	n := padded(len(j.Additive))
+	n := padded(len(j.Call.Additive))
 	parallel.Fit(&j.memory, &j.weightsUsage, &j.weightsMemory, n, parallel.Make[float32])
 	w := j.weightsMemory[:n]
-	for i, x := range j.Additive {
-		w[i] = float32(float64(x) * j.AdditiveScale * math.Log2E)
+	for i, x := range j.Call.Additive {
+		w[i] = float32(float64(x) * j.Call.AdditiveScale * math.Log2E)
 	}
-	clear(w[len(j.Additive):])
+	clear(w[len(j.Call.Additive):])
 	return w
 }
 
@@ -44,7 +44,7 @@ func padded(d int) int {
 // of the tile after its rows get zeros.
 func (t *tile) additiveScores(part mask.Span, top []float32) {
 	j := t.job
-	lanes, d, size := t.kern.Lanes, j.d(), len(j.additive)
+	lanes, d, size := t.kern.Lanes, j.d(), len(j.derived.additive)
 	most := max(1, additiveTanhs/(size*t.n))
 	if t.n > 1 {
 		most = min(most, max(1, additiveFloats/size))
@@ -54,7 +54,7 @@ func (t *tile) additiveScores(part mask.Span, top []float32) {
 	}
 	for part.Lo < part.Hi {
 		s := t.scoresFrom(part)
-		k, stride, n, next, _ := t.scratch.keys.getSkinny(j.tier, &j.K, t.head, part.Lo-t.phase, min(part.Len(), most))
+		k, stride, n, next, _ := t.scratch.keys.getSkinny(j.tier, &j.Call.K, t.head, part.Lo-t.phase, min(part.Len(), most))
 		if size != d {
 			pad(t.scratch.paddedKeys, k, stride, n, d)
 			k, next, stride = t.scratch.paddedKeys, t.scratch.paddedKeys, size
@@ -62,7 +62,7 @@ func (t *tile) additiveScores(part mask.Span, top []float32) {
 		if t.n < lanes {
 			clear(s[:n*lanes])
 		}
-		j.tier.Skinny().Additive(s, lanes, t.q, size, k, stride, t.n, n, j.additive, next)
+		j.tier.Skinny().Additive(s, lanes, t.q, size, k, stride, t.n, n, j.derived.additive, next)
 		if top != nil {
 			t.kern.MaskSpan(s, lanes, 0, n, allKeys.lo[:lanes], allKeys.hi[:lanes], top)
 		}
@@ -73,7 +73,7 @@ func (t *tile) additiveScores(part mask.Span, top []float32) {
 // packRows copies the query rows, which start at off, to the tile's panel as padded
 // rows.
 func (t *tile) packRows(rows []float32, off []int) {
-	size := len(t.job.additive)
+	size := len(t.job.derived.additive)
 	for r := range t.n {
 		pad(t.q[r*size:], rows[off[r]:], 0, 1, t.job.d())
 	}

@@ -75,25 +75,25 @@ type derived struct {
 
 // derive fills in j.derived.
 func (j *Job) derive() {
-	j.group = j.Q.Dim(1) / j.K.Dim(1)
-	j.scale = contractScale(j.Scale, j.d())
-	j.keyRange = mask.Everything
-	if j.Partial.isSet() && !j.Partial.Resume {
-		first := j.Partial.Block * BlockKeys
-		j.keyRange = mask.Span{Lo: first, Hi: first + BlockKeys}
+	j.derived.group = j.Call.Q.Dim(1) / j.Call.K.Dim(1)
+	j.derived.scale = contractScale(j.Call.Scale, j.d())
+	j.derived.keyRange = mask.Everything
+	if j.Call.Partial.isSet() && !j.Call.Partial.Resume {
+		first := j.Call.Partial.Block * BlockKeys
+		j.derived.keyRange = mask.Span{Lo: first, Hi: first + BlockKeys}
 	}
-	if j.Additive != nil {
-		j.additive = j.paddedWeights()
+	if j.Call.Additive != nil {
+		j.derived.additive = j.paddedWeights()
 	}
-	j.biased = j.Bias.IsSet()
-	if j.Dropout.Rate != 0 {
-		j.philox = scalar.PhiloxKeys(j.Dropout.Seed)
+	j.derived.biased = j.Call.Bias.IsSet()
+	if j.Call.Dropout.Rate != 0 {
+		j.derived.philox = scalar.PhiloxKeys(j.Call.Dropout.Seed)
 	}
-	j.extras = j.LSE.IsSet() || j.Weights.IsSet() || j.Scores.IsSet()
+	j.derived.extras = j.Call.LSE.IsSet() || j.Call.Weights.IsSet() || j.Call.Scores.IsSet()
 	j.setScoreMods()
-	j.sameKeys = !j.Mask.IsSet && !j.K.IsRagged() && !j.K.IsPaged() && len(j.KeyStart) <= 1
-	if j.sameKeys {
-		j.frame = j.keyFrameOf(0)
+	j.derived.sameKeys = !j.Call.Mask.IsSet && !j.Call.K.IsRagged() && !j.Call.K.IsPaged() && len(j.Call.KeyStart) <= 1
+	if j.derived.sameKeys {
+		j.derived.frame = j.keyFrameOf(0)
 	}
 }
 
@@ -106,27 +106,27 @@ func contractScale(scale float32, d int) float32 {
 }
 
 // kvHeads returns the number of KV heads of all batch rows.
-func (j *Job) kvHeads() int { return j.K.Dim(0) * j.K.Dim(1) }
+func (j *Job) kvHeads() int { return j.Call.K.Dim(0) * j.Call.K.Dim(1) }
 
 // kvHead returns KV head number i. Those of a batch row are neighbours.
-func (j *Job) kvHead(i int) kvHead { return kvHead{i / j.K.Dim(1), i % j.K.Dim(1)} }
+func (j *Job) kvHead(i int) kvHead { return kvHead{i / j.Call.K.Dim(1), i % j.Call.K.Dim(1)} }
 
 // next returns the KV head after h.
 func (j *Job) next(h kvHead) kvHead {
-	if h.head++; h.head == j.K.Dim(1) {
+	if h.head++; h.head == j.Call.K.Dim(1) {
 		return kvHead{h.batch + 1, 0}
 	}
 	return h
 }
 
 // rows returns the number of query rows of a KV head of the longest batch row.
-func (j *Job) rows() int { return j.group * j.Q.Dim(2) }
+func (j *Job) rows() int { return j.derived.group * j.Call.Q.Dim(2) }
 
 // rowsOf returns the number of query rows of a KV head of batch row b.
-func (j *Job) rowsOf(b int) int { return j.group * j.Q.Length(b) }
+func (j *Job) rowsOf(b int) int { return j.derived.group * j.Call.Q.Length(b) }
 
 // keys returns the number of keys of the longest batch row.
-func (j *Job) keys() int { return j.K.Dim(2) }
+func (j *Job) keys() int { return j.Call.K.Dim(2) }
 
-func (j *Job) d() int  { return j.Q.Dim(3) }
-func (j *Job) dv() int { return j.V.Dim(3) }
+func (j *Job) d() int  { return j.Call.Q.Dim(3) }
+func (j *Job) dv() int { return j.Call.V.Dim(3) }

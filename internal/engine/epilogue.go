@@ -15,14 +15,14 @@ func (t *tile) finish() {
 		clear(t.sum)
 		clear(t.o[:t.kern.Lanes*j.dv()])
 	}
-	if j.Partial.isSet() {
+	if j.Call.Partial.isSet() {
 		t.finishPartial()
 		return
 	}
-	if j.Sinks != nil {
+	if j.Call.Sinks != nil {
 		t.mergeSinks()
 	}
-	if j.extras && !t.exact { // the first tile of the row has written them
+	if j.derived.extras && !t.exact { // the first tile of the row has written them
 		t.finishOutputs()
 	}
 	t.finishNaNs(t.unpack())
@@ -38,7 +38,7 @@ func (t *tile) finishNaNs(nan uint64) {
 // mergeSinks merges the heads' sinks, each a last block without values.
 func (t *tile) mergeSinks() {
 	lanes, dv := t.kern.Lanes, t.job.dv()
-	t.eachLane(func(lane, head, _ int) { t.blockMax[lane] = log2Units(t.job.Sinks[head]) })
+	t.eachLane(func(lane, head, _ int) { t.blockMax[lane] = log2Units(t.job.Call.Sinks[head]) })
 	t.kern.MergeStats(t.max, t.sum, t.blockMax, ones[:lanes], t.alpha, t.beta)
 	if t.skinny {
 		zeros := t.scratch.partial[:dv]
@@ -54,15 +54,15 @@ func (t *tile) mergeSinks() {
 
 // finishOutputs writes what is wanted beside Out.
 func (t *tile) finishOutputs() {
-	if t.job.LSE.IsSet() {
+	if t.job.Call.LSE.IsSet() {
 		for lane := range t.n {
-			t.rowOf(&t.job.LSE, lane)[0] = lse(t.max[lane], t.sum[lane])
+			t.rowOf(&t.job.Call.LSE, lane)[0] = lse(t.max[lane], t.sum[lane])
 		}
 	}
-	if t.job.Weights.IsSet() && !t.weighed {
+	if t.job.Call.Weights.IsSet() && !t.weighed {
 		t.writeWeights()
 	}
-	if t.job.Scores.IsSet() {
+	if t.job.Call.Scores.IsSet() {
 		t.writeScores()
 	}
 }

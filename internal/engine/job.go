@@ -24,12 +24,11 @@ import (
 // A Job is the state of one call. Jobs are recycled with all memory that they need, so
 // that in the steady state a call allocates nothing.
 type Job struct {
-	Call
-	derived
-	tier *tier.Tier
-	plan
+	Call    Call
+	derived derived
+	tier    *tier.Tier
+	plan    plan
 
-	shape      shape
 	goroutines parallel.Group[scratch, shape]
 	ring       ring
 
@@ -73,7 +72,7 @@ func newJob() *Job {
 // still point to it.
 func (j *Job) free() {
 	j.ring.free()
-	j.weightsMemory, j.additive = nil, nil
+	j.weightsMemory, j.derived.additive = nil, nil
 }
 
 // New returns a Job whose Call is zero.
@@ -86,10 +85,11 @@ func (j *Job) Run(t *tier.Tier, threads int, parallelFor func(n int, task func(i
 	j.tier = t
 	j.derive()
 	j.splittable = parallelFor == nil || !parallel.InBubble()
-	j.makePlan(parallel.LimitFor(threads, j.usefulThreads()))
+	j.plan.make(j, parallel.LimitFor(threads, j.usefulThreads()))
+	j.ring.prepare(j)
 	// The largest buckets come first, and nobody should take small ones before them.
-	j.goroutines.Independent = j.split.tasks == 0 && len(j.buckets) == 1
-	j.goroutines.Run(j.tasks, j.threads, parallel.Reserve[shape]{Threads: j.mostThreads, Shape: j.shape}, parallelFor)
+	j.goroutines.Independent = j.plan.split.tasks == 0 && len(j.plan.buckets) == 1
+	j.goroutines.Run(j.plan.tasks, j.plan.threads, parallel.Reserve[shape]{Threads: j.plan.mostThreads, Shape: j.plan.shape}, parallelFor)
 }
 
 // Drop is called instead of Release for a job whose call has failed.

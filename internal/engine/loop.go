@@ -9,13 +9,13 @@ import (
 // task computes task i: its tiles, key block by key block, so that all tiles use a
 // block while it is in cache.
 func (j *Job) task(s *scratch, i int) {
-	if i < j.split.tasks {
+	if i < j.plan.split.tasks {
 		j.doSplitTask(s, i)
 		return
 	}
-	b := j.bucketOf(i)
+	b := j.plan.bucketOf(i)
 	first, n, count := b.tilesOf(i)
-	if j.plain {
+	if j.plan.plain {
 		j.plainTask(s, b, first, n, count)
 		return
 	}
@@ -24,7 +24,7 @@ func (j *Job) task(s *scratch, i int) {
 	h, skinny := j.kvHead(first), j.isSkinny(b.rows)
 	for x := range tiles {
 		t := &tiles[x]
-		t.begin(s, h, n*j.width, j.width, skinny)
+		t.begin(s, h, n*j.plan.width, j.plan.width, skinny)
 		t.whole = true
 		visible = visible.Union(t.visible)
 		if n++; n == b.tiles {
@@ -53,7 +53,7 @@ func (s *scratch) computeBlock(tiles []tile, lo int) {
 	for len(tiles) > 0 {
 		n := s.scoreBatch(tiles, lo)
 		for x := range tiles[:n] {
-			if t := &tiles[x]; t.job.Weights.IsSet() {
+			if t := &tiles[x]; t.job.Call.Weights.IsSet() {
 				t.softmaxForWeights()
 			} else {
 				t.softmax()
@@ -93,17 +93,18 @@ func (s *scratch) scoreBatch(tiles []tile, lo int) int {
 
 // enterBlock makes the block from key lo on the current block and returns how many
 // of its keys are visible.
-func (t *tile) enterBlock(lo int) int { return t.enterKeys(lo, BlockKeys) }
+func (t *tile) enterBlock(lo int) int {
+	t.block.lo, t.block.keys = lo, t.visibleOf(lo, BlockKeys)
+	return t.block.keys.Len()
+}
 
-// enterKeys is enterBlock for n ≤ BlockKeys keys.
-func (t *tile) enterKeys(lo, n int) int {
-	b := &t.block
-	b.lo = lo
-	b.keys = t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
-	if t.job.Mask.Sparse.IsSet() {
-		b.keys = t.trimSparse(b.keys)
+// visibleOf returns those of the keys lo to lo+n-1 that any row may see.
+func (t *tile) visibleOf(lo, n int) mask.Span {
+	keys := t.visible.And(mask.Span{Lo: lo, Hi: ints.AddSat(lo, n)})
+	if t.job.Call.Mask.Sparse.IsSet() {
+		keys = t.trimSparse(keys)
 	}
-	return b.keys.Len()
+	return keys
 }
 
 // accumulatePV multiplies V of the current block by its weights and merges the
@@ -122,7 +123,7 @@ func (t *tile) accumulatePV() {
 
 func (t *tile) tilePV() {
 	lanes, dv, n := t.kern.Lanes, t.job.dv(), t.block.keys.Len()
-	v, cs, _ := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo-t.phase, n)
+	v, cs, _ := t.scratch.values.get(t.job.tier, &t.job.Call.V, t.head, t.block.keys.Lo-t.phase, n)
 	for e := 0; e < dv; {
 		m := min(ukernel.RowsPerCall(dv-e, lanes*n), ukernel.ColumnsPerCall(dv-e, lanes))
 		o := t.o[e*lanes:]

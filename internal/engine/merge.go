@@ -199,17 +199,17 @@ func (t *tile) resume() {
 	j := t.job
 	t.started = true
 	t.eachLane(func(lane, head, query int) {
-		t.max[lane] = j.Partial.Max.Row(t.head.batch, head, query)[0]
-		t.sum[lane] = j.Partial.Sum.Row(t.head.batch, head, query)[0]
+		t.max[lane] = j.Call.Partial.Max.Row(t.head.batch, head, query)[0]
+		t.sum[lane] = j.Call.Partial.Sum.Row(t.head.batch, head, query)[0]
 	})
-	off := t.offsets(&j.Out)
+	off := t.offsets(&j.Call.Out)
 	if t.skinny {
 		for lane, at := range off[:t.n] {
-			copy(t.o[lane*j.dv():][:j.dv()], j.Out.F32()[at:])
+			copy(t.o[lane*j.dv():][:j.dv()], j.Call.Out.F32()[at:])
 		}
 		return
 	}
-	t.packTo(t.o, j.Out.F32(), off, j.dv(), 1)
+	t.packTo(t.o, j.Call.Out.F32(), off, j.dv(), 1)
 }
 
 // finishPartial writes the partial results of the tile's rows. Rows with a NaN are
@@ -233,8 +233,8 @@ func (t *tile) finishPartial() {
 
 // storePartial writes the partial result of a lane, whose output is o.
 func (t *tile) storePartial(lane int, o []float32) {
-	p := &t.job.Partial
-	out, max, sum := t.rowOf(&t.job.Out, lane), t.rowOf(&p.Max, lane), t.rowOf(&p.Sum, lane)
+	p := &t.job.Call.Partial
+	out, max, sum := t.rowOf(&t.job.Call.Out, lane), t.rowOf(&p.Max, lane), t.rowOf(&p.Sum, lane)
 	copy(out, o)
 	max[0], sum[0] = t.max[lane]+0, t.sum[lane]
 	canonize(out)

@@ -47,10 +47,10 @@ func (j *Job) mixedTask(s *scratch, first, count int) {
 		w := ints.CeilDiv(n, kern.Lanes) * kern.Lanes
 		q, scores, top, sum := s.scores[:d*w], s.scores[d*w:(d+keys)*w], m.max[:w], m.sum[:w]
 		m.place(j, row, n, w)
-		kern.Pack(q, w, j.Q.F32(), m.q[:w], n, d, j.scale)
-		kern.HeadScores(scores, j.K.F32(), m.k[:w], j.K.Stride(2), q, keys, d, top)
+		kern.Pack(q, w, j.Call.Q.F32(), m.q[:w], n, d, j.derived.scale)
+		kern.HeadScores(scores, j.Call.K.F32(), m.k[:w], j.Call.K.Stride(2), q, keys, d, top)
 		kern.Softmax(scores, w, keys, top, sum)
-		nan := j.tier.Skinny().HeadValues(j.Out.F32(), m.out[:w], j.V.F32(), m.v[:w], j.V.Stride(2), scores, w, n, keys, j.dv(), sum)
+		nan := j.tier.Skinny().HeadValues(j.Call.Out.F32(), m.out[:w], j.Call.V.F32(), m.v[:w], j.Call.V.Stride(2), scores, w, n, keys, j.dv(), sum)
 		if nan != 0 {
 			j.finishMixed(s, row, nan)
 		}
@@ -62,13 +62,13 @@ func (m *mixedTile) place(j *Job, from, n, lanes int) {
 	rows := j.rows()
 	h, r := j.kvHead(from/rows), from%rows
 	for lane := 0; lane < n; h, r = j.next(h), 0 {
-		k, v := j.K.At(h.batch, h.head, 0), j.V.At(h.batch, h.head, 0)
+		k, v := j.Call.K.At(h.batch, h.head, 0), j.Call.V.At(h.batch, h.head, 0)
 		for ; r < rows && lane < n; r++ {
-			head, query := h.head*j.group, r
-			if j.group > 1 {
-				head, query = head+r%j.group, r/j.group
+			head, query := h.head*j.derived.group, r
+			if j.derived.group > 1 {
+				head, query = head+r%j.derived.group, r/j.derived.group
 			}
-			m.q[lane], m.k[lane], m.v[lane], m.out[lane] = j.Q.At(h.batch, head, query), k, v, j.Out.At(h.batch, head, query)
+			m.q[lane], m.k[lane], m.v[lane], m.out[lane] = j.Call.Q.At(h.batch, head, query), k, v, j.Call.Out.At(h.batch, head, query)
 			lane++
 		}
 	}

@@ -21,10 +21,10 @@ func (t *tile) finishNaN(lane int) {
 		t.recompute(t.row + lane)
 		return
 	}
-	out := &t.job.Out
+	out := &t.job.Call.Out
 	fillNaN(out, t.indexOf(out, lane))
-	if t.job.LSE.IsSet() {
-		t.rowOf(&t.job.LSE, lane)[0] = canonicalNaN
+	if t.job.Call.LSE.IsSet() {
+		t.rowOf(&t.job.Call.LSE, lane)[0] = canonicalNaN
 	}
 }
 
@@ -65,7 +65,7 @@ func (t *tile) recompute(r int) {
 // follows, so the blocks after it are skipped; but not those of a partial result, of which
 // every element counts.
 func (t *tile) isNaNForGood() bool {
-	return t.started && !t.job.Partial.isSet() && t.hasNaN()
+	return t.started && !t.job.Call.Partial.isSet() && t.hasNaN()
 }
 
 // hasNaN tells whether the row of an exact tile holds a NaN.
@@ -104,7 +104,7 @@ func (t *tile) exactPV(runs []mask.Span) {
 	for _, r := range runs {
 		for r.Lo < r.Hi {
 			rows := ukernel.RowsPerCall(r.Len(), len(o))
-			v, stride, n := t.scratch.values.get(t.job.tier, &t.job.V, t.head, t.block.keys.Lo+r.Lo-t.phase, rows)
+			v, stride, n := t.scratch.values.get(t.job.tier, &t.job.Call.V, t.head, t.block.keys.Lo+r.Lo-t.phase, rows)
 			t.job.tier.Skinny().PV(o, len(o), v, stride, t.block.scores[r.Lo*lanes:], lanes, 1, n, len(o), true, v, 0)
 			r.Lo += n
 		}

@@ -25,7 +25,7 @@ func (t *tile) softmaxForWeights() {
 // merged with it.
 func (t *tile) isOnlyBlock() bool {
 	j, keys := t.job, t.block.keys
-	return t.whole && !t.started && j.Sinks == nil && !j.Partial.isSet() && keys.Len() > 0 && keys == t.visible
+	return t.whole && !t.started && j.Call.Sinks == nil && !j.Call.Partial.isSet() && keys.Len() > 0 && keys == t.visible
 }
 
 // storeOnlyBlock writes the weights of the tile's rows, which are those of the current block.
@@ -33,7 +33,7 @@ func (t *tile) storeOnlyBlock() {
 	keys := t.block.keys
 	t.clearWeights(0, keys.Lo-t.phase)
 	t.storeWeights()
-	t.clearWeights(keys.Hi-t.phase, t.job.Weights.Dim(3))
+	t.clearWeights(keys.Hi-t.phase, t.job.Call.Weights.Dim(3))
 	t.markNaNs()
 	t.weighed = true
 }
@@ -70,7 +70,7 @@ func (t *tile) keptScores(lo int) bool {
 // blockWeights returns the weights of the current block that belong to a lane.
 func (t *tile) blockWeights(lane int) []float32 {
 	keys := t.block.keys
-	return t.rowOf(&t.job.Weights, lane)[keys.Lo-t.phase:][:keys.Len()]
+	return t.rowOf(&t.job.Call.Weights, lane)[keys.Lo-t.phase:][:keys.Len()]
 }
 
 // writeWeights writes the weights of the tile's rows: zeros for keys of no block.
@@ -86,7 +86,7 @@ func (t *tile) writeWeights() {
 			}
 		}
 	}
-	t.clearWeights(done, t.job.Weights.Dim(3))
+	t.clearWeights(done, t.job.Call.Weights.Dim(3))
 	t.markNaNs()
 }
 
@@ -94,7 +94,7 @@ func (t *tile) writeWeights() {
 func (t *tile) markNaNs() {
 	for lane := range t.n {
 		if s := t.sum[lane]; s != s {
-			fill(t.rowOf(&t.job.Weights, lane), canonicalNaN)
+			fill(t.rowOf(&t.job.Call.Weights, lane), canonicalNaN)
 		}
 	}
 }
@@ -105,15 +105,15 @@ func (t *tile) clearWeights(lo, hi int) {
 		return
 	}
 	for lane := range t.n {
-		clear(t.rowOf(&t.job.Weights, lane)[lo:hi])
+		clear(t.rowOf(&t.job.Call.Weights, lane)[lo:hi])
 	}
 }
 
 // writeBlockWeights writes the weights of the current block, whose scores are computed.
 func (t *tile) writeBlockWeights() {
 	t.exponentiate(t.block.keys.Len(), t.max, t.blockSum)
-	if t.job.Dropout.Rate != 0 {
-		t.drop(t.block.scores)
+	if t.job.Call.Dropout.Rate != 0 {
+		t.drop(t.block.keys, t.block.scores)
 	}
 	t.storeWeights()
 }
@@ -121,8 +121,8 @@ func (t *tile) writeBlockWeights() {
 // storeWeights writes the weights of the current block.
 func (t *tile) storeWeights() {
 	lanes, keys := t.kern.Lanes, t.block.keys
-	off := t.offsetsAt(&t.job.Weights, keys.Lo-t.phase)
-	t.kern.Unpack(t.job.Weights.F32(), off, t.block.scores, lanes, t.n, keys.Len(), t.sum)
+	off := t.offsetsAt(&t.job.Call.Weights, keys.Lo-t.phase)
+	t.kern.Unpack(t.job.Call.Weights.F32(), off, t.block.scores, lanes, t.n, keys.Len(), t.sum)
 }
 
 // scoreAgain computes the scores of the block from key lo on. It returns false if no
@@ -142,9 +142,9 @@ func (t *tile) scoreAgain(lo int) bool {
 func (t *tile) writeScores() {
 	j := t.job
 	for lane := range t.n {
-		fill(t.rowOf(&j.Scores, lane), negInf)
+		fill(t.rowOf(&j.Call.Scores, lane), negInf)
 	}
-	if j.Stage == ScoresMasked {
+	if j.Call.Stage == ScoresMasked {
 		for lo := blockStart(t.visible.Lo); lo < t.visible.Hi; lo += BlockKeys {
 			if t.scoreAgain(lo) {
 				t.storeScores()
@@ -152,14 +152,14 @@ func (t *tile) writeScores() {
 		}
 	} else {
 		b := t.head.batch
-		keys := mask.Span{Lo: t.phase, Hi: t.phase + j.Mask.Length(b, j.K.Length(b))}
+		keys := mask.Span{Lo: t.phase, Hi: t.phase + j.Call.Mask.Length(b, j.Call.K.Length(b))}
 		for lo := blockStart(keys.Lo); lo < keys.Hi; lo += BlockKeys {
 			t.scoreUnmasked(lo, keys.And(mask.Span{Lo: lo, Hi: lo + BlockKeys}))
 			t.storeScores()
 		}
 	}
 	for lane := range t.n {
-		canonize(t.rowOf(&j.Scores, lane))
+		canonize(t.rowOf(&j.Call.Scores, lane))
 	}
 }
 
@@ -171,8 +171,8 @@ func (t *tile) scoreUnmasked(lo int, keys mask.Span) {
 	}
 	t.block.lo, t.block.keys, t.block.scores = lo, keys, t.scratch.scores[:keys.Len()*t.kern.Lanes]
 	t.products(keys, nil)
-	if t.job.Stage == ScoresCapped {
-		for _, f := range t.job.mods.list[:t.job.mods.capped] {
+	if t.job.Call.Stage == ScoresCapped {
+		for _, f := range t.job.derived.mods.list[:t.job.derived.mods.capped] {
 			f(t, keys, t.ignored())
 		}
 	}
@@ -184,6 +184,6 @@ func (t *tile) storeScores() {
 	for i := range scores {
 		scores[i] *= ln2
 	}
-	off := t.offsetsAt(&t.job.Scores, keys.Lo-t.phase)
-	t.kern.Unpack(t.job.Scores.F32(), off, scores, lanes, t.n, keys.Len(), ones[:lanes])
+	off := t.offsetsAt(&t.job.Call.Scores, keys.Lo-t.phase)
+	t.kern.Unpack(t.job.Call.Scores.F32(), off, scores, lanes, t.n, keys.Len(), ones[:lanes])
 }

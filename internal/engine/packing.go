@@ -13,16 +13,16 @@ import (
 func (t *tile) pack() {
 	t.packed = true
 	j, d := t.job, t.job.d()
-	data, off := t.floatsOf(&j.Q)
-	if j.additive != nil {
+	data, off := t.floatsOf(&j.Call.Q)
+	if j.derived.additive != nil {
 		t.packRows(data, off)
 		return
 	}
 	if ukernel.IsOneCall(d, len(off)) { // small calls feel a loop
-		t.kern.Pack(t.q, len(off), data, off, t.n, d, j.scale)
+		t.kern.Pack(t.q, len(off), data, off, t.n, d, j.derived.scale)
 		return
 	}
-	t.packTo(t.q, data, off, d, j.scale)
+	t.packTo(t.q, data, off, d, j.derived.scale)
 }
 
 // floatsOf returns the tile's rows of x as float32, and where they start.
@@ -51,7 +51,7 @@ func (t *tile) packTo(dst, src []float32, off []int, d int, scale float32) {
 
 // unpack writes the tile's rows to Out and returns the set of those that hold a NaN.
 func (t *tile) unpack() (nan uint64) {
-	out, dv := &t.job.Out, t.job.dv()
+	out, dv := &t.job.Call.Out, t.job.dv()
 	if out.DType() == view.Float32 {
 		return t.unpackTo(out.F32(), t.offsets(out), t.sum)
 	}
@@ -100,7 +100,7 @@ func (t *tile) offsets(x *view.Tensor) []int { return t.offsetsAt(x, 0) }
 // against the rules, assembly must not follow them out of the slice: offsetsAt panics
 // instead, as indexing does.
 func (t *tile) offsetsAt(x *view.Tensor, e int) []int {
-	at := x.Index(t.head.batch, t.head.head*t.job.group+t.groupHead, t.query) + e
+	at := x.Index(t.head.batch, t.head.head*t.job.derived.group+t.groupHead, t.query) + e
 	off := t.scratch.off[:t.kern.Lanes]
 	t.setOffsets(x, off, at)
 	if x.IsRagged() {
@@ -124,7 +124,7 @@ func (t *tile) setOffsets(x *view.Tensor, off []int, at int) {
 
 // nextOffsets sets all offsets but the first, which is given, and returns the last one.
 func (t *tile) nextOffsets(x *view.Tensor, off []int) int {
-	group, g, at := t.job.group, t.groupHead, off[0]
+	group, g, at := t.job.derived.group, t.groupHead, off[0]
 	nextHead := x.Stride(1)
 	nextQuery := x.Stride(2) - group*nextHead
 	if group == 1 {
@@ -171,6 +171,6 @@ func (t *tile) rowOf(x *view.Tensor, lane int) []float32 {
 
 // indexOf returns the index at which that row starts.
 func (t *tile) indexOf(x *view.Tensor, lane int) int {
-	r, group := t.row+lane, t.job.group
+	r, group := t.row+lane, t.job.derived.group
 	return x.Index(t.head.batch, t.head.head*group+r%group, r/group)
 }

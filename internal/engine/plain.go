@@ -10,14 +10,14 @@ import (
 // order. But as no block follows and no option can apply, a tile needs hardly any instruction
 // between these calls. The kernels of a short call take so little time that it feels every one.
 
-// isPlain tells whether the call is plain, after its plan is made.
-func (j *Job) isPlain() bool {
-	return j.sameKeys && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach()
+// isPlain tells whether the call is plain, with tiles of at most so many lanes.
+func (j *Job) isPlain(lanes int, skinny bool) bool {
+	return j.derived.sameKeys && j.isOneProduct() && j.hasPlainTensors() && j.hasPlainOutput() && j.isOneCallEach(lanes, skinny)
 }
 
 // hasPlainTensors tells whether the elements of Q, V and Out are used as they lie in memory.
 func (j *Job) hasPlainTensors() bool {
-	for _, x := range [...]*view.Tensor{&j.Q, &j.V, &j.Out} {
+	for _, x := range [...]*view.Tensor{&j.Call.Q, &j.Call.V, &j.Call.Out} {
 		if x.DType() != view.Float32 || x.IsPaged() || x.IsRagged() {
 			return false
 		}
@@ -28,18 +28,18 @@ func (j *Job) hasPlainTensors() bool {
 // hasPlainOutput tells whether weights are neither dropped nor joined by sinks, and nothing but
 // Out is wanted.
 func (j *Job) hasPlainOutput() bool {
-	return j.Dropout.Rate == 0 && j.Sinks == nil && !j.extras && !j.Partial.isSet()
+	return j.Call.Dropout.Rate == 0 && j.Call.Sinks == nil && !j.derived.extras && !j.Call.Partial.isSet()
 }
 
 // isOneCallEach tells whether the keys are one block, and so few that each stage of a tile is
 // one call of a kernel. Skinny tiles have other kernels for SkinnyKeys keys and more.
-func (j *Job) isOneCallEach() bool {
-	see, lanes, d, dv := &j.frame.visible, j.lanes, j.d(), j.dv()
+func (j *Job) isOneCallEach(lanes int, skinny bool) bool {
+	see, d, dv := &j.derived.frame.visible, j.d(), j.dv()
 	n := see.Len()
 	switch {
 	case n == 0 || blockStart(see.Lo) != blockStart(see.Hi-1):
 		return false
-	case j.shape.skinny && n >= ukernel.SkinnyKeys:
+	case skinny && n >= ukernel.SkinnyKeys:
 		return false
 	}
 	return ukernel.IsOneCall(max(d, dv), lanes) && ukernel.RowsPerCall(n, lanes*d) == n && ukernel.RowsPerCall(dv, lanes*n) == dv
@@ -56,7 +56,7 @@ func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
 		return
 	}
 	h, rows, keys := j.kvHead(first), j.rows(), j.keys()
-	batch := max(1, min(plainFloats/(j.lanes*(j.d()+j.dv()+keys)), len(s.scores)/(j.lanes*keys)))
+	batch := max(1, min(plainFloats/(j.plan.lanes*(j.d()+j.dv()+keys)), len(s.scores)/(j.plan.lanes*keys)))
 	s.queryRows.n, s.outRows.n = 0, 0
 	for count > 0 {
 		tiles := s.tiles[:min(batch, count)]
@@ -64,7 +64,7 @@ func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
 		used := 0
 		for x := range tiles {
 			t := &tiles[x]
-			t.placePlain(s, h, n*j.width, rows)
+			t.placePlain(s, h, n*j.plan.width, rows)
 			size := keys * t.kern.Lanes
 			t.block.scores = s.scores[used : used+size]
 			used += size
@@ -79,24 +79,18 @@ func (j *Job) plainTask(s *scratch, b *bucket, first, n, count int) {
 
 // placePlain makes t the tile of the rows of h from row on, of which there are so many.
 func (t *tile) placePlain(s *scratch, h kvHead, row, rows int) {
-	j := t.job
-	t.scratch, t.skinny = s, j.shape.skinny
-	t.head, t.row, t.n = h, row, min(j.width, rows-row)
-	t.query, t.groupHead = row, 0
-	if j.group > 1 {
-		t.query, t.groupHead = row/j.group, row%j.group
-	}
-	t.setKernels(j.tier.Tile(t.n))
+	n := min(t.job.plan.width, rows-row)
+	t.place(s, h, row, n, t.job.tier.Tile(n), t.job.plan.shape.skinny)
 }
 
 // plainBatch computes the tiles, whose queries are packed.
 func (s *scratch) plainBatch(j *Job, tiles []tile) {
 	keys, d := j.keys(), j.d()
-	all, ld := j.K.F32(), j.K.Stride(2)
+	all, ld := j.Call.K.F32(), j.Call.K.Stride(2)
 	size := (keys-1)*ld + d
 	for x := range tiles {
 		t := &tiles[x]
-		at := j.K.At(t.head.batch, t.head.head, 0)
+		at := j.Call.K.At(t.head.batch, t.head.head, 0)
 		t.kern.GemmMax(t.block.scores, t.kern.Lanes, all[at:at+size], ld, 1, t.q, t.kern.Lanes, keys, d, ukernel.ColumnSegment, t.max)
 	}
 	for x := range tiles {
@@ -141,25 +135,25 @@ func (t *tile) valuesPlain() {
 // plainValues returns the values of the tile and the distance of their rows.
 func (t *tile) plainValues() (v []float32, ld int) {
 	j := t.job
-	at, ld := j.V.At(t.head.batch, t.head.head, 0), j.V.Stride(2)
-	return j.V.F32()[at : at+(j.keys()-1)*ld+j.dv()], ld
+	at, ld := j.Call.V.At(t.head.batch, t.head.head, 0), j.Call.V.Stride(2)
+	return j.Call.V.F32()[at : at+(j.keys()-1)*ld+j.dv()], ld
 }
 
 // packPlain packs the queries of the tile and sets its maximum to -Inf.
 func (t *tile) packPlain() {
 	j := t.job
-	at := j.Q.At(t.head.batch, t.head.head*j.group, t.query)
-	off := t.scratch.queryRows.of(t, &j.Q)
-	t.kern.Pack(t.q, len(off), j.Q.F32()[at:], off, t.n, j.d(), j.scale)
+	at := j.Call.Q.At(t.head.batch, t.head.head*j.derived.group, t.query)
+	off := t.scratch.queryRows.of(t, &j.Call.Q)
+	t.kern.Pack(t.q, len(off), j.Call.Q.F32()[at:], off, t.n, j.d(), j.derived.scale)
 	copy(t.max, negInfs[:])
 }
 
 // unpackPlain writes the tile's rows to Out.
 func (t *tile) unpackPlain() {
 	j, dv := t.job, t.job.dv()
-	at := j.Out.At(t.head.batch, t.head.head*j.group, t.query)
-	off := t.scratch.outRows.of(t, &j.Out)
-	dst := j.Out.F32()[at:]
+	at := j.Call.Out.At(t.head.batch, t.head.head*j.derived.group, t.query)
+	off := t.scratch.outRows.of(t, &j.Call.Out)
+	dst := j.Call.Out.F32()[at:]
 	var nan uint64
 	switch {
 	case t.usesHeadValues():

@@ -19,6 +19,7 @@ type plan struct {
 	maxTiles int      // most tiles of a task
 	tasks    int
 	threads  int
+	shape    shape
 	plain    bool // see plain.go
 
 	// mostThreads is the most threads that the same call may get another time.
@@ -69,57 +70,35 @@ const (
 	windowPerQuery = 8
 )
 
-// makePlan plans the call for at most limit threads, finds its shape and prepares the ring.
-func (j *Job) makePlan(limit int) {
-	j.plan = plan{width: j.tileWidth(), buckets: j.buckets[:0]}
-	j.lanes = j.tier.Tile(min(j.width, max(1, j.rows()))).Lanes
-	threads, vary := limit, false
-	j.findBuckets(threads > 1)
-	total, wanted := j.totalWork(), 1
-	if threads > 1 {
+// make plans the call of j, which is derived, for at most limit threads. (It returns no plan, as a
+// copy takes 3% of a short call.)
+func (p *plan) make(j *Job, limit int) {
+	*p = plan{width: j.tileWidth(), threads: limit, buckets: p.buckets[:0]}
+	p.lanes = j.tier.Tile(min(p.width, max(1, j.rows()))).Lanes
+	p.findBuckets(j, limit > 1)
+	total := j.totalWork(p.buckets)
+	vary := false
+	if limit > 1 {
 		work := total / float64(j.tier.ThreadFMAs)
-		threads, j.mostThreads, vary = parallel.Threads(threads, 1+work, 1+parallel.WarmGain*work)
-		if threads > 1 {
-			wanted = tasksPerThread * threads
-		}
+		p.threads, p.mostThreads, vary = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
 	}
-	for x := range j.buckets {
-		b := &j.buckets[x]
-		j.cut(b, total, wanted, threads)
-		if vary {
-			j.reserve(b, total)
-		}
+	p.cut(j, total)
+	if vary {
+		p.reserve(j, total)
 	}
-	if len(j.buckets) > 1 {
-		slices.SortStableFunc(j.buckets, inOrderOfTasks)
+	if len(p.buckets) > 1 {
+		slices.SortStableFunc(p.buckets, inOrderOfTasks)
 	}
-	j.numberTasks()
-	for x := range j.buckets {
-		b := &j.buckets[x]
-		j.maxTiles = max(j.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
-	}
-	j.threads = min(threads, j.tasks)
+	p.numberTasks()
+	p.threads = min(p.threads, p.tasks)
 	if !vary {
-		j.mostThreads = j.threads
+		p.mostThreads = p.threads
 	}
-	j.findShape()
-	j.plain = j.isPlain()
-	j.prepareRing()
-}
-
-// prepareRing makes room for the split tiles of this call and of those to come, and begins the
-// ring for this call.
-func (j *Job) prepareRing() {
-	tiles := j.split.tiles
-	if tiles > 0 {
-		j.room.threads, j.room.tiles = max(j.room.threads, j.threads), max(j.room.tiles, tiles)
+	if tiles := p.split.tiles; tiles > 0 {
+		p.room.threads, p.room.tiles = max(p.room.threads, p.threads), max(p.room.tiles, tiles)
 	}
-	if j.room.tiles > 0 {
-		j.ring.fit(j, j.room.threads, j.room.tiles)
-	}
-	if tiles > 0 {
-		j.ring.begin(j.threads, tiles)
-	}
+	p.shape = j.shapeOf(p.lanes, p.maxTiles)
+	p.plain = j.isPlain(p.lanes, p.shape.skinny)
 }
 
 // usefulThreads returns how many threads the call is worth at most, before its plan is made.
@@ -128,56 +107,45 @@ func (j *Job) usefulThreads() float64 {
 	return 1 + parallel.WarmGain*float64(all.heads)*j.headWork(&all)/float64(j.tier.ThreadFMAs)
 }
 
-// reserve raises maxTiles and room to what bucket b needs if the same call is made on any
-// number of threads up to mostThreads.
-func (j *Job) reserve(b *bucket, total float64) {
-	j.maxTiles = max(j.maxTiles, min(j.sharedTiles(), b.heads*b.tiles))
-	parts := j.headWork(b) / total * float64(tasksPerThread*j.mostThreads)
-	if !j.canSplit(b) || !(parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {
+// findBuckets lists the KV heads. With one thread, only different numbers of rows make different
+// buckets.
+func (p *plan) findBuckets(j *Job, balanced bool) {
+	k := &j.Call.K
+	if !j.Call.Q.IsRagged() && !(balanced && (k.IsRagged() || k.IsPaged() || j.Call.Mask.HasLengths())) {
+		p.addBucket(0, j.kvHeads(), j.rows(), j.visibleKeys(0))
 		return
 	}
-	j.room.threads = j.mostThreads
-	j.room.tiles += b.heads * b.tiles
-}
-
-// findBuckets lists the KV heads. With one thread, only different numbers of rows
-// make different buckets.
-func (j *Job) findBuckets(balanced bool) {
-	if !j.Q.IsRagged() && !(balanced && (j.K.IsRagged() || j.K.IsPaged() || j.Mask.HasLengths())) {
-		j.addBucket(0, j.kvHeads(), j.rows(), j.visibleKeys(0))
-		return
-	}
-	heads, last := j.K.Dim(1), -1
-	for b := range j.K.Dim(0) {
+	heads, last := k.Dim(1), -1
+	for b := range k.Dim(0) {
 		rows, keys := j.rowsOf(b), j.visibleKeys(b)
 		if rows == 0 {
 			continue
 		}
-		if y := j.buckets; last == b-1 && len(y) > 0 && y[len(y)-1].rows == rows && (!balanced || y[len(y)-1].keys == keys) {
+		if y := p.buckets; last == b-1 && len(y) > 0 && y[len(y)-1].rows == rows && (!balanced || y[len(y)-1].keys == keys) {
 			y[len(y)-1].heads += heads
 		} else {
-			j.addBucket(b*heads, heads, rows, keys)
+			p.addBucket(b*heads, heads, rows, keys)
 		}
 		last = b
 	}
 }
 
-func (j *Job) addBucket(first, heads, rows, keys int) {
-	j.buckets = append(j.buckets, bucket{first: first, heads: heads, rows: rows, keys: keys, tiles: ints.CeilDiv(rows, j.width)})
+func (p *plan) addBucket(first, heads, rows, keys int) {
+	p.buckets = append(p.buckets, bucket{first: first, heads: heads, rows: rows, keys: keys, tiles: ints.CeilDiv(rows, p.width)})
 }
 
 // visibleKeys returns the most keys that a row of batch row b sees. It ignores masks
 // that depend on the row, except for sliding windows.
 func (j *Job) visibleKeys(b int) int {
-	return max(1, min(j.Mask.Length(b, j.K.Length(b)), j.Mask.Window(), j.keyRange.Len()))
+	return max(1, min(j.Call.Mask.Length(b, j.Call.K.Length(b)), j.Call.Mask.Window(), j.derived.keyRange.Len()))
 }
 
 // totalWork returns the number of FMAs of all buckets, or of those that take as
 // long. A float64 holds the product of any sizes that fit memory.
-func (j *Job) totalWork() float64 {
+func (j *Job) totalWork(buckets []bucket) float64 {
 	all := 0.0
-	for x := range j.buckets {
-		all += float64(j.buckets[x].heads) * j.headWork(&j.buckets[x])
+	for x := range buckets {
+		all += float64(buckets[x].heads) * j.headWork(&buckets[x])
 	}
 	return all
 }
@@ -185,36 +153,58 @@ func (j *Job) totalWork() float64 {
 // headWork is totalWork for one KV head.
 func (j *Job) headWork(b *bucket) float64 { return b.pairs() * float64(j.d()+j.dv()) }
 
-// cut cuts a bucket into its share of the wanted number of tasks, or more.
-func (j *Job) cut(b *bucket, total float64, wanted, threads int) {
-	head := j.headWork(b) * float64(wanted)
-	parts := head / total // that a KV head should have
-	share := j.sharedTiles()
-	b.headsPerTask = 1
-	b.tasksPerHead = max(ints.CeilDiv(b.tiles, share), int(math.Ceil(min(parts, float64(b.tiles)))))
-	if b.tasksPerHead == 1 {
-		b.headsPerTask = max(1, min(share/b.tiles, int(min(total/head, float64(b.heads)))))
+// cut cuts each bucket into its share of all tasks, or more. total is the work of all.
+func (p *plan) cut(j *Job, total float64) {
+	wanted := 1
+	if p.threads > 1 {
+		wanted = tasksPerThread * p.threads
 	}
-	b.tasks = ints.CeilDiv(b.heads, b.headsPerTask) * b.tasksPerHead
-	if threads > 1 && j.wantsSplit(b, parts, threads) {
-		j.splitTiles(b)
+	share := p.sharedTiles(j)
+	for x := range p.buckets {
+		b := &p.buckets[x]
+		head := j.headWork(b) * float64(wanted)
+		parts := head / total // that a KV head should have
+		b.headsPerTask = 1
+		b.tasksPerHead = max(ints.CeilDiv(b.tiles, share), int(math.Ceil(min(parts, float64(b.tiles)))))
+		if b.tasksPerHead == 1 {
+			b.headsPerTask = max(1, min(share/b.tiles, int(min(total/head, float64(b.heads)))))
+		}
+		b.tasks = ints.CeilDiv(b.heads, b.headsPerTask) * b.tasksPerHead
+		if p.threads > 1 && p.wantsSplit(j, b, parts) {
+			j.splitTiles(b, p.width)
+		}
+		p.maxTiles = max(p.maxTiles, ints.CeilDiv(b.tiles*b.headsPerTask, b.tasksPerHead))
+	}
+}
+
+// reserve raises maxTiles and room to what is needed if the same call is made on any number of
+// threads up to mostThreads.
+func (p *plan) reserve(j *Job, total float64) {
+	for x := range p.buckets {
+		b := &p.buckets[x]
+		p.maxTiles = max(p.maxTiles, min(p.sharedTiles(j), b.heads*b.tiles))
+		parts := j.headWork(b) / total * float64(tasksPerThread*p.mostThreads)
+		if j.canSplit(b) && (parts > float64(b.tiles) || j.isSkinny(b.rows) && 2*parts > float64(b.tiles)) {
+			p.room.threads = p.mostThreads
+			p.room.tiles += b.heads * b.tiles
+		}
 	}
 }
 
 // sharedTiles returns the most tiles of a task.
-func (j *Job) sharedTiles() int {
-	return min(tilesPerTask, max(1, taskFloats/(j.width*(j.d()+j.dv()))))
+func (p *plan) sharedTiles(j *Job) int {
+	return min(tilesPerTask, max(1, taskFloats/(p.width*(j.d()+j.dv()))))
 }
 
 // wantsSplit decides about split-KV. parts is the number of tasks that a KV head should have.
 // Tiles are split if parts > tiles, unless one bucket's tiles divide evenly among the
 // threads. Skinny tiles are split if 2·parts > tiles: splitting them costs little, and
 // their calls are so short that it matters that other threads start some 50 µs late.
-func (j *Job) wantsSplit(b *bucket, parts float64, threads int) bool {
+func (p *plan) wantsSplit(j *Job, b *bucket, parts float64) bool {
 	if j.isSkinny(b.rows) {
 		return 2*parts > float64(b.tiles)
 	}
-	even := len(j.buckets) == 1 && b.heads*b.tiles%threads == 0
+	even := len(p.buckets) == 1 && b.heads*b.tiles%p.threads == 0
 	return parts > float64(b.tiles) && !even
 }
 
@@ -258,7 +248,7 @@ func (j *Job) tileWidth() int {
 	if one := t.Width(j.rows()); j.rows() <= one {
 		width = max(width, one)
 	}
-	most := max(t.Narrowest(), j.Mask.Window()/windowPerQuery*j.group)
+	most := max(t.Narrowest(), j.Call.Mask.Window()/windowPerQuery*j.derived.group)
 	for i, lanes := range t.Widths {
 		if lanes <= most && lanes < width && (i+1 == len(t.Widths) || t.Widths[i+1] > most) {
 			width = lanes

@@ -61,20 +61,31 @@ func ringSlots(threads, tiles int) int {
 	return (n + tiles - 1) / tiles * tiles
 }
 
+// prepare makes room for the split tiles of a call and of those to come, and begins the call.
+func (r *ring) prepare(j *Job) {
+	p := &j.plan
+	if p.room.tiles > 0 {
+		r.fit(j, p.room.threads, p.room.tiles)
+	}
+	if p.split.tiles > 0 {
+		r.begin(p.threads, p.split.tiles)
+	}
+}
+
 // fit makes room for the split tiles of a call on so many threads.
 func (r *ring) fit(j *Job, threads, tiles int) {
 	fitted := struct{ slots, tiles int }{ringSlots(threads, tiles), tiles}
-	if r.fitted == fitted && r.shape == j.shape && r.epoch == j.memory.Epoch() {
+	if r.fitted == fitted && r.shape == j.plan.shape && r.epoch == j.memory.Epoch() {
 		return
 	}
-	r.fitted, r.shape, r.epoch = fitted, j.shape, j.memory.Epoch()
+	r.fitted, r.shape, r.epoch = fitted, j.plan.shape, j.memory.Epoch()
 	r.memory = grown(r.memory, fitted.slots)
 	for i := range r.memory[:fitted.slots] {
-		r.memory[i].tile[0].fit(j, &j.memory, j.lanes)
+		r.memory[i].tile[0].fit(j, &j.memory, j.plan.lanes)
 	}
 	r.tilesMemory = grown(r.tilesMemory, fitted.tiles)
 	for i := range r.tilesMemory[:fitted.tiles] {
-		r.tilesMemory[i].merged.fit(j, &j.memory, j.lanes)
+		r.tilesMemory[i].merged.fit(j, &j.memory, j.plan.lanes)
 	}
 }
 

@@ -38,31 +38,31 @@ func (m *scoreMods) add(f scoreMod) {
 
 // setScoreMods lists the modifications that the options ask for.
 func (j *Job) setScoreMods() {
-	m := &j.mods
-	if j.ScoreMod != nil {
+	m := &j.derived.mods
+	if j.Call.ScoreMod != nil {
 		m.add((*tile).callScoreMod)
 	}
-	if j.Softcap != 0 {
+	if j.Call.Softcap != 0 {
 		m.add((*tile).softcap)
 		if j.keepsCapped {
 			m.add((*tile).keepCapped)
 		}
 	}
 	m.capped = m.n
-	if j.ALiBi != nil {
+	if j.Call.ALiBi != nil {
 		m.add((*tile).alibi)
 	}
-	if j.biased {
+	if j.derived.biased {
 		m.add((*tile).addBias)
 	}
-	for x := range j.Mask.NBools {
+	for x := range j.Call.Mask.NBools {
 		m.add(boolMods[x])
 	}
 }
 
 // modify applies all score modifications. Only the last one's maximum counts.
 func (t *tile) modify(part mask.Span, top []float32) {
-	m := &t.job.mods
+	m := &t.job.derived.mods
 	for x, f := range m.list[:m.n] {
 		if x+1 < m.n {
 			f(t, part, t.ignored())
@@ -79,7 +79,7 @@ func (t *tile) softcap(part mask.Span, top []float32) {
 
 // capFactors returns the contract's C and I of the softcap.
 func (j *Job) capFactors() (limit, inv float32) {
-	c := float64(j.Softcap) * math.Log2E
+	c := float64(j.Call.Softcap) * math.Log2E
 	return float32(c), float32(1 / c)
 }
 
@@ -88,9 +88,9 @@ func (j *Job) capFactors() (limit, inv float32) {
 func (t *tile) alibi(part mask.Span, top []float32) {
 	lanes := t.kern.Lanes
 	slopes, positions := t.scratch.slopes[:lanes], t.scratch.positions[:lanes]
-	start := position.Of(t.job.QueryStart, t.head.batch) - t.start
+	start := position.Of(t.job.Call.QueryStart, t.head.batch) - t.start
 	t.eachLane(func(lane, head, query int) {
-		slopes[lane] = log2Units(t.job.ALiBi[head])
+		slopes[lane] = log2Units(t.job.Call.ALiBi[head])
 		positions[lane] = int32(start + query)
 	})
 	t.kern.ALiBi(t.scoresFrom(part), lanes, part.Lo, part.Len(), slopes, positions, top)
@@ -98,7 +98,7 @@ func (t *tile) alibi(part mask.Span, top []float32) {
 
 // addBias adds a row of the bias to every lane.
 func (t *tile) addBias(part mask.Span, top []float32) {
-	bias, key := &t.job.Bias, part.Lo-t.phase
+	bias, key := &t.job.Call.Bias, part.Lo-t.phase
 	off := t.scratch.off[:t.kern.Lanes]
 	t.eachLane(func(lane, head, query int) {
 		off[lane] = bias.At(t.head.batch, head, query) + key
@@ -119,7 +119,7 @@ func (t *tile) widenBias(off []int, n int) []float32 {
 	for lane, at := range off {
 		if at != last {
 			last, to = at, to+modKeys
-			rows.WidenRow(t.job.tier, biases[to:], &t.job.Bias, at, n)
+			rows.WidenRow(t.job.tier, biases[to:], &t.job.Call.Bias, at, n)
 		}
 		off[lane] = to
 	}
@@ -128,8 +128,8 @@ func (t *tile) widenBias(off []int, n int) []float32 {
 
 // boolMods are the modifications of the mask's bool views.
 var boolMods = [mask.MaxBools]scoreMod{
-	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Mask.Bools[0], part, top) },
-	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Mask.Bools[1], part, top) },
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools[0], part, top) },
+	func(t *tile, part mask.Span, top []float32) { t.maskBool(&t.job.Call.Mask.Bools[1], part, top) },
 }
 
 func (t *tile) maskBool(v *mask.BoolView, part mask.Span, top []float32) {
@@ -163,7 +163,7 @@ type ScoreRow = struct {
 // callScoreMod applies Call.ScoreMod.
 func (t *tile) callScoreMod(part mask.Span, top []float32) {
 	lanes, scores, rows := t.kern.Lanes, t.scoresFrom(part), t.scratch.scoreRows[:0]
-	start := position.Of(t.job.QueryStart, t.head.batch)
+	start := position.Of(t.job.Call.QueryStart, t.head.batch)
 	t.eachLane(func(lane, head, query int) {
 		if lane < t.n {
 			rows = append(rows, ScoreRow{Head: head, Query: query, Position: start + query})
@@ -174,7 +174,7 @@ func (t *tile) callScoreMod(part mask.Span, top []float32) {
 		Scores: scores[: part.Len()*lanes : part.Len()*lanes], Stride: lanes, Batch: t.head.batch,
 		Keys: part.Len(), Key: part.Lo - t.phase, KeyPosition: part.Lo + t.start, Rows: rows,
 	}
-	t.job.ScoreMod.Modify(s)
+	t.job.Call.ScoreMod.Modify(s)
 	*s = ScoreTile{} // a function may have put its own slices there
 	// A span of all keys hides none, and raises top.
 	t.kern.MaskSpan(scores, lanes, 0, part.Len(), allKeys.lo[:lanes], allKeys.hi[:lanes], top)

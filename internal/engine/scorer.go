@@ -13,74 +13,66 @@ import (
 // numbers as in the forward pass, with all score modifications and masks. It is the scratch
 // memory of one goroutine, and recycled by its owner.
 //
-// Begin chooses a tile, and Score computes the scores of some keys. The other methods are
-// for this tile and these keys.
+// Begin chooses a tile, which the other methods are for. Keys are counted so that the blocks of the
+// contract begin at multiples of their size, see Key.
 type Scorer struct {
 	scratch scratch
 	tile    tile
 }
 
-// PrepareScores resolves the call for Scorers, with tiles of at most rows rows. It is called
-// instead of Run.
-func (j *Job) PrepareScores(t *tier.Tier, rows int) {
-	j.tier, j.keepsCapped = t, j.Softcap != 0
+// NewScores returns a Job for Scorers of a call, with tiles of at most rows rows. It does not run.
+func NewScores(c *Call, t *tier.Tier, rows int) *Job {
+	j := New()
+	j.Call, j.tier, j.keepsCapped = *c, t, c.Softcap != 0
 	j.derive()
-	j.plan = plan{buckets: j.buckets[:0], lanes: t.WideTile(min(rows, max(1, j.rows()))).Lanes}
+	j.plan = plan{buckets: j.plan.buckets[:0], lanes: t.WideTile(min(rows, max(1, j.rows()))).Lanes}
+	return j
 }
 
 // Lanes returns the most lanes of a tile.
-func (j *Job) Lanes() int { return j.lanes }
+func (j *Job) Lanes() int { return j.plan.lanes }
 
 // Rows returns the number of query rows of a KV head of batch row b.
 func (j *Job) Rows(b int) int { return j.rowsOf(b) }
 
 // Group returns the number of query heads for each KV head.
-func (j *Job) Group() int { return j.group }
+func (j *Job) Group() int { return j.derived.group }
 
 // Fit makes room for tiles of j, counted by its owner's m. If it widens, rows of another type than
 // float32 pass through its memory.
 func (s *Scorer) Fit(j *Job, m *parallel.Memory, widens bool) {
 	x := &s.scratch
-	x.keys.fit(m, &j.K, true)
-	x.values.fit(m, &j.V, true)
+	x.keys.fit(m, &j.Call.K, true)
+	x.values.fit(m, &j.Call.V, true)
 	x.keys.forget()
 	x.values.forget()
-	s.tile.fitScores(j, m, j.lanes)
+	s.tile.fitScores(j, m, j.plan.lanes)
 	if widens {
-		parallel.Fit(m, &x.rowsUsage, &x.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
+		parallel.Fit(m, &x.rowsUsage, &x.rows, j.plan.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
 }
 
 // Begin makes the current tile that of n rows of KV head kv, from row on.
 func (s *Scorer) Begin(kv, row, n int) {
 	t := &s.tile
-	t.place(&s.scratch, t.job.kvHead(kv), row, n, false)
-	t.setKernels(t.job.tier.WideTile(t.n))
+	t.place(&s.scratch, t.job.kvHead(kv), row, n, t.job.tier.WideTile(n), false)
 	t.findVisible()
 }
 
-// Visible returns the keys that any row of the tile sees, counted so that the blocks of the
-// contract begin at multiples of their size. Key returns a key's number in the tensor.
+// Visible returns the keys that any row of the tile sees.
 func (s *Scorer) Visible() mask.Span { return s.tile.visible }
 
-// Key returns the number of key x of Visible in the tensor of keys.
+// Key returns the number of key x in the tensor of keys.
 func (s *Scorer) Key(x int) int { return x - s.tile.phase }
 
-// Enter makes those of the keys lo to lo+n-1 that any row may see the current ones, and
-// returns them, counted like Visible.
-func (s *Scorer) Enter(lo, n int) mask.Span {
-	s.tile.enterKeys(lo, n)
-	return s.tile.block.keys
-}
+// VisibleOf returns those of the keys lo to lo+n-1 that any row may see.
+func (s *Scorer) VisibleOf(lo, n int) mask.Span { return s.tile.visibleOf(lo, n) }
 
-// Current returns the current keys.
-func (s *Scorer) Current() mask.Span { return s.tile.block.keys }
-
-// Score computes the scores of the current keys, at least one: [keys][Lanes]. If there is a
-// softcap, it also sets capped to what it gives.
-func (s *Scorer) Score(scores, capped []float32) {
+// Score computes the scores of keys that VisibleOf has returned, at least one: [keys][Lanes]. If
+// there is a softcap, it also sets capped to what it gives.
+func (s *Scorer) Score(keys mask.Span, scores, capped []float32) {
 	t := &s.tile
-	t.block.scores, s.scratch.capped = scores, capped
+	t.block.lo, t.block.keys, t.block.scores, s.scratch.capped = keys.Lo, keys, scores, capped
 	t.prepare()
 	t.score()
 }
@@ -118,18 +110,18 @@ func (s *Scorer) Pack(dst []float32, x *view.Tensor) {
 // Keys returns n rows of the KV head's keys as float32, from row lo of the tensor on, and
 // their distance. Values returns those of its values.
 func (s *Scorer) Keys(lo, n int) (data []float32, stride int) {
-	data, stride, _ = s.scratch.keys.get(s.tile.job.tier, &s.tile.job.K, s.tile.head, lo, n)
+	data, stride, _ = s.scratch.keys.get(s.tile.job.tier, &s.tile.job.Call.K, s.tile.head, lo, n)
 	return data, stride
 }
 
 // Values is Keys for values.
 func (s *Scorer) Values(lo, n int) (data []float32, stride int) {
-	data, stride, _ = s.scratch.values.get(s.tile.job.tier, &s.tile.job.V, s.tile.head, lo, n)
+	data, stride, _ = s.scratch.values.get(s.tile.job.tier, &s.tile.job.Call.V, s.tile.head, lo, n)
 	return data, stride
 }
 
-// Drop drops weights of the current keys, or gradients of these: [keys][Lanes].
-func (s *Scorer) Drop(weights []float32) { s.tile.drop(weights) }
+// Drop drops weights of keys, or gradients of these: [keys][Lanes].
+func (s *Scorer) Drop(keys mask.Span, weights []float32) { s.tile.drop(keys, weights) }
 
 // CapFactor returns what scores after the softcap are multiplied by to be those of tanh.
 func (s *Scorer) CapFactor() float32 {
@@ -137,7 +129,7 @@ func (s *Scorer) CapFactor() float32 {
 	return inv
 }
 
-// keepCapped is no modification but keeps the scores for Capped.
+// keepCapped is no modification but keeps the scores for the Scorer.
 func (t *tile) keepCapped(part mask.Span, _ []float32) {
 	n := part.Len() * t.kern.Lanes
 	at := (part.Lo - t.block.keys.Lo) * t.kern.Lanes

@@ -17,14 +17,14 @@ func (t *tile) prepare() {
 	j, b := t.job, &t.block
 	n := b.keys.Len()
 	if n < ukernel.SkinnyKeys && j.isOneProduct() && t.visibleToAll.And(b.keys) == b.keys && ukernel.RowsPerCall(n, t.kern.Lanes*j.d()) == n {
-		b.plain = j.K.Rows(t.head.batch, t.head.head, b.keys.Lo-t.phase, n)
+		b.plain = j.Call.K.Rows(t.head.batch, t.head.head, b.keys.Lo-t.phase, n)
 	}
 }
 
 // isOneProduct tells whether scores are products with the keys as they lie in
 // memory, and nothing else.
 func (j *Job) isOneProduct() bool {
-	return j.K.DType() == view.Float32 && !j.K.IsPaged() && j.mods.n == 0 && !j.Mask.Sparse.IsSet() && j.additive == nil
+	return j.Call.K.DType() == view.Float32 && !j.Call.K.IsPaged() && j.derived.mods.n == 0 && !j.Call.Mask.Sparse.IsSet() && j.derived.additive == nil
 }
 
 // score computes S of the current block and its maximum per lane.
@@ -32,9 +32,9 @@ func (t *tile) score() {
 	j, b, lanes := t.job, &t.block, t.kern.Lanes
 	switch {
 	case b.plain != nil: // so few instructions that the next tile's chains begin before these end
-		t.kern.GemmMax(b.scores, lanes, b.plain, j.K.Stride(2), 1, t.q, lanes, b.keys.Len(), j.d(), ukernel.ColumnSegment, t.blockTop())
+		t.kern.GemmMax(b.scores, lanes, b.plain, j.Call.K.Stride(2), 1, t.q, lanes, b.keys.Len(), j.d(), ukernel.ColumnSegment, t.blockTop())
 		b.plain = nil // the caller's memory
-	case j.Mask.Sparse.IsSet():
+	case j.Call.Mask.Sparse.IsSet():
 		t.scoreSparse(t.blockTop())
 	default:
 		t.scoreSpan(b.keys, t.blockTop())
@@ -59,7 +59,7 @@ func (t *tile) scoreSpan(part mask.Span, top []float32) {
 
 // scoreOpen computes the scores of keys that all rows see.
 func (t *tile) scoreOpen(part mask.Span, top []float32) {
-	if t.job.mods.n == 0 {
+	if t.job.derived.mods.n == 0 {
 		t.products(part, top)
 		return
 	}
@@ -83,7 +83,7 @@ func (t *tile) scoreEdge(part mask.Span, top []float32) {
 // scoreMasked computes the scores of keys of which every lane sees those from lo to
 // hi, counted from the start of the block.
 func (t *tile) scoreMasked(part mask.Span, lo, hi []int32, top []float32) {
-	if t.job.mods.n == 0 {
+	if t.job.derived.mods.n == 0 {
 		t.products(part, nil)
 	} else {
 		t.scoreOpen(part, t.ignored())
@@ -94,7 +94,7 @@ func (t *tile) scoreMasked(part mask.Span, lo, hi []int32, top []float32) {
 // products computes the products of the queries and part of the block's keys, or
 // their additive scores. A nil top leaves the maximum to what follows.
 func (t *tile) products(part mask.Span, top []float32) {
-	if t.job.additive != nil {
+	if t.job.derived.additive != nil {
 		t.additiveScores(part, top)
 		return
 	}
@@ -105,7 +105,7 @@ func (t *tile) products(part mask.Span, top []float32) {
 	lanes, d := t.kern.Lanes, t.job.d()
 	for part.Lo < part.Hi {
 		s := t.scoresFrom(part)
-		k, rs, n := t.scratch.keys.get(t.job.tier, &t.job.K, t.head, part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), lanes*d))
+		k, rs, n := t.scratch.keys.get(t.job.tier, &t.job.Call.K, t.head, part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), lanes*d))
 		if top == nil {
 			t.kern.Gemm(s, lanes, k, rs, 1, t.q, lanes, n, d, ukernel.ColumnSegment, false)
 		} else {

@@ -49,38 +49,38 @@ type scratch struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	if s.shape != j.shape || s.epoch != s.memory.Epoch() {
+	if s.shape != j.plan.shape || s.epoch != s.memory.Epoch() {
 		s.fitAll(j)
-		s.shape, s.epoch = j.shape, s.memory.Epoch()
+		s.shape, s.epoch = j.plan.shape, s.memory.Epoch()
 	}
 	s.keys.forget()
 	s.values.forget()
-	for i := range s.tiles[:j.maxTiles] {
+	for i := range s.tiles[:j.plan.maxTiles] {
 		s.tiles[i].job = j
 	}
 }
 
 func (s *scratch) fitAll(j *Job) {
 	m := &s.memory
-	s.keys.fit(m, &j.K, false)
-	s.values.fit(m, &j.V, !j.shape.skinny)
-	for len(s.tiles) < j.maxTiles {
+	s.keys.fit(m, &j.Call.K, false)
+	s.values.fit(m, &j.Call.V, !j.plan.shape.skinny)
+	for len(s.tiles) < j.plan.maxTiles {
 		s.tiles = append(s.tiles, tile{})
 	}
-	for i := range s.tiles[:j.maxTiles] {
-		s.tiles[i].fit(j, m, j.lanes)
+	for i := range s.tiles[:j.plan.maxTiles] {
+		s.tiles[i].fit(j, m, j.plan.lanes)
 	}
-	if j.shape.rows {
-		parallel.Fit(m, &s.rowsUsage, &s.rows, j.lanes*max(j.d(), j.dv()), rows.Aligned)
+	if j.plan.shape.rows {
+		parallel.Fit(m, &s.rowsUsage, &s.rows, j.plan.lanes*max(j.d(), j.dv()), rows.Aligned)
 	}
-	parallel.Fit(m, &s.partialUsage, &s.partial, j.lanes*j.dv(), rows.Aligned)
-	if j.additive != nil {
-		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.additive), rows.Aligned)
+	parallel.Fit(m, &s.partialUsage, &s.partial, j.plan.lanes*j.dv(), rows.Aligned)
+	if j.derived.additive != nil {
+		parallel.Fit(m, &s.paddedUsage, &s.paddedKeys, additiveKeys*len(j.derived.additive), rows.Aligned)
 	}
-	if j.ScoreMod != nil && s.scoreRows == nil {
+	if j.Call.ScoreMod != nil && s.scoreRows == nil {
 		s.scoreRows = make([]ScoreRow, 0, ukernel.MaxLanes)
 	}
-	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.lanes, batchFloats), rows.Aligned)
+	parallel.Fit(m, &s.scoresUsage, &s.scores, max(BlockKeys*j.plan.lanes, batchFloats), rows.Aligned)
 }
 
 // A shape is all that the size of a call's scratch memory depends on. Most calls have the shape
@@ -96,13 +96,13 @@ type shape struct {
 	scoreMod       bool
 }
 
-// findShape sets j.shape, after the plan is made.
-func (j *Job) findShape() {
-	j.shape = shape{
-		lanes: j.lanes, d: j.d(), dv: j.dv(), tiles: j.maxTiles, additive: len(j.additive),
-		kType: j.K.DType(), vType: j.V.DType(), kPaged: j.K.IsPaged(), vPaged: j.V.IsPaged(),
+// shapeOf returns the shape of the call, for tasks of at most so many tiles and lanes.
+func (j *Job) shapeOf(lanes, tiles int) shape {
+	return shape{
+		lanes: lanes, d: j.d(), dv: j.dv(), tiles: tiles, additive: len(j.derived.additive),
+		kType: j.Call.K.DType(), vType: j.Call.V.DType(), kPaged: j.Call.K.IsPaged(), vPaged: j.Call.V.IsPaged(),
 		skinny:   j.isSkinny(j.rows()),
-		rows:     j.Q.DType() != view.Float32 || j.Out.DType() != view.Float32 || j.Partial.isSet(),
-		scoreMod: j.ScoreMod != nil,
+		rows:     j.Call.Q.DType() != view.Float32 || j.Call.Out.DType() != view.Float32 || j.Call.Partial.isSet(),
+		scoreMod: j.Call.ScoreMod != nil,
 	}
 }

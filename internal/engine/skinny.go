@@ -103,7 +103,7 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 		s, lo, rows := t.scoresFrom(part), part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), lanes*d)
 		n := t.narrowProducts(s, lo, rows, top)
 		if n == 0 {
-			k, stride, got, next, far := t.scratch.keys.getSkinny(t.job.tier, &t.job.K, t.head, lo, rows)
+			k, stride, got, next, far := t.scratch.keys.getSkinny(t.job.tier, &t.job.Call.K, t.head, lo, rows)
 			if n = got; n < ukernel.SkinnyKeys {
 				t.kern.GemmMax(s, lanes, k, stride, 1, t.q, lanes, n, d, ukernel.ColumnSegment, top)
 			} else {
@@ -119,9 +119,9 @@ func (t *tile) skinnyProducts(part mask.Span, top []float32) {
 func (t *tile) skinnyPV() {
 	j, s, lanes := t.job, t.scratch, t.kern.Lanes
 	dv, skinny := j.dv(), j.tier.Skinny()
-	if n := t.block.keys.Len(); n < ukernel.SkinnyKeys && !t.started && j.V.DType() == view.Float32 && !j.V.IsPaged() && ukernel.IsOneCall(dv, t.n) {
-		v := j.V.Rows(t.head.batch, t.head.head, t.block.keys.Lo-t.phase, n)
-		skinny.PV(t.o, dv, v, j.V.Stride(2), t.block.scores, lanes, t.n, n, dv, false, v, 0)
+	if n := t.block.keys.Len(); n < ukernel.SkinnyKeys && !t.started && j.Call.V.DType() == view.Float32 && !j.Call.V.IsPaged() && ukernel.IsOneCall(dv, t.n) {
+		v := j.Call.V.Rows(t.head.batch, t.head.head, t.block.keys.Lo-t.phase, n)
+		skinny.PV(t.o, dv, v, j.Call.V.Stride(2), t.block.scores, lanes, t.n, n, dv, false, v, 0)
 		return
 	}
 	o := t.o
@@ -133,7 +133,7 @@ func (t *tile) skinnyPV() {
 		p, lo, rows := t.scoresFrom(part), part.Lo-t.phase, ukernel.RowsPerCall(part.Len(), t.n*dv)
 		n := t.narrowPV(o, lo, rows, p, load)
 		if n == 0 {
-			v, stride, got, next, far := s.values.getSkinny(j.tier, &j.V, t.head, lo, rows)
+			v, stride, got, next, far := s.values.getSkinny(j.tier, &j.Call.V, t.head, lo, rows)
 			skinny.PV(o, dv, v, stride, p, lanes, t.n, got, dv, load, next, far)
 			n = got
 		}
@@ -175,7 +175,7 @@ func widensInRegisters(t *tier.Tier, x *view.Tensor) bool {
 // their number: 0 if they cannot be widened in registers, or if too few lie at equal
 // distances.
 func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
-	x, tier, d := &t.job.K, t.job.tier, t.job.d()
+	x, tier, d := &t.job.Call.K, t.job.tier, t.job.d()
 	if !widensInRegisters(tier, x) {
 		return 0
 	}
@@ -204,7 +204,7 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 // and up to rows values from row lo on. It returns the number of values, or 0 if they
 // cannot be widened in registers.
 func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
-	x, tier := &t.job.V, t.job.tier
+	x, tier := &t.job.Call.V, t.job.tier
 	if !widensInRegisters(tier, x) {
 		return 0
 	}

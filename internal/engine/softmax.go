@@ -3,6 +3,7 @@ package engine
 import (
 	"math"
 
+	"github.com/attn-go/attn/internal/mask"
 	"github.com/attn-go/attn/internal/position"
 	"github.com/attn-go/attn/internal/ukernel"
 )
@@ -19,8 +20,8 @@ func (t *tile) softmax() {
 		max, sum = t.blockMax, t.blockSum
 	}
 	t.exponentiate(n, max, sum)
-	if t.job.Dropout.Rate != 0 {
-		t.drop(t.block.scores)
+	if t.job.Call.Dropout.Rate != 0 {
+		t.drop(t.block.keys, t.block.scores)
 	}
 	if t.started {
 		t.kern.MergeStats(t.max, t.sum, t.blockMax, t.blockSum, t.alpha, t.beta)
@@ -37,17 +38,17 @@ func (t *tile) exponentiate(n int, max, sum []float32) {
 	t.kern.Softmax(t.block.scores, t.kern.Lanes, n, max, sum)
 }
 
-// drop drops weights of the current block, or their gradients.
-func (t *tile) drop(weights []float32) {
+// drop drops weights of keys, or their gradients.
+func (t *tile) drop(keys mask.Span, weights []float32) {
 	j, lanes := t.job, t.kern.Lanes
 	heads, positions := t.scratch.dropHeads[:lanes], t.scratch.dropPositions[:lanes]
-	start := position.Of(j.QueryStart, t.head.batch)
+	start := position.Of(j.Call.QueryStart, t.head.batch)
 	t.eachLane(func(lane, head, query int) {
 		heads[lane] = uint32(head)
 		positions[lane] = uint32(start + query)
 	})
-	t.kern.Dropout(weights, lanes, t.start+t.block.keys.Lo, t.block.keys.Len(), j.philox[:],
-		j.Dropout.sequence(t.head.batch), heads, positions, j.Dropout.threshold(), j.Dropout.scale())
+	t.kern.Dropout(weights, lanes, t.start+keys.Lo, keys.Len(), j.derived.philox[:],
+		j.Call.Dropout.sequence(t.head.batch), heads, positions, j.Call.Dropout.threshold(), j.Call.Dropout.scale())
 }
 
 // sequence returns the number that stands for batch row b in the generator.

@@ -5,8 +5,8 @@ import "github.com/attn-go/attn/internal/mask"
 // coverage returns how many rows of the tile see the bitmap's block of key x, and the
 // end of that block.
 func (t *tile) coverage(x int) (c mask.Coverage, end int) {
-	last := (t.row + t.n - 1) / t.job.group
-	c, end = t.job.Mask.Sparse.Coverage(t.query, last, x-t.phase)
+	last := (t.row + t.n - 1) / t.job.derived.group
+	c, end = t.job.Call.Mask.Sparse.Coverage(t.query, last, x-t.phase)
 	return c, end + t.phase
 }
 
@@ -55,8 +55,8 @@ func (t *tile) scoreSparse(top []float32) {
 // lies in.
 func (t *tile) hideRows(part mask.Span, lo, hi []int32) {
 	for lane := range lo {
-		i := (t.row + min(lane, t.n-1)) / t.job.group
-		if !t.job.Mask.Sparse.Sees(i, part.Lo-t.phase) {
+		i := (t.row + min(lane, t.n-1)) / t.job.derived.group
+		if !t.job.Call.Mask.Sparse.Sees(i, part.Lo-t.phase) {
 			lo[lane], hi[lane] = 0, 0
 		}
 	}

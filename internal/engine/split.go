@@ -30,17 +30,17 @@ type splitPlan struct {
 // canSplit tells whether split-KV is possible: threads may wait for each other, the call covers
 // all blocks, and a tile of the bucket has several.
 func (j *Job) canSplit(b *bucket) bool {
-	return j.splittable && b.keys > BlockKeys && j.keyRange == mask.Everything
+	return j.splittable && b.keys > BlockKeys && j.derived.keyRange == mask.Everything
 }
 
 // splitTiles makes every key block of a bucket's tiles a task, if a tile has several.
-func (j *Job) splitTiles(b *bucket) {
+func (j *Job) splitTiles(b *bucket, width int) {
 	if !j.canSplit(b) {
 		return
 	}
 	// The most blocks, wherever the first one begins. A sliding window moves with the
 	// queries of a tile.
-	queries := min(b.rows, j.width)/j.group + 1
+	queries := min(b.rows, width)/j.derived.group + 1
 	blocks := ints.CeilDiv(ints.AddSat(b.keys, queries+BlockKeys-1), BlockKeys)
 	if n := ints.MulSat(b.heads*b.tiles, blocks); n <= math.MaxInt32 {
 		b.blocksPerTile, b.tasks = blocks, n
@@ -103,11 +103,11 @@ func (j *Job) doSplitTask(s *scratch, i int) {
 	if !r.waitFree(i) {
 		return
 	}
-	tile, block := j.splitPart(i)
+	tile, block := j.plan.splitPart(i)
 	slot := r.slot(i)
 	t := &slot.tile[0]
 	if h, row := j.splitRows(tile); t.n == 0 || t.head != h || t.row != row {
-		t.reset(s, h, row, j.width, j.isSkinny(j.splitBucket(tile).rows))
+		t.reset(s, h, row, j.plan.width, j.isSkinny(j.plan.splitBucket(tile).rows))
 	}
 	t.scratch = s
 	t.started = false
@@ -120,31 +120,31 @@ func (j *Job) doSplitTask(s *scratch, i int) {
 
 // splitRows returns the KV head and the first row of a split tile.
 func (j *Job) splitRows(tile int) (h kvHead, row int) {
-	b := j.splitBucket(tile)
+	b := j.plan.splitBucket(tile)
 	tile -= b.firstTile
-	return j.kvHead(b.first + tile/b.tiles), tile % b.tiles * j.width
+	return j.kvHead(b.first + tile/b.tiles), tile % b.tiles * j.plan.width
 }
 
 // nextIsReady tells whether the block of a split tile that is to be merged next is computed.
 func (j *Job) nextIsReady(tile int) bool {
 	block := int(j.ring.tiles[tile].next.Load())
-	if block == j.splitBucket(tile).blocksPerTile {
+	if block == j.plan.splitBucket(tile).blocksPerTile {
 		return false
 	}
-	i := j.splitTask(tile, block)
+	i := j.plan.splitTask(tile, block)
 	return j.ring.slot(i).isReady(i)
 }
 
 // mergeReady merges the blocks of a split tile that are there, up to the first one that is not.
 func (j *Job) mergeReady(s *scratch, tile int) {
-	c, b := &j.ring.tiles[tile], j.splitBucket(tile)
+	c, b := &j.ring.tiles[tile], j.plan.splitBucket(tile)
 	c.merged.scratch = s
 	for j.nextIsReady(tile) {
 		block := int(c.next.Load())
-		i := j.splitTask(tile, block)
+		i := j.plan.splitTask(tile, block)
 		if block == 0 {
 			h, row := j.splitRows(tile)
-			c.merged.begin(s, h, row, j.width, j.isSkinny(b.rows))
+			c.merged.begin(s, h, row, j.plan.width, j.isSkinny(b.rows))
 		}
 		if part := &j.ring.slot(i).tile[0]; part.started {
 			c.merged.merge(part)

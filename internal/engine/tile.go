@@ -60,7 +60,7 @@ func (t *tile) fit(j *Job, m *parallel.Memory, lanes int) {
 // fitScores makes room for all but the output.
 func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 	t.job = j
-	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.additive)), rows.Aligned)
+	parallel.Fit(m, &t.qUsage, &t.q, lanes*max(j.d(), len(j.derived.additive)), rows.Aligned)
 	parallel.Fit(m, &t.spansUsage, &t.rowSpans, lanes, parallel.Make[mask.Span])
 	if parallel.Fit(m, &t.statsUsage, &t.stats, 6*lanes, rows.Aligned); len(t.max) > 0 && &t.max[0] != &t.stats[0] {
 		t.max = nil // they lie in the old memory
@@ -71,32 +71,27 @@ func (t *tile) fitScores(j *Job, m *parallel.Memory, lanes int) {
 // partial results, it loads those of the rows.
 func (t *tile) begin(s *scratch, h kvHead, row, width int, skinny bool) {
 	t.reset(s, h, row, width, skinny)
-	if t.job.Partial.Resume {
+	if t.job.Call.Partial.Resume {
 		t.resume()
 	}
 }
 
 // reset makes t the tile of up to width rows of h, from row on, before any key.
 func (t *tile) reset(s *scratch, h kvHead, row, width int, skinny bool) {
-	t.place(s, h, row, width, skinny)
-	t.setKernels(t.job.tier.Tile(t.n))
+	n := min(width, t.job.rowsOf(h.batch)-row)
+	t.place(s, h, row, n, t.job.tier.Tile(n), skinny)
 	t.findVisible()
 }
 
-// place sets which rows are those of the tile.
-func (t *tile) place(s *scratch, h kvHead, row, width int, skinny bool) {
-	j := t.job
-	t.scratch, t.skinny = s, skinny
-	t.head, t.row, t.n = h, row, min(width, j.rowsOf(h.batch)-row)
+// place makes t the tile of n rows of h, from row on. Its kernels set its width.
+func (t *tile) place(s *scratch, h kvHead, row, n int, kern *ukernel.TileKernels, skinny bool) {
+	t.scratch, t.kern, t.skinny = s, kern, skinny
+	t.head, t.row, t.n = h, row, n
 	t.query, t.groupHead = row, 0
-	if j.group > 1 {
-		t.query, t.groupHead = row/j.group, row%j.group
+	if group := t.job.derived.group; group > 1 {
+		t.query, t.groupHead = row/group, row%group
 	}
-}
-
-// setKernels sets the kernels of the tile, and with them its width.
-func (t *tile) setKernels(kern *ukernel.TileKernels) {
-	t.kern, t.packed, t.started, t.weighed, t.exact, t.whole = kern, false, false, false, false, false
+	t.packed, t.started, t.weighed, t.exact, t.whole = false, false, false, false, false
 	if n := kern.Lanes; len(t.max) != n {
 		s := t.stats
 		t.max, t.sum, t.blockMax = s[:n], s[n:2*n], s[2*n:3*n]
@@ -107,11 +102,11 @@ func (t *tile) setKernels(kern *ukernel.TileKernels) {
 // findVisible sets which keys the rows see, and where their coordinates begin.
 func (t *tile) findVisible() {
 	j, b := t.job, t.head.batch
-	if j.sameKeys {
-		t.keyFrame = j.frame
+	if j.derived.sameKeys {
+		t.keyFrame = j.derived.frame
 		return
 	}
-	if t.keyFrame = j.keyFrameOf(b); !j.Mask.PerRow {
+	if t.keyFrame = j.keyFrameOf(b); !j.Call.Mask.PerRow {
 		return
 	}
 	t.visible, t.visibleToAll = mask.Nothing, mask.Everything
@@ -121,7 +116,7 @@ func (t *tile) findVisible() {
 		t.rowSpans[lane] = s
 		t.visibleToAll = t.visibleToAll.And(s)
 		t.visible = t.visible.Union(s)
-		if g++; g == j.group && lane+1 < t.n {
+		if g++; g == j.derived.group && lane+1 < t.n {
 			i, g = i+1, 0
 			s = j.visibleTo(b, i, t.phase)
 		}
@@ -140,7 +135,7 @@ type keyFrame struct {
 
 // keyFrameOf returns the frame of batch row b, for rows that see what query 0 sees.
 func (j *Job) keyFrameOf(b int) (f keyFrame) {
-	start := position.Of(j.KeyStart, b)
+	start := position.Of(j.Call.KeyStart, b)
 	f.phase = start % BlockKeys
 	f.start = start - f.phase
 	f.visible = j.visibleTo(b, 0, f.phase)
@@ -150,18 +145,18 @@ func (j *Job) keyFrameOf(b int) (f keyFrame) {
 
 // visibleTo returns the tile coordinates of the keys that query i of batch row b may see.
 func (j *Job) visibleTo(b, i, phase int) mask.Span {
-	s := mask.Span{Lo: 0, Hi: j.K.Length(b)}
-	if j.Mask.IsSet {
-		start := position.Of(j.KeyStart, b)
-		s = j.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.QueryStart, b) - start})
+	s := mask.Span{Lo: 0, Hi: j.Call.K.Length(b)}
+	if j.Call.Mask.IsSet {
+		start := position.Of(j.Call.KeyStart, b)
+		s = j.Call.Mask.Span(mask.Query{Batch: b, Index: i, Keys: s.Hi, KeyStart: start, Diagonal: i + position.Of(j.Call.QueryStart, b) - start})
 	}
-	if j.biased {
-		s = s.And(mask.Span{Lo: 0, Hi: j.Bias.Dim(3)})
+	if j.derived.biased {
+		s = s.And(mask.Span{Lo: 0, Hi: j.Call.Bias.Dim(3)})
 	}
 	if s.Lo < s.Hi {
 		s.Lo, s.Hi = s.Lo+phase, s.Hi+phase
 	}
-	return s.And(j.keyRange)
+	return s.And(j.derived.keyRange)
 }
 
 // laneSpans returns, for every lane, which keys its row sees of the current block,
@@ -182,7 +177,7 @@ func clampBlock(x int) int { return min(max(x, 0), BlockKeys) }
 // eachLane calls f with the query head and the query of every lane. The lanes after
 // the last row repeat it.
 func (t *tile) eachLane(f func(lane, head, query int)) {
-	group := t.job.group
+	group := t.job.derived.group
 	i, g, first := t.query, t.groupHead, t.head.head*group
 	for lane := range t.kern.Lanes {
 		f(lane, first+g, i)

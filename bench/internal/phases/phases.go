@@ -24,14 +24,14 @@ type Phase struct {
 // assembly, so their callers tell scores and values apart. What belongs to none, like the garbage
 // collector, is Other.
 var Phases = []Phase{
-	{"validation", regexp.MustCompile(`/kernel\.(selectTier|\(\*views\)\.(check|isEmpty)|check)|/internal/(check|view)\.\(?\*?\w*\)?\.?Check|ukernel\.(Select|Default)`)},
-	{"plan", regexp.MustCompile(`/kernel\.\(\*views\)\.resolve|/engine\.(New$|\(\*(Job|plan|bucket)\)\.(makePlan|derive|Release|usefulThreads|find\w+|cut|numberTasks|prepareRing))|/parallel\.LimitFor`)},
+	{"validation", regexp.MustCompile(`/kernel\.(selectTier|newCall|\(\*call\)\.(check|isEmpty)|check)|/internal/(check|view)\.\(?\*?\w*\)?\.?Check|/tier\.(Select|Default)`)},
+	{"plan", regexp.MustCompile(`/kernel\.\(\*call\)\.resolve|/engine\.(New$|\(\*(Job|plan|bucket|ring)\)\.(make|prepare|derive|Release|usefulThreads|find\w+|shapeOf|isPlain|cut|reserve|numberTasks)$)|/parallel\.LimitFor`)},
 	{"pack", regexp.MustCompile(`/asm\.pack|/engine\.\(\*tile\)\.pack`)},
 	{"scores", regexp.MustCompile(`/asm\.(skinnyQK|headScores|maskSpan)|/engine\.\(\*(tile|scratch)\)\.(score\w*|products|skinnyProducts|narrowProducts|plainBatch)$`)},
 	{"softmax", regexp.MustCompile(`/asm\.(softmax|skinnySoftmax|mergeStats)|/engine\.\(\*tile\)\.(softmax|exponentiate|drop)$`)},
 	{"values", regexp.MustCompile(`/asm\.skinny(PV|Merge|HeadValues)|/engine\.\(\*tile\)\.(accumulatePV|skinnyPV|tilePV|narrowPV|mergeRows|valuesPlain)$`)},
 	{"unpack", regexp.MustCompile(`/asm\.(unpack|skinnyUnpack)|/engine\.\(\*tile\)\.(unpack|finish)\w*`)},
-	{"tiles", regexp.MustCompile(`/engine\.\(\*(tile|mixedTile|Job|scratch)\)\.(task|computeBlock|scoreBatch|enterBlock|prepare|begin|reset|setKernels|findVisible|fit\w*|place|placePlain|plain\w*|mixedTask)$`)},
+	{"tiles", regexp.MustCompile(`/engine\.\(\*(tile|mixedTile|Job|scratch)\)\.(task|computeBlock|scoreBatch|enterBlock|prepare|begin|reset|findVisible|fit\w*|place|placePlain|plain\w*|mixedTask)$`)},
 	{"threads", regexp.MustCompile(`/parallel\.`)},
 }
 
