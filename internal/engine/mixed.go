@@ -40,7 +40,7 @@ func (j *Job) isMixed() bool {
 // mixedTask is plainTask for the rows of count KV heads from number first on. Q̂ᵀ and S lie one
 // behind the other.
 func (j *Job) mixedTask(s *scratch, first, count int) {
-	kern, m, rows, keys, d := j.tier.Tile(0), &s.mixed, j.rows(), j.keys(), j.d()
+	kern, m, rows, keys, d := &j.tier.Tiles()[0], &s.mixed, j.rows(), j.keys(), j.d()
 	most := min(ukernel.MaxLanes, len(s.scores)/(d+keys)) / kern.Lanes * kern.Lanes
 	for row, end := first*rows, (first+count)*rows; row < end; row += most {
 		n := min(most, end-row)
