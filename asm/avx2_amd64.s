@@ -29013,7 +29013,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func widenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·widenF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -29057,7 +29057,7 @@ single:
 	JL        single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -29066,7 +29066,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func widenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX2
 TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -29110,7 +29110,7 @@ single:
 	JL      single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -29193,7 +29193,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·narrowF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -29242,7 +29242,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 
@@ -29250,7 +29250,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX2
 TEXT ·narrowBF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -29312,7 +29312,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 

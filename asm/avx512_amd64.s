@@ -96791,7 +96791,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func widenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·widenF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -96835,7 +96835,7 @@ single:
 	JL        single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -96844,7 +96844,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func widenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512F
 TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -96888,7 +96888,7 @@ single:
 	JL      single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -96971,7 +96971,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·narrowF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -97020,7 +97020,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 
@@ -97028,7 +97028,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·narrowBF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -97088,7 +97088,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 

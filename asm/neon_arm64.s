@@ -55429,7 +55429,7 @@ done:
 	MOVD R6, ret+120(FP)
 	RET
 
-// func widenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 TEXT ·widenF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -55437,7 +55437,6 @@ TEXT ·widenF16NEON(SB), NOSPLIT, $0-80
 	MOVD ldd+24(FP), R3
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
-	LSL $1, R2, R2
 	LSL $2, R3, R3
 	CBZ R4, end
 	CBZ R5, end
@@ -55485,7 +55484,7 @@ done:
 end:
 	RET
 
-// func widenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 TEXT ·widenBF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -55493,7 +55492,6 @@ TEXT ·widenBF16NEON(SB), NOSPLIT, $0-80
 	MOVD ldd+24(FP), R3
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
-	LSL $1, R2, R2
 	LSL $2, R3, R3
 	CBZ R4, end
 	CBZ R5, end
@@ -55548,7 +55546,6 @@ TEXT ·widenInt8NEON(SB), NOSPLIT, $0-120
 	MOVD ldd+24(FP), R3
 	MOVD n+104(FP), R4
 	MOVD d+112(FP), R5
-	LSL $0, R2, R2
 	LSL $2, R3, R3
 	MOVD scales_base+64(FP), R9
 	MOVD lsc+88(FP), R10
@@ -55620,7 +55617,7 @@ done:
 end:
 	RET
 
-// func narrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 TEXT ·narrowF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -55629,7 +55626,6 @@ TEXT ·narrowF16NEON(SB), NOSPLIT, $0-80
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
 	LSL $2, R2, R2
-	LSL $1, R3, R3
 	MOVD $0x7fc00000, R9
 	VDUP R9, V0.S4
 	CBZ R4, end
@@ -55684,7 +55680,7 @@ done:
 end:
 	RET
 
-// func narrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 TEXT ·narrowBF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -55693,7 +55689,6 @@ TEXT ·narrowBF16NEON(SB), NOSPLIT, $0-80
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
 	LSL $2, R2, R2
-	LSL $1, R3, R3
 	MOVD $0x7fc00000, R9
 	VDUP R9, V0.S4
 	MOVD $0x00000001, R9
@@ -55773,7 +55768,6 @@ TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-121
 	MOVD n+104(FP), R4
 	MOVD d+112(FP), R5
 	LSL $2, R2, R2
-	LSL $0, R3, R3
 	MOVD scales_base+32(FP), R9
 	MOVD lsc+56(FP), R10
 	LSL $2, R10, R10

@@ -20,7 +20,7 @@ const (
 	Int8     = DType(view.Int8)     // integers with scales, see Tensor.Scaled
 )
 
-// String returns "float32", "float16", "bfloat16" or "int8".
+// String returns the type's name, such as "float32", or "unknown".
 func (t DType) String() string { return view.DType(t).String() }
 
 // Float is a floating-point type that elements may have.

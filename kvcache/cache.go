@@ -151,8 +151,8 @@ func checkMemory(arg string, t *view.Tensor, pages, size int) *check.Failure {
 	if t.IsPaged() || t.IsRagged() {
 		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "the memory of all pages, not a view of them"}
 	}
-	if !canStore(t.DType()) {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("elements of type %v", t.DType()), Want: "float32, float16, bfloat16 or int8"}
+	if !t.DType().IsKnown() {
+		return &check.Failure{Arg: arg, Got: fmt.Sprintf("elements of type %v", t.DType()), Want: "a type of package kernel"}
 	}
 	if f := t.Check(arg); f != nil {
 		return f

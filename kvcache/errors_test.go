@@ -54,7 +54,7 @@ func TestNewOverErrors(t *testing.T) {
 		keys, values []kernel.Tensor
 		window       int
 	}{
-		{"values", "elements of type unknown, want float32, float16, bfloat16 or int8", one(memory), one(other), 0},
+		{"values", "elements of type unknown, want a type of package kernel", one(memory), one(other), 0},
 		{"keys", "no layers", nil, nil, 0},
 		{"values", "1 layers, want 2", []kernel.Tensor{memory, memory}, one(memory), 0},
 		{"window", "-1, want 0 to", one(memory), one(memory), -1},

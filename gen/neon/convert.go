@@ -21,13 +21,17 @@ type rowConverter struct {
 }
 
 // rows starts a function that converts rows of elements of 1<<from bytes to elements of
-// 1<<to bytes.
+// 1<<to bytes. The distance of rows counts elements if they are float32, else bytes.
 func (g *neon) rows(f spec.Function, from, to int) *rowConverter {
 	g.Kernel(f)
 	c := &rowConverter{neon: g, src: g.Slice("src"), dst: g.Slice("dst"), lds: g.Num("lds"), ldd: g.Num("ldd"), n: g.Num("n"), d: g.Num("d"),
 		from: g.GP(), to: g.GP(), left: g.GP(), fromSize: from, toSize: to}
-	g.Op("LSL", from, c.lds, c.lds)
-	g.Op("LSL", to, c.ldd, c.ldd)
+	if from == 2 {
+		g.Op("LSL", from, c.lds, c.lds)
+	}
+	if to == 2 {
+		g.Op("LSL", to, c.ldd, c.ldd)
+	}
 	return c
 }
 
@@ -98,8 +102,12 @@ func (c *rowConverter) loadTwo(v []a64.Vec) {
 	c.Advance(2*emit.VecBytes, c.from)
 }
 
-func (g *neon) WidenF16() {
-	c := g.rows(spec.WidenF16, 1, 2)
+func (g *neon) Widen(from spec.Element) {
+	map[spec.Element]func(){spec.F16: g.widenF16, spec.BF16: g.widenBF16}[from]()
+}
+
+func (g *neon) widenF16() {
+	c := g.rows(spec.Widen(spec.F16), 1, 2)
 	v, number := g.Vecs(2), g.GP()
 	c.convert(func() {
 		g.Op("FMOVQ.P", a64.At(c.from, emit.VecBytes), v[0])
@@ -114,8 +122,8 @@ func (g *neon) WidenF16() {
 	})
 }
 
-func (g *neon) WidenBF16() {
-	c := g.rows(spec.WidenBF16, 1, 2)
+func (g *neon) widenBF16() {
+	c := g.rows(spec.Widen(spec.BF16), 1, 2)
 	v, number := g.Vecs(2), g.GP()
 	c.convert(func() {
 		g.Op("FMOVQ.P", a64.At(c.from, emit.VecBytes), v[0])
@@ -175,8 +183,12 @@ func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
 	g.Op("VBIF", scratch.B16(), other.B16(), x.B16())
 }
 
-func (g *neon) NarrowF16() {
-	c := g.rows(spec.NarrowF16, 2, 1)
+func (g *neon) Narrow(to spec.Element) {
+	map[spec.Element]func(){spec.F16: g.narrowF16, spec.BF16: g.narrowBF16}[to]()
+}
+
+func (g *neon) narrowF16() {
+	c := g.rows(spec.Narrow(spec.F16), 2, 1)
 	nan, v, t, number := g.Broadcast(spec.NaN), g.Vecs(2), g.Vecs(2), g.GP()
 	c.convert(func() {
 		c.loadTwo(v)
@@ -195,8 +207,8 @@ func (g *neon) NarrowF16() {
 	})
 }
 
-func (g *neon) NarrowBF16() {
-	c := g.rows(spec.NarrowBF16, 2, 1)
+func (g *neon) narrowBF16() {
+	c := g.rows(spec.Narrow(spec.BF16), 2, 1)
 	nan, one, half, v, t, number := g.Broadcast(spec.NaN), g.Broadcast(1), g.Broadcast(0x7fff), g.Vecs(2), g.Vecs(2), g.GP()
 	round := func(x, odd a64.Vec) {
 		g.replaceNaN(x, nan, odd)

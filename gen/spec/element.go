@@ -11,6 +11,9 @@ const (
 	Int8            // integers with scales
 )
 
+// String is the name of the type's constant in package ukernel.
+func (b Element) String() string { return [...]string{"Float32", "Float16", "BFloat16", "Int8"}[b] }
+
 // Shift is log2 of the bytes of a number.
 func (b Element) Shift() int { return [...]int{2, 1, 1, 0}[b] }
 
