@@ -6,7 +6,31 @@ import (
 	"github.com/attn-go/attn/internal/ukernel"
 )
 
-// widenWords returns the conversion of rows of 16-bit numbers, given that of one.
+// widenBytes returns the conversion of rows of 8-bit numbers, given that of one.
+func widenBytes(number func(uint8) float32) ukernel.WidenRows {
+	return func(dst []float32, ldd int, src []byte, lds, n, d int) {
+		for r := range n {
+			to := window(dst, r*ldd, d)
+			for x, b := range window(src, r*lds, d) {
+				to[x] = number(b)
+			}
+		}
+	}
+}
+
+// narrowBytes returns the conversion of rows to 8-bit numbers, given that of one.
+func narrowBytes(bits func(float32) uint8) ukernel.NarrowRows {
+	return func(dst []byte, ldd int, src []float32, lds, n, d int) {
+		for r := range n {
+			to := window(dst, r*ldd, d)
+			for x, y := range window(src, r*lds, d) {
+				to[x] = bits(y)
+			}
+		}
+	}
+}
+
+// widenWords is widenBytes for 16-bit numbers.
 func widenWords(number func(uint16) float32) ukernel.WidenRows {
 	return func(dst []float32, ldd int, src []byte, lds, n, d int) {
 		for r := range n {
@@ -18,7 +42,7 @@ func widenWords(number func(uint16) float32) ukernel.WidenRows {
 	}
 }
 
-// narrowWords returns the conversion of rows to 16-bit numbers, given that of one.
+// narrowWords is narrowBytes for 16-bit numbers.
 func narrowWords(bits func(float32) uint16) ukernel.NarrowRows {
 	return func(dst []byte, ldd int, src []float32, lds, n, d int) {
 		for r := range n {

@@ -31,9 +31,11 @@ func Convert() ukernel.Converters {
 	return ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
 			ukernel.Float16: widenWords(scalar.F16), ukernel.BFloat16: widenWords(scalar.BF16),
+			ukernel.Float8E4M3: widenBytes(scalar.F8E4M3), ukernel.Float8E5M2: widenBytes(scalar.F8E5M2),
 		},
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
 			ukernel.Float16: narrowWords(scalar.ToF16), ukernel.BFloat16: narrowWords(scalar.ToBF16),
+			ukernel.Float8E4M3: narrowBytes(scalar.ToF8E4M3), ukernel.Float8E5M2: narrowBytes(scalar.ToF8E5M2),
 		},
 		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, Finite: finite,
 	}

@@ -19,12 +19,12 @@ type backwardCall struct {
 }
 
 // newBackwardCall makes the call of an option case without what the backward pass refuses:
-// a score modification, int8.
+// a score modification, types for keys and values alone.
 func newBackwardCall(t *testing.T, c *optionCase) *backwardCall {
 	t.Helper()
 	c.levels[factor("score")] = 0
 	for _, x := range []*kernel.DType{&c.Types.K, &c.Types.V} {
-		if *x == kernel.Int8 {
+		if *x >= kernel.Int8 {
 			*x = kernel.BFloat16
 		}
 	}

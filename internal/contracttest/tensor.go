@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -45,6 +46,10 @@ func Row(t *kernel.Tensor, b, h, l int) []float32 {
 		case view.Int8:
 			scales, _ := v.RowScales(b, h, l, 1)
 			row[e] = float32(int8(Bits(t, at+e))) * scales[e*v.Scales().Dim(3)/len(row)]
+		case ukernel.Float8E4M3:
+			row[e] = kernel.F8E4M3(Bits(t, at+e)).Float32()
+		case ukernel.Float8E5M2:
+			row[e] = kernel.F8E5M2(Bits(t, at+e)).Float32()
 		default:
 			panic("contracttest: unknown element type")
 		}
@@ -93,6 +98,10 @@ func As(t kernel.Tensor, dtype kernel.DType) kernel.Tensor {
 		return rounded(t, numeric.ToBF16)
 	case kernel.Int8:
 		return asInt8(t)
+	case kernel.Float8E4M3:
+		return rounded(t, numeric.ToF8E4M3)
+	case kernel.Float8E5M2:
+		return rounded(t, numeric.ToF8E5M2)
 	}
 	panic("contracttest: unknown element type")
 }

@@ -140,7 +140,7 @@ func narrowable(r *testutil.Rand) float32 {
 		return testutil.NonFinite.Next(r)
 	}
 	exp := uint32(127 - 26 + r.IntN(26+18)) // from below binary16's subnormals to beyond its largest
-	kept := []uint32{13, 16, uint32(13 + r.IntN(11))}[r.IntN(3)]
+	kept := []uint32{13, 16, 20, 21, uint32(13 + r.IntN(11))}[r.IntN(5)]
 	bits = bits&(1<<31|(1<<23-1)&^(1<<kept-1)) | exp<<23
 	return math.Float32frombits(bits + []uint32{0, 1<<(kept-1) - 1, 1 << (kept - 1), 1<<(kept-1) + 1}[r.IntN(4)])
 }
@@ -237,6 +237,42 @@ var convertMutants = []mutant{
 				d--
 			}
 			widen(dst, ldd, src, lds, n, d)
+		}
+	}},
+	{"Convert.Widen.float8_e4m3", "S.1111.111 is a number", func(p *kernelSet) {
+		widen := p.Convert.Widen[ukernel.Float8E4M3]
+		p.Convert.Widen[ukernel.Float8E4M3] = func(dst []float32, ldd int, src []byte, lds, n, d int) {
+			widen(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] == 0x7f {
+					dst[i] = 480
+				}
+			}
+		}
+	}},
+	{"Convert.Widen.float8_e5m2", "the fraction has 3 bits", func(p *kernelSet) {
+		p.Convert.Widen[ukernel.Float8E5M2] = p.Convert.Widen[ukernel.Float8E4M3]
+	}},
+	{"Convert.Narrow.float8_e4m3", "infinity becomes NaN", func(p *kernelSet) {
+		narrow := p.Convert.Narrow[ukernel.Float8E4M3]
+		p.Convert.Narrow[ukernel.Float8E4M3] = func(dst []byte, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] > math.MaxFloat32 {
+					dst[i] = 0x7f
+				}
+			}
+		}
+	}},
+	{"Convert.Narrow.float8_e5m2", "beyond the largest is infinite", func(p *kernelSet) {
+		narrow := p.Convert.Narrow[ukernel.Float8E5M2]
+		p.Convert.Narrow[ukernel.Float8E5M2] = func(dst []byte, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] >= 61440 {
+					dst[i] = 0x7c
+				}
+			}
 		}
 	}},
 	{"Convert.WidenInt8", "a row has one scale", func(p *kernelSet) {

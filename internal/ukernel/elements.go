@@ -5,10 +5,12 @@ package ukernel
 type Element uint8
 
 const (
-	Float32  Element = iota // IEEE-754 binary32
-	Float16                 // IEEE-754 binary16
-	BFloat16                // the upper half of a binary32
-	Int8                    // integers with scales
+	Float32    Element = iota // IEEE-754 binary32
+	Float16                   // IEEE-754 binary16
+	BFloat16                  // the upper half of a binary32
+	Int8                      // integers with scales
+	Float8E4M3                // 8 bits, of which 3 are fraction
+	Float8E5M2                // the upper half of a binary16
 
 	Elements = iota // number of types
 )
@@ -19,10 +21,12 @@ var elements = [Elements]struct {
 	isFloat  bool // queries, outputs and biases may have it, too, not keys and values alone
 	isScaled bool // the elements are multiplied by scales
 }{
-	Float32:  {name: "float32", size: 4, isFloat: true},
-	Float16:  {name: "float16", size: 2, isFloat: true},
-	BFloat16: {name: "bfloat16", size: 2, isFloat: true},
-	Int8:     {name: "int8", size: 1, isScaled: true},
+	Float32:    {name: "float32", size: 4, isFloat: true},
+	Float16:    {name: "float16", size: 2, isFloat: true},
+	BFloat16:   {name: "bfloat16", size: 2, isFloat: true},
+	Int8:       {name: "int8", size: 1, isScaled: true},
+	Float8E4M3: {name: "float8_e4m3", size: 1},
+	Float8E5M2: {name: "float8_e5m2", size: 1},
 }
 
 // IsKnown tells whether there is such a type.
