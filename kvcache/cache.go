@@ -10,7 +10,7 @@
 //     [kernel.Attention] with what [Batch.View] and [Batch.Options] return.
 //
 // The result has the same bits as attention over contiguous keys and values, whatever the
-// pages, the forks and the other sequences of the batch. For float16, bfloat16 and int8
+// pages, the forks and the other sequences of the batch. For other types than float32
 // these are the keys and values as they are stored.
 package kvcache
 

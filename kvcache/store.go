@@ -16,9 +16,10 @@ import (
 // For a layer whose values are a part of its keys, pass the zero Tensor as v. No element of
 // k or v lies between the first and the last element that is stored in a page.
 //
-// The numbers are rounded to the cache's type as by [numeric.ToF16] and [numeric.ToBF16],
-// or quantized as by [numeric.QuantizeInt8]. NaN and infinity cannot be quantized: after
-// that error the tokens of the layer are undefined, until they are stored again.
+// The numbers are rounded to the cache's type as by [numeric.ToF16], [numeric.ToBF16],
+// [numeric.ToF8E4M3] and [numeric.ToF8E5M2], or quantized as by [numeric.QuantizeInt8]. NaN and
+// infinity cannot be quantized: after that error the tokens of the layer are undefined, until
+// they are stored again.
 //
 // Keys are stored as attention uses them. If the model rotates them, do so before, with
 // the positions that [Batch.Positions] returns.
