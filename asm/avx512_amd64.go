@@ -304,6 +304,16 @@ func widenF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenBF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
+// widenF8E4M3AVX512 is WidenRows, see package ukernel. The type is Float8E4M3.
+//
+//go:noescape
+func widenF8E4M3AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E5M2AVX512 is WidenRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func widenF8E5M2AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
 // widenInt8AVX512 is Converters.WidenInt8, see package ukernel.
 //
 //go:noescape

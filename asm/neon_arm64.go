@@ -254,6 +254,16 @@ func widenF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 //go:noescape
 func widenBF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
+// widenF8E4M3NEON is WidenRows, see package ukernel. The type is Float8E4M3.
+//
+//go:noescape
+func widenF8E4M3NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E5M2NEON is WidenRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func widenF8E5M2NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
 // widenInt8NEON is Converters.WidenInt8, see package ukernel.
 //
 //go:noescape

@@ -181,7 +181,9 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 var Convert = []ukernel.Layer[ukernel.Converters]{
 	{ISA: "avx2", Needs: []string{"F16C"}, Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
-			ukernel.Float16: widenF16AVX2,
+			ukernel.Float16:    widenF16AVX2,
+			ukernel.Float8E4M3: widenF8E4M3AVX2,
+			ukernel.Float8E5M2: widenF8E5M2AVX2,
 		},
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
 			ukernel.Float16: narrowF16AVX2,
@@ -211,6 +213,12 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 			ukernel.BFloat16: widenBF16AVX512,
 		},
 		WidenInt8: widenInt8AVX512,
+	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512F", "F16C"}, Kernels: ukernel.Converters{
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float8E4M3: widenF8E4M3AVX512,
+			ukernel.Float8E5M2: widenF8E5M2AVX512,
+		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Converters{
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{

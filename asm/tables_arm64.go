@@ -74,8 +74,10 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 var Convert = []ukernel.Layer[ukernel.Converters]{
 	{ISA: "neon", Kernels: ukernel.Converters{
 		Widen: [ukernel.Elements]ukernel.WidenRows{
-			ukernel.Float16:  widenF16NEON,
-			ukernel.BFloat16: widenBF16NEON,
+			ukernel.Float16:    widenF16NEON,
+			ukernel.BFloat16:   widenBF16NEON,
+			ukernel.Float8E4M3: widenF8E4M3NEON,
+			ukernel.Float8E5M2: widenF8E5M2NEON,
 		},
 		WidenInt8: widenInt8NEON,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{

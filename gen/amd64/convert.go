@@ -70,12 +70,69 @@ func strideUnit(size uint8) uint8 {
 }
 
 func (g *gen) Widen(from spec.Element) {
+	if from == spec.E4M3 || from == spec.E5M2 {
+		g.widenFloat8(from)
+		return
+	}
 	single := map[spec.Element]func(src, dst operand.Mem){spec.F16: g.widenF16, spec.BF16: g.widenBF16}[from]
 	g.rows(spec.Widen(from), 1<<from.Shift(), 4, func(src, dst operand.Mem) {
 		v := g.Vec()
 		g.LoadWide(from, src, v)
 		g.VMOVUPS(v, dst)
 	}, single, func() {})
+}
+
+// widenFloat8 makes binary16 of bytes first. An E5M2 is the upper half of one. The sign, exponent and
+// fraction of an E4M3, moved to their places, are a binary16 of 2^-8 times the value, as its bias is 8
+// less. For the NaN, the number after which a place higher is set, that place makes its exponent the
+// highest one.
+func (g *gen) widenFloat8(from spec.Element) {
+	places, next, carry, scale := g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	half := func(v reg.VecVirtual) reg.Register { // the register of as many words as a vector has lanes
+		if g.Lanes() == 8 {
+			return v.AsX()
+		}
+		return v.AsY()
+	}
+	widen := func(words func(v reg.VecVirtual) reg.Register, w reg.Register) {
+		if from == spec.E5M2 {
+			g.VPSLLW(operand.Imm(8), w, w)
+			return
+		}
+		t := words(g.Vec())
+		g.VPSLLW(operand.Imm(7), w, w)
+		g.VPAND(words(places), w, w)
+		g.VPADDW(words(next), w, t)
+		g.VPAND(words(carry), t, t)
+		g.VPOR(t, w, w)
+	}
+	g.rows(spec.Widen(from), 1, 4, func(src, dst operand.Mem) {
+		v := g.Vec()
+		g.VPMOVSXBW(src, half(v))
+		widen(half, half(v))
+		g.VCVTPH2PS(half(v), v)
+		if from == spec.E4M3 {
+			g.VMULPS(scale, v, v)
+		}
+		g.VMOVUPS(v, dst)
+	}, func(src, dst operand.Mem) {
+		number, x := g.GP32(), g.XMM()
+		g.MOVBLSX(src, number)
+		g.VMOVD(number, x)
+		widen(func(v reg.VecVirtual) reg.Register { return v.AsX() }, x)
+		g.VCVTPH2PS(x, x)
+		if from == spec.E4M3 {
+			g.VMULSS(scale.AsX(), x, x)
+		}
+		g.VMOVSS(x, dst)
+	}, func() {
+		if from == spec.E4M3 {
+			g.VMOVUPS(g.Constant(spec.E4M3Places), places)
+			g.VMOVUPS(g.Constant(spec.E4M3Next), next)
+			g.VMOVUPS(g.Constant(spec.E4M3Carry), carry)
+			g.VMOVUPS(g.Constant(spec.E4M3Scale), scale)
+		}
+	})
 }
 
 func (g *gen) widenF16(src, dst operand.Mem) {

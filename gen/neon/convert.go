@@ -103,7 +103,51 @@ func (c *rowConverter) loadTwo(v []a64.Vec) {
 }
 
 func (g *neon) Widen(from spec.Element) {
-	map[spec.Element]func(){spec.F16: g.widenF16, spec.BF16: g.widenBF16}[from]()
+	map[spec.Element]func(){spec.F16: g.widenF16, spec.BF16: g.widenBF16, spec.E4M3: g.widenE4M3, spec.E5M2: g.widenE5M2}[from]()
+}
+
+// widenE5M2 puts the bytes above zeros, which makes them binary16.
+func (g *neon) widenE5M2() {
+	c := g.rows(spec.Widen(spec.E5M2), 0, 2)
+	zero := g.Broadcast(0)
+	c.widenFloat8(func(x a64.Vec) { g.Op("VZIP1", x.B16(), zero.B16(), x.B16()) }, func(a64.Vec) {})
+}
+
+// widenE4M3 follows amd64/convert.go.
+func (g *neon) widenE4M3() {
+	c := g.rows(spec.Widen(spec.E4M3), 0, 2)
+	places, next, carry, scale := g.Broadcast(spec.E4M3Places), g.Broadcast(spec.E4M3Next), g.Broadcast(spec.E4M3Carry), g.Broadcast(spec.E4M3Scale)
+	t := g.Vec()
+	c.widenFloat8(func(x a64.Vec) {
+		g.SXTLBytes(x, x)
+		g.Op("VSHL", 7, x.H8(), x.H8())
+		g.Op("VAND", x.B16(), places.B16(), x.B16())
+		g.Op("VADD", x.H8(), next.H8(), t.H8())
+		g.Op("VAND", t.B16(), carry.B16(), t.B16())
+		g.Op("VORR", t.B16(), x.B16(), x.B16())
+	}, func(x a64.Vec) { g.FMUL(x, x, scale) })
+}
+
+// widenFloat8 emits the function for types of 8 bits, given what makes binary16 of bytes, and what
+// makes the numbers of these, widened.
+func (c *rowConverter) widenFloat8(halves, number func(x a64.Vec)) {
+	v, bits := c.Vecs(2), c.GP()
+	c.convert(func() {
+		c.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
+		halves(v[0])
+		c.FCVTL2(v[1], v[0])
+		c.FCVTL(v[0], v[0])
+		number(v[0])
+		number(v[1])
+		c.storeTwo(v)
+	}, func() {
+		c.Op("MOVBU.P", a64.At(c.from, 1), bits)
+		c.Op("FMOVS", bits, v[0])
+		halves(v[0])
+		c.FCVTL(v[0], v[0])
+		number(v[0])
+		c.Op("FMOVS.P", v[0], a64.At(c.to, 4))
+	})
 }
 
 func (g *neon) widenF16() {

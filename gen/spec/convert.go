@@ -26,7 +26,7 @@ func ofElement(e Element, array, elem string) Function {
 }
 
 func emitConversions(c Converter) {
-	for _, e := range []Element{F16, BF16} {
+	for _, e := range []Element{F16, BF16, E4M3, E5M2} {
 		c.Widen(e)
 	}
 	c.WidenInt8()
