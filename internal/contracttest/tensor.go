@@ -169,7 +169,7 @@ func Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
 // Bits returns the bits of the element at an index of t's slice.
 func Bits(t *kernel.Tensor, at int) uint32 {
 	v := View(t)
-	switch size := v.DType().Size(); size {
+	switch v.DType().Size() {
 	case 1:
 		return uint32(v.Bytes()[at])
 	case 2:

@@ -16,8 +16,8 @@ type Converters struct {
 	Widen [Elements]WidenRows
 
 	// Narrow are the conversions from float32 by type, of the same types. They round to the
-	// nearest number, ties to even. Beyond the largest, Float16 and BFloat16 become infinite, and
-	// every NaN becomes 0x7e00 or 0x7fc0.
+	// nearest number, ties to even. Beyond the largest, Float16 and BFloat16 become infinite,
+	// Float8E4M3 and Float8E5M2 stay the largest. Every NaN becomes 0x7e00, 0x7fc0, 0x7f or 0x7e.
 	Narrow [Elements]NarrowRows
 
 	// WidenInt8 converts scaled integers; group neighbours share a scale,
