@@ -19299,7 +19299,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func widenF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·widenF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -19343,7 +19343,7 @@ single:
 	JL        single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -19352,7 +19352,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func widenBF16AVX2(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX2
 TEXT ·widenBF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -19396,7 +19396,173 @@ single:
 	JL      single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func widenF8E4M3AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, F16C
+TEXT ·widenF8E4M3AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS constbf80bf80AVX2<>+0(SB), Y0
+	VMOVUPS const00800080AVX2<>+0(SB), Y1
+	VMOVUPS const40004000AVX2<>+0(SB), Y2
+	VMOVUPS const43800000AVX2<>+0(SB), Y3
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VPMOVSXBW (AX)(R8*1), X4
+	VPSLLW    $0x07, X4, X4
+	VPAND     X0, X4, X4
+	VPADDW    X1, X4, X5
+	VPAND     X2, X5, X5
+	VPOR      X5, X4, X4
+	VCVTPH2PS X4, Y4
+	VMULPS    Y3, Y4, Y4
+	VMOVUPS   Y4, (CX)(R8*4)
+	ADDQ      $0x00000008, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVBLSX   (AX)(R8*1), R9
+	VMOVD     R9, X4
+	VPSLLW    $0x07, X4, X4
+	VPAND     X0, X4, X4
+	VPADDW    X1, X4, X5
+	VPAND     X2, X5, X5
+	VPOR      X5, X4, X4
+	VCVTPH2PS X4, X4
+	VMULSS    X3, X4, X4
+	VMOVSS    X4, (CX)(R8*4)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*1), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA constbf80bf80AVX2<>+0(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX2<>+4(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX2<>+8(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX2<>+12(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX2<>+16(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX2<>+20(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX2<>+24(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX2<>+28(SB)/4, $0xbf80bf80
+GLOBL constbf80bf80AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00800080AVX2<>+0(SB)/4, $0x00800080
+DATA const00800080AVX2<>+4(SB)/4, $0x00800080
+DATA const00800080AVX2<>+8(SB)/4, $0x00800080
+DATA const00800080AVX2<>+12(SB)/4, $0x00800080
+DATA const00800080AVX2<>+16(SB)/4, $0x00800080
+DATA const00800080AVX2<>+20(SB)/4, $0x00800080
+DATA const00800080AVX2<>+24(SB)/4, $0x00800080
+DATA const00800080AVX2<>+28(SB)/4, $0x00800080
+GLOBL const00800080AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const40004000AVX2<>+0(SB)/4, $0x40004000
+DATA const40004000AVX2<>+4(SB)/4, $0x40004000
+DATA const40004000AVX2<>+8(SB)/4, $0x40004000
+DATA const40004000AVX2<>+12(SB)/4, $0x40004000
+DATA const40004000AVX2<>+16(SB)/4, $0x40004000
+DATA const40004000AVX2<>+20(SB)/4, $0x40004000
+DATA const40004000AVX2<>+24(SB)/4, $0x40004000
+DATA const40004000AVX2<>+28(SB)/4, $0x40004000
+GLOBL const40004000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const43800000AVX2<>+0(SB)/4, $0x43800000
+DATA const43800000AVX2<>+4(SB)/4, $0x43800000
+DATA const43800000AVX2<>+8(SB)/4, $0x43800000
+DATA const43800000AVX2<>+12(SB)/4, $0x43800000
+DATA const43800000AVX2<>+16(SB)/4, $0x43800000
+DATA const43800000AVX2<>+20(SB)/4, $0x43800000
+DATA const43800000AVX2<>+24(SB)/4, $0x43800000
+DATA const43800000AVX2<>+28(SB)/4, $0x43800000
+GLOBL const43800000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func widenF8E5M2AVX2(dst []float32, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, F16C
+TEXT ·widenF8E5M2AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VPMOVSXBW (AX)(R8*1), X0
+	VPSLLW    $0x08, X0, X0
+	VCVTPH2PS X0, Y0
+	VMOVUPS   Y0, (CX)(R8*4)
+	ADDQ      $0x00000008, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVBLSX   (AX)(R8*1), R9
+	VMOVD     R9, X0
+	VPSLLW    $0x08, X0, X0
+	VCVTPH2PS X0, X0
+	VMOVSS    X0, (CX)(R8*4)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -19479,7 +19645,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, F16C
 TEXT ·narrowF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -19528,7 +19694,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 
@@ -19536,7 +19702,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowBF16AVX2(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX2
 TEXT ·narrowBF16AVX2(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -19598,7 +19764,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 

@@ -324,30 +324,40 @@ func skinnyMergeAVX512(o []float32, ldo int, part []float32, ldp int, n int, dv 
 //go:noescape
 func skinnyUnpackAVX512(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
-// widenF16AVX512 is Converters.WidenF16, see package ukernel.
+// widenF16AVX512 is WidenRows, see package ukernel. The type is Float16.
 //
 //go:noescape
-func widenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
-// widenBF16AVX512 is Converters.WidenBF16, see package ukernel.
+// widenBF16AVX512 is WidenRows, see package ukernel. The type is BFloat16.
 //
 //go:noescape
-func widenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenBF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E4M3AVX512 is WidenRows, see package ukernel. The type is Float8E4M3.
+//
+//go:noescape
+func widenF8E4M3AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E5M2AVX512 is WidenRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func widenF8E5M2AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
 // widenInt8AVX512 is Converters.WidenInt8, see package ukernel.
 //
 //go:noescape
 func widenInt8AVX512(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
-// narrowF16AVX512 is Converters.NarrowF16, see package ukernel.
+// narrowF16AVX512 is NarrowRows, see package ukernel. The type is Float16.
 //
 //go:noescape
-func narrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 
-// narrowBF16AVX512 is Converters.NarrowBF16, see package ukernel.
+// narrowBF16AVX512 is NarrowRows, see package ukernel. The type is BFloat16.
 //
 //go:noescape
-func narrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowBF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 
 // quantizeInt8AVX512 is Converters.QuantizeInt8, see package ukernel.
 //

@@ -48389,7 +48389,7 @@ done:
 	VZEROUPPER
 	RET
 
-// func widenF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·widenF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -48433,7 +48433,7 @@ single:
 	JL        single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -48442,7 +48442,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func widenBF16AVX512(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
 // Requires: AVX, AVX512F
 TEXT ·widenBF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -48486,7 +48486,205 @@ single:
 	JL      single
 
 done:
-	LEAQ (AX)(DX*2), AX
+	LEAQ (AX)(DX*1), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+// func widenF8E4M3AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2, AVX512F, F16C
+TEXT ·widenF8E4M3AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS constbf80bf80AVX512<>+0(SB), Z0
+	VMOVUPS const00800080AVX512<>+0(SB), Z1
+	VMOVUPS const40004000AVX512<>+0(SB), Z2
+	VMOVUPS const43800000AVX512<>+0(SB), Z3
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VPMOVSXBW (AX)(R8*1), Y4
+	VPSLLW    $0x07, Y4, Y4
+	VPAND     Y0, Y4, Y4
+	VPADDW    Y1, Y4, Y5
+	VPAND     Y2, Y5, Y5
+	VPOR      Y5, Y4, Y4
+	VCVTPH2PS Y4, Z4
+	VMULPS    Z3, Z4, Z4
+	VMOVUPS   Z4, (CX)(R8*4)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVBLSX   (AX)(R8*1), R9
+	VMOVD     R9, X4
+	VPSLLW    $0x07, X4, X4
+	VPAND     X0, X4, X4
+	VPADDW    X1, X4, X5
+	VPAND     X2, X5, X5
+	VPOR      X5, X4, X4
+	VCVTPH2PS X4, X4
+	VMULSS    X3, X4, X4
+	VMOVSS    X4, (CX)(R8*4)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*1), AX
+	LEAQ (CX)(BX*4), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA constbf80bf80AVX512<>+0(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+4(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+8(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+12(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+16(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+20(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+24(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+28(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+32(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+36(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+40(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+44(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+48(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+52(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+56(SB)/4, $0xbf80bf80
+DATA constbf80bf80AVX512<>+60(SB)/4, $0xbf80bf80
+GLOBL constbf80bf80AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const00800080AVX512<>+0(SB)/4, $0x00800080
+DATA const00800080AVX512<>+4(SB)/4, $0x00800080
+DATA const00800080AVX512<>+8(SB)/4, $0x00800080
+DATA const00800080AVX512<>+12(SB)/4, $0x00800080
+DATA const00800080AVX512<>+16(SB)/4, $0x00800080
+DATA const00800080AVX512<>+20(SB)/4, $0x00800080
+DATA const00800080AVX512<>+24(SB)/4, $0x00800080
+DATA const00800080AVX512<>+28(SB)/4, $0x00800080
+DATA const00800080AVX512<>+32(SB)/4, $0x00800080
+DATA const00800080AVX512<>+36(SB)/4, $0x00800080
+DATA const00800080AVX512<>+40(SB)/4, $0x00800080
+DATA const00800080AVX512<>+44(SB)/4, $0x00800080
+DATA const00800080AVX512<>+48(SB)/4, $0x00800080
+DATA const00800080AVX512<>+52(SB)/4, $0x00800080
+DATA const00800080AVX512<>+56(SB)/4, $0x00800080
+DATA const00800080AVX512<>+60(SB)/4, $0x00800080
+GLOBL const00800080AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const40004000AVX512<>+0(SB)/4, $0x40004000
+DATA const40004000AVX512<>+4(SB)/4, $0x40004000
+DATA const40004000AVX512<>+8(SB)/4, $0x40004000
+DATA const40004000AVX512<>+12(SB)/4, $0x40004000
+DATA const40004000AVX512<>+16(SB)/4, $0x40004000
+DATA const40004000AVX512<>+20(SB)/4, $0x40004000
+DATA const40004000AVX512<>+24(SB)/4, $0x40004000
+DATA const40004000AVX512<>+28(SB)/4, $0x40004000
+DATA const40004000AVX512<>+32(SB)/4, $0x40004000
+DATA const40004000AVX512<>+36(SB)/4, $0x40004000
+DATA const40004000AVX512<>+40(SB)/4, $0x40004000
+DATA const40004000AVX512<>+44(SB)/4, $0x40004000
+DATA const40004000AVX512<>+48(SB)/4, $0x40004000
+DATA const40004000AVX512<>+52(SB)/4, $0x40004000
+DATA const40004000AVX512<>+56(SB)/4, $0x40004000
+DATA const40004000AVX512<>+60(SB)/4, $0x40004000
+GLOBL const40004000AVX512<>(SB), RODATA|NOPTR, $64
+
+DATA const43800000AVX512<>+0(SB)/4, $0x43800000
+DATA const43800000AVX512<>+4(SB)/4, $0x43800000
+DATA const43800000AVX512<>+8(SB)/4, $0x43800000
+DATA const43800000AVX512<>+12(SB)/4, $0x43800000
+DATA const43800000AVX512<>+16(SB)/4, $0x43800000
+DATA const43800000AVX512<>+20(SB)/4, $0x43800000
+DATA const43800000AVX512<>+24(SB)/4, $0x43800000
+DATA const43800000AVX512<>+28(SB)/4, $0x43800000
+DATA const43800000AVX512<>+32(SB)/4, $0x43800000
+DATA const43800000AVX512<>+36(SB)/4, $0x43800000
+DATA const43800000AVX512<>+40(SB)/4, $0x43800000
+DATA const43800000AVX512<>+44(SB)/4, $0x43800000
+DATA const43800000AVX512<>+48(SB)/4, $0x43800000
+DATA const43800000AVX512<>+52(SB)/4, $0x43800000
+DATA const43800000AVX512<>+56(SB)/4, $0x43800000
+DATA const43800000AVX512<>+60(SB)/4, $0x43800000
+GLOBL const43800000AVX512<>(SB), RODATA|NOPTR, $64
+
+// func widenF8E5M2AVX512(dst []float32, ldd int, src []byte, lds int, n int, d int)
+// Requires: AVX, AVX2, AVX512F, F16C
+TEXT ·widenF8E5M2AVX512(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000010, R9
+	JL   single
+
+vector:
+	VPMOVSXBW (AX)(R8*1), Y0
+	VPSLLW    $0x08, Y0, Y0
+	VCVTPH2PS Y0, Z0
+	VMOVUPS   Z0, (CX)(R8*4)
+	ADDQ      $0x00000010, R8
+	CMPQ      R8, R9
+	JLE       vector
+	CMPQ      R8, DI
+	JE        done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	MOVBLSX   (AX)(R8*1), R9
+	VMOVD     R9, X0
+	VPSLLW    $0x08, X0, X0
+	VCVTPH2PS X0, X0
+	VMOVSS    X0, (CX)(R8*4)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*1), AX
 	LEAQ (CX)(BX*4), CX
 	DECQ SI
 	JNZ  row
@@ -48569,7 +48767,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512F, F16C
 TEXT ·narrowF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -48618,7 +48816,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 
@@ -48626,7 +48824,7 @@ end:
 	VZEROUPPER
 	RET
 
-// func narrowBF16AVX512(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 // Requires: AVX, AVX512DQ, AVX512F
 TEXT ·narrowBF16AVX512(SB), NOSPLIT, $0-80
 	PCALIGN $0x40
@@ -48686,7 +48884,7 @@ single:
 
 done:
 	LEAQ (AX)(DX*4), AX
-	LEAQ (CX)(BX*2), CX
+	LEAQ (CX)(BX*1), CX
 	DECQ SI
 	JNZ  row
 

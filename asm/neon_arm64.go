@@ -259,30 +259,40 @@ func skinnyMergeNEON(o []float32, ldo int, part []float32, ldp int, n int, dv in
 //go:noescape
 func skinnyUnpackNEON(dst []float32, off []int, o []float32, ldo int, n int, dv int, sum []float32) uint64
 
-// widenF16NEON is Converters.WidenF16, see package ukernel.
+// widenF16NEON is WidenRows, see package ukernel. The type is Float16.
 //
 //go:noescape
-func widenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
-// widenBF16NEON is Converters.WidenBF16, see package ukernel.
+// widenBF16NEON is WidenRows, see package ukernel. The type is BFloat16.
 //
 //go:noescape
-func widenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+func widenBF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E4M3NEON is WidenRows, see package ukernel. The type is Float8E4M3.
+//
+//go:noescape
+func widenF8E4M3NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
+
+// widenF8E5M2NEON is WidenRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func widenF8E5M2NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 
 // widenInt8NEON is Converters.WidenInt8, see package ukernel.
 //
 //go:noescape
 func widenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 
-// narrowF16NEON is Converters.NarrowF16, see package ukernel.
+// narrowF16NEON is NarrowRows, see package ukernel. The type is Float16.
 //
 //go:noescape
-func narrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 
-// narrowBF16NEON is Converters.NarrowBF16, see package ukernel.
+// narrowBF16NEON is NarrowRows, see package ukernel. The type is BFloat16.
 //
 //go:noescape
-func narrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+func narrowBF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 
 // quantizeInt8NEON is Converters.QuantizeInt8, see package ukernel.
 //

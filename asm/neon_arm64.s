@@ -24950,7 +24950,7 @@ done:
 	MOVD R6, ret+120(FP)
 	RET
 
-// func widenF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 TEXT ·widenF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -24958,7 +24958,6 @@ TEXT ·widenF16NEON(SB), NOSPLIT, $0-80
 	MOVD ldd+24(FP), R3
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
-	LSL $1, R2, R2
 	LSL $2, R3, R3
 	CBZ R4, end
 	CBZ R5, end
@@ -25006,7 +25005,7 @@ done:
 end:
 	RET
 
-// func widenBF16NEON(dst []float32, ldd int, src []uint16, lds int, n int, d int)
+// func widenBF16NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
 TEXT ·widenBF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -25014,7 +25013,6 @@ TEXT ·widenBF16NEON(SB), NOSPLIT, $0-80
 	MOVD ldd+24(FP), R3
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
-	LSL $1, R2, R2
 	LSL $2, R3, R3
 	CBZ R4, end
 	CBZ R5, end
@@ -25061,6 +25059,143 @@ done:
 end:
 	RET
 
+// func widenF8E4M3NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
+TEXT ·widenF8E4M3NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R3, R3
+	MOVD $0xbf80bf80, R9
+	VDUP R9, V0.S4
+	MOVD $0x00800080, R9
+	VDUP R9, V1.S4
+	MOVD $0x40004000, R9
+	VDUP R9, V2.S4
+	MOVD $0x43800000, R9
+	VDUP R9, V3.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVD.P 8(R6), F5
+	WORD $0x0f08a4a5 // sxtl v5.8h, v5.8b
+	VSHL $7, V5.H8, V5.H8
+	VAND V5.B16, V0.B16, V5.B16
+	VADD V5.H8, V1.H8, V4.H8
+	VAND V4.B16, V2.B16, V4.B16
+	VORR V4.B16, V5.B16, V5.B16
+	WORD $0x4e2178a6 // fcvtl2 v6.4s, v5.8h
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	WORD $0x6e23dcc6 // fmul v6.4s, v6.4s, v3.4s
+	FMOVQ F5, (R7)
+	FMOVQ F6, 16(R7)
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<0, R6, R6
+	ADD R8<<2, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	MOVBU.P 1(R6), R9
+	FMOVS R9, F5
+	WORD $0x0f08a4a5 // sxtl v5.8h, v5.8b
+	VSHL $7, V5.H8, V5.H8
+	VAND V5.B16, V0.B16, V5.B16
+	VADD V5.H8, V1.H8, V4.H8
+	VAND V4.B16, V2.B16, V4.B16
+	VORR V4.B16, V5.B16, V5.B16
+	WORD $0x0e2178a5 // fcvtl v5.4s, v5.4h
+	WORD $0x6e23dca5 // fmul v5.4s, v5.4s, v3.4s
+	FMOVS.P F5, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
+// func widenF8E5M2NEON(dst []float32, ldd int, src []byte, lds int, n int, d int)
+TEXT ·widenF8E5M2NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R3, R3
+	MOVD $0x00000000, R9
+	VDUP R9, V0.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVD.P 8(R6), F1
+	VZIP1 V1.B16, V0.B16, V1.B16
+	WORD $0x4e217822 // fcvtl2 v2.4s, v1.8h
+	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVQ F1, (R7)
+	FMOVQ F2, 16(R7)
+	ADD $32, R7, R7
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<0, R6, R6
+	ADD R8<<2, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	MOVBU.P 1(R6), R9
+	FMOVS R9, F1
+	VZIP1 V1.B16, V0.B16, V1.B16
+	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVS.P F1, 4(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
 // func widenInt8NEON(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc int, group int, n int, d int)
 TEXT ·widenInt8NEON(SB), NOSPLIT, $0-120
 	MOVD src_base+32(FP), R0
@@ -25069,7 +25204,6 @@ TEXT ·widenInt8NEON(SB), NOSPLIT, $0-120
 	MOVD ldd+24(FP), R3
 	MOVD n+104(FP), R4
 	MOVD d+112(FP), R5
-	LSL $0, R2, R2
 	LSL $2, R3, R3
 	MOVD scales_base+64(FP), R9
 	MOVD lsc+88(FP), R10
@@ -25141,7 +25275,7 @@ done:
 end:
 	RET
 
-// func narrowF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 TEXT ·narrowF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -25150,7 +25284,6 @@ TEXT ·narrowF16NEON(SB), NOSPLIT, $0-80
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
 	LSL $2, R2, R2
-	LSL $1, R3, R3
 	MOVD $0x7fc00000, R9
 	VDUP R9, V0.S4
 	CBZ R4, end
@@ -25205,7 +25338,7 @@ done:
 end:
 	RET
 
-// func narrowBF16NEON(dst []uint16, ldd int, src []float32, lds int, n int, d int)
+// func narrowBF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 TEXT ·narrowBF16NEON(SB), NOSPLIT, $0-80
 	MOVD src_base+32(FP), R0
 	MOVD dst_base+0(FP), R1
@@ -25214,7 +25347,6 @@ TEXT ·narrowBF16NEON(SB), NOSPLIT, $0-80
 	MOVD n+64(FP), R4
 	MOVD d+72(FP), R5
 	LSL $2, R2, R2
-	LSL $1, R3, R3
 	MOVD $0x7fc00000, R9
 	VDUP R9, V0.S4
 	MOVD $0x00000001, R9
@@ -25294,7 +25426,6 @@ TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-121
 	MOVD n+104(FP), R4
 	MOVD d+112(FP), R5
 	LSL $2, R2, R2
-	LSL $0, R3, R3
 	MOVD scales_base+32(FP), R9
 	MOVD lsc+56(FP), R10
 	LSL $2, R10, R10

@@ -174,26 +174,50 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 // Convert are the layers of ukernel.Converters.
 var Convert = []ukernel.Layer[ukernel.Converters]{
 	{ISA: "avx2", Needs: []string{"F16C"}, Kernels: ukernel.Converters{
-		WidenF16:  widenF16AVX2,
-		NarrowF16: narrowF16AVX2,
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float16:    widenF16AVX2,
+			ukernel.Float8E4M3: widenF8E4M3AVX2,
+			ukernel.Float8E5M2: widenF8E5M2AVX2,
+		},
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.Float16: narrowF16AVX2,
+		},
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.Converters{
-		WidenBF16:    widenBF16AVX2,
-		WidenInt8:    widenInt8AVX2,
-		NarrowBF16:   narrowBF16AVX2,
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.BFloat16: widenBF16AVX2,
+		},
+		WidenInt8: widenInt8AVX2,
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.BFloat16: narrowBF16AVX2,
+		},
 		QuantizeInt8: quantizeInt8AVX2,
 		Finite:       finiteAVX2,
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F", "F16C"}, Kernels: ukernel.Converters{
-		WidenF16:  widenF16AVX512,
-		NarrowF16: narrowF16AVX512,
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float16: widenF16AVX512,
+		},
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.Float16: narrowF16AVX512,
+		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512F"}, Kernels: ukernel.Converters{
-		WidenBF16: widenBF16AVX512,
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.BFloat16: widenBF16AVX512,
+		},
 		WidenInt8: widenInt8AVX512,
 	}},
+	{ISA: "avx512", Needs: []string{"AVX2", "AVX512F", "F16C"}, Kernels: ukernel.Converters{
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float8E4M3: widenF8E4M3AVX512,
+			ukernel.Float8E5M2: widenF8E5M2AVX512,
+		},
+	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Converters{
-		NarrowBF16:   narrowBF16AVX512,
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.BFloat16: narrowBF16AVX512,
+		},
 		QuantizeInt8: quantizeInt8AVX512,
 		Finite:       finiteAVX512,
 	}},

@@ -73,11 +73,17 @@ var Skinny = []ukernel.Layer[ukernel.SkinnyKernels]{
 // Convert are the layers of ukernel.Converters.
 var Convert = []ukernel.Layer[ukernel.Converters]{
 	{ISA: "neon", Kernels: ukernel.Converters{
-		WidenF16:     widenF16NEON,
-		WidenBF16:    widenBF16NEON,
-		WidenInt8:    widenInt8NEON,
-		NarrowF16:    narrowF16NEON,
-		NarrowBF16:   narrowBF16NEON,
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float16:    widenF16NEON,
+			ukernel.BFloat16:   widenBF16NEON,
+			ukernel.Float8E4M3: widenF8E4M3NEON,
+			ukernel.Float8E5M2: widenF8E5M2NEON,
+		},
+		WidenInt8: widenInt8NEON,
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.Float16:  narrowF16NEON,
+			ukernel.BFloat16: narrowBF16NEON,
+		},
 		QuantizeInt8: quantizeInt8NEON,
 		Finite:       finiteNEON,
 	}},

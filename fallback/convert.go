@@ -1,34 +1,55 @@
 package fallback
 
-import "github.com/attn-go/attn/internal/scalar"
+import (
+	"encoding/binary"
 
-// widenF16 converts n rows of d binary16: dst[r·ldd+x] = src[r·lds+x].
-func widenF16(dst []float32, ldd int, src []uint16, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, scalar.F16)
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// widenBytes returns the conversion of rows of 8-bit numbers, given that of one.
+func widenBytes(number func(uint8) float32) ukernel.WidenRows {
+	return func(dst []float32, ldd int, src []byte, lds, n, d int) {
+		for r := range n {
+			to := window(dst, r*ldd, d)
+			for x, b := range window(src, r*lds, d) {
+				to[x] = number(b)
+			}
+		}
+	}
 }
 
-// widenBF16 converts n rows of d bfloat16: dst[r·ldd+x] = src[r·lds+x].
-func widenBF16(dst []float32, ldd int, src []uint16, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, scalar.BF16)
+// narrowBytes returns the conversion of rows to 8-bit numbers, given that of one.
+func narrowBytes(bits func(float32) uint8) ukernel.NarrowRows {
+	return func(dst []byte, ldd int, src []float32, lds, n, d int) {
+		for r := range n {
+			to := window(dst, r*ldd, d)
+			for x, y := range window(src, r*lds, d) {
+				to[x] = bits(y)
+			}
+		}
+	}
 }
 
-// narrowF16 rounds n rows of d numbers to binary16, see [scalar.ToF16]:
-// dst[r·ldd+x] = src[r·lds+x].
-func narrowF16(dst []uint16, ldd int, src []float32, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, scalar.ToF16)
+// widenWords is widenBytes for 16-bit numbers.
+func widenWords(number func(uint16) float32) ukernel.WidenRows {
+	return func(dst []float32, ldd int, src []byte, lds, n, d int) {
+		for r := range n {
+			to, from := window(dst, r*ldd, d), window(src, r*lds, 2*d)
+			for x := range to {
+				to[x] = number(binary.NativeEndian.Uint16(from[2*x:]))
+			}
+		}
+	}
 }
 
-// narrowBF16 rounds n rows of d numbers to bfloat16, see [scalar.ToBF16]:
-// dst[r·ldd+x] = src[r·lds+x].
-func narrowBF16(dst []uint16, ldd int, src []float32, lds, n, d int) {
-	convert(dst, ldd, src, lds, n, d, scalar.ToBF16)
-}
-
-func convert[D, S any](dst []D, ldd int, src []S, lds, n, d int, f func(S) D) {
-	for r := range n {
-		to := window(dst, r*ldd, d)
-		for x, y := range window(src, r*lds, d) {
-			to[x] = f(y)
+// narrowWords is narrowBytes for 16-bit numbers.
+func narrowWords(bits func(float32) uint16) ukernel.NarrowRows {
+	return func(dst []byte, ldd int, src []float32, lds, n, d int) {
+		for r := range n {
+			to := window(dst, r*ldd, 2*d)
+			for x, y := range window(src, r*lds, d) {
+				binary.NativeEndian.PutUint16(to[2*x:], bits(y))
+			}
 		}
 	}
 }

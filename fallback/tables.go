@@ -1,6 +1,9 @@
 package fallback
 
-import "github.com/attn-go/attn/internal/ukernel"
+import (
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
+)
 
 // The tables of package ukernel, each with all of its kernels in Go. They are functions so that a
 // program links the kernels of the tables alone that it asks for.
@@ -26,8 +29,15 @@ func Skinny() ukernel.SkinnyKernels {
 // Convert returns the conversions between element types.
 func Convert() ukernel.Converters {
 	return ukernel.Converters{
-		WidenF16: widenF16, WidenBF16: widenBF16, WidenInt8: widenInt8,
-		NarrowF16: narrowF16, NarrowBF16: narrowBF16, QuantizeInt8: quantizeInt8, Finite: finite,
+		Widen: [ukernel.Elements]ukernel.WidenRows{
+			ukernel.Float16: widenWords(scalar.F16), ukernel.BFloat16: widenWords(scalar.BF16),
+			ukernel.Float8E4M3: widenBytes(scalar.F8E4M3), ukernel.Float8E5M2: widenBytes(scalar.F8E5M2),
+		},
+		Narrow: [ukernel.Elements]ukernel.NarrowRows{
+			ukernel.Float16: narrowWords(scalar.ToF16), ukernel.BFloat16: narrowWords(scalar.ToBF16),
+			ukernel.Float8E4M3: narrowBytes(scalar.ToF8E4M3), ukernel.Float8E5M2: narrowBytes(scalar.ToF8E5M2),
+		},
+		WidenInt8: widenInt8, QuantizeInt8: quantizeInt8, Finite: finite,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/format"
+	"iter"
 	"slices"
 	"strings"
 
@@ -83,25 +84,45 @@ func (l *layer) write(b *bytes.Buffer) {
 		fmt.Fprintf(b, "Lanes: %d, ", first.Lanes)
 	}
 	fmt.Fprintf(b, "Kernels: ukernel.%s{\n", l.table.Type)
-	var array, index string
-	for _, f := range l.functions {
-		if index != "" && f.Index != index {
+	for array, functions := range runs(l.functions, func(f spec.Function) string { return f.Array }) {
+		if array == "" {
+			l.writeFields(b, functions)
+			continue
+		}
+		fmt.Fprintf(b, "%s: [ukernel.%s]ukernel.%s{\n", array, functions[0].Size, functions[0].Elem)
+		for index, fields := range runs(functions, func(f spec.Function) string { return f.Index }) {
+			if fields[0].Field == "" {
+				fmt.Fprintf(b, "ukernel.%s: %s,\n", index, fields[0].Symbol(l.isa))
+				continue
+			}
+			fmt.Fprintf(b, "ukernel.%s: {\n", index)
+			l.writeFields(b, fields)
 			fmt.Fprint(b, "},\n")
 		}
-		if array != "" && f.Array != array {
-			fmt.Fprint(b, "},\n")
-		}
-		if f.Array != array && f.Array != "" {
-			fmt.Fprintf(b, "%s: [ukernel.BlockFormats]ukernel.%s{\n", f.Array, f.Elem)
-		}
-		if f.Index != index && f.Index != "" {
-			fmt.Fprintf(b, "ukernel.%s: {\n", f.Index)
-		}
-		array, index = f.Array, f.Index
-		fmt.Fprintf(b, "%s: %s,\n", f.Field, f.Symbol(l.isa))
-	}
-	if index != "" {
-		fmt.Fprint(b, "},\n},\n")
+		fmt.Fprint(b, "},\n")
 	}
 	fmt.Fprint(b, "}},\n")
+}
+
+// writeFields writes the fields of a struct.
+func (l *layer) writeFields(b *bytes.Buffer, functions []spec.Function) {
+	for _, f := range functions {
+		fmt.Fprintf(b, "%s: %s,\n", f.Field, f.Symbol(l.isa))
+	}
+}
+
+// runs yields neighbours with the same key.
+func runs(list []spec.Function, key func(spec.Function) string) iter.Seq2[string, []spec.Function] {
+	return func(yield func(string, []spec.Function) bool) {
+		for len(list) > 0 {
+			k, n := key(list[0]), 1
+			for n < len(list) && key(list[n]) == k {
+				n++
+			}
+			if !yield(k, list[:n]) {
+				return
+			}
+			list = list[n:]
+		}
+	}
 }

@@ -19,12 +19,12 @@ type backwardCall struct {
 }
 
 // newBackwardCall makes the call of an option case without what the backward pass refuses:
-// a score modification, int8.
+// a score modification, types for keys and values alone.
 func newBackwardCall(t *testing.T, c *optionCase) *backwardCall {
 	t.Helper()
 	c.levels[factor("score")] = 0
 	for _, x := range []*kernel.DType{&c.Types.K, &c.Types.V} {
-		if *x == kernel.Int8 {
+		if *x >= kernel.Int8 {
 			*x = kernel.BFloat16
 		}
 	}
@@ -441,6 +441,7 @@ func TestBackwardErrors(t *testing.T) {
 		{"dout", "q's with v's head size", func(w *call) { w.dout = w.q }},
 		{"k", "a number of heads that divides", func(w *call) { w.k = kernel.BHLD(make([]float32, 2*3*7*4), 2, 3, 7, 4) }},
 		{"k", "float32, float16 or bfloat16", func(w *call) { w.k = contracttest.As(w.k, kernel.Int8) }},
+		{"v", "float32, float16 or bfloat16", func(w *call) { w.v = contracttest.As(w.v, kernel.Float8E4M3) }},
 		{"Options.Score", "nil", func(w *call) { w.o.Score = tiltScores }},
 		{"Options.LSE", "that Attention has written", func(w *call) { w.o.LSE = kernel.Tensor{} }},
 		{"Options.LSE", "that Attention has written", func(w *call) { w.o.LSE = w.q }},

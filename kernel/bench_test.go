@@ -81,6 +81,7 @@ func BenchmarkTypes(b *testing.B) {
 		for _, types := range []contracttest.Types{
 			{}, contracttest.Uniform(kernel.Float16), contracttest.Uniform(kernel.BFloat16),
 			contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Int8, kernel.Float32),
+			contracttest.TypesOf(kernel.Float32, kernel.Float8E4M3, kernel.Float8E4M3, kernel.Float32),
 		} {
 			s.c.Types = types
 			q, k, v := s.c.Typed(s.c.Inputs())

@@ -56,6 +56,9 @@ func TestOfBytes(t *testing.T) {
 	if x, err := kernel.OfBytes[int8](data[5:7]); err != nil || len(x) != 2 {
 		t.Errorf("int8: got %v, %v", x, err)
 	}
+	if x, err := kernel.OfBytes[kernel.F8E4M3](data[5:8]); err != nil || len(x) != 3 {
+		t.Errorf("F8E4M3: got %v, %v", x, err)
+	}
 	for _, c := range []struct {
 		what string
 		data []byte

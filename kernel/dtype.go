@@ -7,6 +7,7 @@ import (
 
 	"github.com/attn-go/attn/internal/check"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
 
@@ -14,23 +15,27 @@ import (
 type DType uint8
 
 const (
-	Float32  = DType(view.Float32)  // IEEE-754 binary32
-	Float16  = DType(view.Float16)  // IEEE-754 binary16
-	BFloat16 = DType(view.BFloat16) // the upper half of a binary32
-	Int8     = DType(view.Int8)     // integers with scales, see Tensor.Scaled
+	Float32  = DType(ukernel.Float32)  // IEEE-754 binary32
+	Float16  = DType(ukernel.Float16)  // IEEE-754 binary16
+	BFloat16 = DType(ukernel.BFloat16) // the upper half of a binary32
+
+	// The others are for keys and values alone.
+	Int8       = DType(ukernel.Int8)       // integers with scales, see Tensor.Scaled
+	Float8E4M3 = DType(ukernel.Float8E4M3) // 8 bits with 3 of fraction, see F8E4M3
+	Float8E5M2 = DType(ukernel.Float8E5M2) // 8 bits with 2 of fraction, see F8E5M2
 )
 
-// String returns "float32", "float16", "bfloat16" or "int8".
+// String returns the type's name, such as "float32", or "unknown".
 func (t DType) String() string { return view.DType(t).String() }
 
-// Float is a floating-point type that elements may have.
+// Float is a floating-point type that the elements of queries and outputs may have, too.
 type Float interface {
 	float32 | F16 | BF16
 }
 
 // Element is a type that the elements of a Tensor may have.
 type Element interface {
-	Float | int8
+	Float | int8 | F8E4M3 | F8E5M2
 }
 
 // F16 is an IEEE-754 binary16, as bits: 11 bits of precision, magnitudes from 2^-24
@@ -41,11 +46,31 @@ type F16 uint16
 // Package numeric converts to it.
 type BF16 uint16
 
+// F8E4M3 is a float of 8 bits with 4 of exponent and 3 of fraction, as bits, of the [OCP] 8-bit Floating
+// Point Specification, Revision 1.0: 4 bits of precision, magnitudes from 2^-9 to 448, a NaN, 0x7f and
+// 0xff, and no infinity. PyTorch calls it float8_e4m3fn. Package numeric converts to it.
+//
+// Keys and values of 8 bits have no scales of their own. If keys were divided by a number before
+// they were rounded, Options.Scale is multiplied by it; for values the output is.
+//
+// [OCP]: https://www.opencompute.org/documents/ocp-8-bit-floating-point-specification-ofp8-revision-1-0-2023-12-01-pdf-1
+type F8E4M3 uint8
+
+// F8E5M2 is the other float of 8 bits of that specification, with 5 of exponent and 2 of fraction: the
+// upper half of an [F16], magnitudes from 2^-16 to 57344, infinity and NaN. For the rest see [F8E4M3].
+type F8E5M2 uint8
+
 // Float32 returns the same number as a float32. A NaN stays a NaN.
 func (x F16) Float32() float32 { return scalar.F16(uint16(x)) }
 
 // Float32 returns the same number as a float32. A NaN stays a NaN.
 func (x BF16) Float32() float32 { return scalar.BF16(uint16(x)) }
+
+// Float32 returns the same number as a float32. A NaN stays a NaN.
+func (x F8E4M3) Float32() float32 { return scalar.F8E4M3(uint8(x)) }
+
+// Float32 returns the same number as a float32. A NaN stays a NaN.
+func (x F8E5M2) Float32() float32 { return scalar.F8E5M2(uint8(x)) }
 
 // viewOf returns the view of data by its type.
 func viewOf[E Element](data []E, shape [4]int, strides [3]int) view.Tensor {
@@ -58,6 +83,10 @@ func viewOf[E Element](data []E, shape [4]int, strides [3]int) view.Tensor {
 		return view.Other(view.BFloat16, data, shape, strides)
 	case []int8:
 		return view.Other(view.Int8, data, shape, strides)
+	case []F8E4M3:
+		return view.Other(ukernel.Float8E4M3, data, shape, strides)
+	case []F8E5M2:
+		return view.Other(ukernel.Float8E5M2, data, shape, strides)
 	}
 	panic("attn: unknown element type") // Element allows no other
 }

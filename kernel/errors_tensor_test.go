@@ -12,7 +12,7 @@ import (
 // TestTypeErrors: what does not fit is named, and nothing is written.
 func TestTypeErrors(t *testing.T) {
 	shared := make([]float32, 400)
-	ints, halves := make([]int8, 400), make([]kernel.F16, 400)
+	ints, halves, eights := make([]int8, 400), make([]kernel.F16, 400), make([]kernel.F8E4M3, 400)
 	fit := func() kernel.Tensor { return kernel.BHLD(shared, 2, 2, 7, 1) }
 	for _, test := range []struct {
 		name, arg, want string
@@ -26,6 +26,16 @@ func TestTypeErrors(t *testing.T) {
 			s := kernel.BHLD(shared, 2, 4, 3, 1)
 			*out = kernel.BHLD(ints, 2, 4, 3, 5).Scaled(&s)
 		}},
+		{"q of float8", "q", "float32, float16 or bfloat16", func(_, q, _, _ *kernel.Tensor, _ *kernel.Options) { *q = kernel.BHLD(eights, 2, 4, 3, 6) }},
+		{"out of float8", "out", "float32, float16 or bfloat16", func(out, _, _, _ *kernel.Tensor, _ *kernel.Options) {
+			*out = kernel.BHLD(make([]kernel.F8E5M2, 400), 2, 4, 3, 5)
+		}},
+		{"bias of float8", "Options.Bias", "float32, float16 or bfloat16", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Bias = kernel.BHLD(eights, 1, 1, 3, 7) }},
+		{"scales for float8", "k", "float8_e4m3 [B H L D] = [2 2 7 6]", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) {
+			s := fit()
+			*k = kernel.BHLD(eights, 2, 2, 7, 6).Scaled(&s)
+		}},
+		{"float8 too short", "v", "140 elements", func(_, _, _, v *kernel.Tensor, _ *kernel.Options) { *v = kernel.BHLD(eights[:139], 2, 2, 7, 5) }},
 		{"bias of int8", "Options.Bias", "bfloat16", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.Bias = kernel.BHLD(ints, 1, 1, 3, 7) }},
 		{"LSE of float16", "Options.LSE", "float32", func(_, _, _, _ *kernel.Tensor, o *kernel.Options) { o.LSE = kernel.BHLD(halves, 2, 4, 3, 1) }},
 		{"no scales", "k", "Tensor.Scaled", func(_, _, k, _ *kernel.Tensor, _ *kernel.Options) { *k = kernel.BHLD(ints, 2, 2, 7, 6) }},

@@ -244,6 +244,10 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout st
 		return fenced[kernel.F16](t, pages, h, size, d, layout, p)
 	case kernel.BFloat16:
 		return fenced[kernel.BF16](t, pages, h, size, d, layout, p)
+	case kernel.Float8E4M3:
+		return fenced[kernel.F8E4M3](t, pages, h, size, d, layout, p)
+	case kernel.Float8E5M2:
+		return fenced[kernel.F8E5M2](t, pages, h, size, d, layout, p)
 	case kernel.Int8:
 		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, p)
 		memory, closePages := fenced[int8](t, pages, h, size, d, layout, p)
@@ -261,7 +265,7 @@ func TestGuardPages(t *testing.T) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	n := 0
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
 		for _, size := range []int{16, 32, 64, 128, 256} {
 			for _, p := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 				if n++; testing.Short() && n%4 != 0 {
@@ -416,7 +420,7 @@ func TestKeyStartsChangeDuringCall(t *testing.T) {
 			continue
 		}
 		for _, queries := range []int{1, 100} {
-			for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+			for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
 				starts := []int{0, keys / 2, keys}
 				kv := changedKeys(dtype, (keys+beyond)*d, keys*d, starts, d)
 				q, out := testutil.Floats(2*queries*d), make([]float32, 2*queries*d)
@@ -448,6 +452,10 @@ func changedKeys(dtype kernel.DType, n, visible int, starts []int, d int) kernel
 		return kernel.Ragged(make([]kernel.F16, n)[:visible:visible], starts, 1, d)
 	case kernel.BFloat16:
 		return kernel.Ragged(make([]kernel.BF16, n)[:visible:visible], starts, 1, d)
+	case kernel.Float8E4M3:
+		return kernel.Ragged(make([]kernel.F8E4M3, n)[:visible:visible], starts, 1, d)
+	case kernel.Float8E5M2:
+		return kernel.Ragged(make([]kernel.F8E5M2, n)[:visible:visible], starts, 1, d)
 	case kernel.Int8:
 		scales := kernel.BHLD(testutil.Filled(visible/d, 1), 1, 1, visible/d, 1)
 		return kernel.BHLD(make([]int8, n)[:visible:visible], 1, 1, visible/d, d).Scaled(&scales).Ragged(starts)

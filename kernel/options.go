@@ -41,7 +41,7 @@ type Options struct {
 	ALiBi []float32
 
 	// Bias, if not the zero Tensor, is added to the scores: [B, H, Lq, Lk] in any
-	// element type but Int8. Each of the first three dimensions may be 1, which stands
+	// type of queries. Each of the first three dimensions may be 1, which stands
 	// for all. -Inf hides a key, as a mask does. If the bias is shorter than Lk, the keys
 	// after it are hidden. NaN stays NaN.
 	Bias Tensor

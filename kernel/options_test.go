@@ -42,6 +42,7 @@ var optionShapes = []contracttest.Case{
 var optionTypes = []contracttest.Types{
 	{}, contracttest.Uniform(kernel.Float16), contracttest.Uniform(kernel.BFloat16),
 	contracttest.TypesOf(kernel.Float32, kernel.Int8, kernel.Float16, kernel.BFloat16), contracttest.TypesOf(kernel.Float16, kernel.Float32, kernel.Int8, kernel.Float32),
+	contracttest.TypesOf(kernel.Float32, kernel.Float8E4M3, kernel.Float8E5M2, kernel.Float16),
 }
 
 func (c *optionCase) level(name string) int { return c.levels[factor(name)] }

@@ -27,6 +27,14 @@ func widenedRow(t kernel.Tensor, b, h, l int) (row []float32) {
 		for _, x := range kernel.Row[kernel.BF16](t, b, h, l) {
 			row = append(row, x.Float32())
 		}
+	case kernel.Float8E4M3:
+		for _, x := range kernel.Row[kernel.F8E4M3](t, b, h, l) {
+			row = append(row, x.Float32())
+		}
+	case kernel.Float8E5M2:
+		for _, x := range kernel.Row[kernel.F8E5M2](t, b, h, l) {
+			row = append(row, x.Float32())
+		}
 	case kernel.Int8:
 		elements, scales := kernel.Row[int8](t, b, h, l), kernel.Row[float32](t.Scales(), b, h, l)
 		for e, x := range elements {
@@ -40,7 +48,7 @@ func widenedRow(t kernel.Tensor, b, h, l int) (row []float32) {
 // elements, and there are no others.
 func TestRow(t *testing.T) {
 	lengths := []int{5, 0, 11}
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
 		for name, layout := range map[string]func(x kernel.Tensor) kernel.Tensor{
 			"gaps": func(x kernel.Tensor) kernel.Tensor { return contracttest.As(x, dtype) },
 			"ragged": func(x kernel.Tensor) kernel.Tensor {

@@ -11,7 +11,8 @@ import (
 // that stays the caller's. The last dimension is contiguous and the others have any
 // stride, so that a part of a larger tensor or of a cache needs no copy.
 //
-// The elements are float32, [F16], [BF16], or int8 with scales, see Tensor.Scaled.
+// The elements are float32, [F16] or [BF16], those of keys and values also [F8E4M3], [F8E5M2],
+// or int8 with scales, see Tensor.Scaled.
 // Keys and values may lie in pages, see Tensor.Paged. Batch rows of different lengths
 // may follow one another, see Tensor.Ragged.
 //

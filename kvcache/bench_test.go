@@ -25,14 +25,7 @@ func newBenchCache(b *testing.B, c kvcache.Config, tokens int) (*kvcache.Cache, 
 	k, v := cache.Memory(0)
 	for _, memory := range [...]kernel.Tensor{k, v} {
 		t := contracttest.View(&memory)
-		switch memory.DType() {
-		case kernel.Float32:
-			contracttest.Fill(t.F32(), 1)
-		case kernel.Int8:
-			clear(t.I8())
-		default:
-			clear(t.U16())
-		}
+		clear(t.Bytes())
 	}
 	s := cache.NewSequence()
 	batch, err := cache.NewBatch(s)
@@ -65,7 +58,7 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			report(b)
 		})
-		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+		for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
 			for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 				for _, size := range []int{16, 64, 4096} {
 					b.Run(fmt.Sprintf("tokens=%d/type=%v/layout=%s/pages=%d", n, dtype, layoutNames[layout], size), func(b *testing.B) {

@@ -10,7 +10,7 @@
 //     [kernel.Attention] with what [Batch.View] and [Batch.Options] return.
 //
 // The result has the same bits as attention over contiguous keys and values, whatever the
-// pages, the forks and the other sequences of the batch. For float16, bfloat16 and int8
+// pages, the forks and the other sequences of the batch. For other types than float32
 // these are the keys and values as they are stored.
 package kvcache
 
@@ -151,8 +151,8 @@ func checkMemory(arg string, t *view.Tensor, pages, size int) *check.Failure {
 	if t.IsPaged() || t.IsRagged() {
 		return &check.Failure{Arg: arg, Got: t.Describe(), Want: "the memory of all pages, not a view of them"}
 	}
-	if !canStore(t.DType()) {
-		return &check.Failure{Arg: arg, Got: fmt.Sprintf("elements of type %v", t.DType()), Want: "float32, float16, bfloat16 or int8"}
+	if !t.DType().IsKnown() {
+		return &check.Failure{Arg: arg, Got: fmt.Sprintf("elements of type %v", t.DType()), Want: "a type of package kernel"}
 	}
 	if f := t.Check(arg); f != nil {
 		return f

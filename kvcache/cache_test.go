@@ -22,7 +22,7 @@ func threads(n int) kernel.Exec { return kernel.Exec{Threads: n} }
 // element type, layout and page size, on every tier.
 func TestCache(t *testing.T) {
 	n := 0
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
 		for _, layout := range []kvcache.PageLayout{kvcache.HND, kvcache.NHD} {
 			for _, size := range []int{1, 5, 16, 32, 64, 128, 256, 600} {
 				if n++; testing.Short() && n%13 != 0 {
@@ -165,7 +165,7 @@ func TestDrop(t *testing.T) {
 // Tokens that are dropped before they are stored are not stored anywhere, above all not
 // in pages that other sequences have got since.
 func TestDropBeforeStore(t *testing.T) {
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.Int8} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
 		for _, x := range []struct{ grow, drop, pages int }{
 			{90, 70, 4}, // pages of the step before, and of this one
 			{20, 20, 1}, // of new tokens less than a page

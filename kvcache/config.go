@@ -9,6 +9,7 @@ import (
 	"github.com/attn-go/attn/internal/hugepages"
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/position"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
@@ -72,13 +73,13 @@ func (c *Config) check() *check.Failure {
 		{"Layers", c.Layers, 1, 1 << 16}, {"Heads", c.Heads, 1, math.MaxInt32},
 		{"HeadSize", c.HeadSize, 1, math.MaxInt32}, {"ValueSize", c.ValueSize, 1, math.MaxInt32},
 		{"PageSize", c.PageSize, 1, position.Max}, {"Pages", c.Pages, 0, math.MaxInt32},
-		{"Type", int(c.Type), 0, int(kernel.Int8)}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
+		{"Type", int(c.Type), 0, ukernel.Elements - 1}, {"Layout", int(c.Layout), 0, int(NHD)}, {"Window", c.Window, 0, position.Max - 1},
 	} {
 		if f.n < f.least || f.n > f.most {
 			return &check.Failure{Arg: "Config." + f.name, Got: fmt.Sprint(f.n), Want: fmt.Sprintf("%d to %d", f.least, f.most)}
 		}
 	}
-	if g := c.Group; g < 0 || g > 0 && (c.Type != kernel.Int8 || c.HeadSize%g != 0 || c.ValueSize%g != 0) {
+	if g := c.Group; g < 0 || g > 0 && (!c.dtype().IsScaled() || c.HeadSize%g != 0 || c.ValueSize%g != 0) {
 		return &check.Failure{Arg: "Config.Group", Got: fmt.Sprint(g), Want: "for Int8 a number that divides the head sizes, or 0"}
 	}
 	if !hugepages.Fits(c.bytes(), 1) {
@@ -89,8 +90,8 @@ func (c *Config) check() *check.Failure {
 
 // bytes returns the memory that the cache takes, at most math.MaxInt.
 func (c *Config) bytes() int {
-	row := ints.MulSat(ints.AddSat(c.HeadSize, c.ValueSize), view.DType(c.Type).Size())
-	if c.Type == kernel.Int8 {
+	row := ints.MulSat(ints.AddSat(c.HeadSize, c.ValueSize), c.dtype().Size())
+	if c.dtype().IsScaled() {
 		scales := 2 // of a key and a value
 		if c.Group > 0 {
 			scales = c.HeadSize/c.Group + c.ValueSize/c.Group
@@ -107,29 +108,30 @@ const (
 	pageBytes  = 8                                                                  // in a pagePool
 )
 
+func (c *Config) dtype() view.DType { return view.DType(c.Type) }
+
 // allocate returns memory for the keys or the values of a layer.
 func (c *Config) allocate(size int) kernel.Tensor {
-	switch c.Type {
-	case kernel.Float16:
-		return pages[kernel.F16](c, size)
-	case kernel.BFloat16:
-		return pages[kernel.BF16](c, size)
-	case kernel.Int8:
-		group := c.Group
-		if group == 0 {
-			group = size
-		}
-		scales := pages[float32](c, size/group)
-		return pages[int8](c, size).Scaled(&scales)
+	elements := c.pages(c.dtype(), size)
+	if !c.dtype().IsScaled() {
+		return elements
 	}
-	return pages[float32](c, size)
+	group := c.Group
+	if group == 0 {
+		group = size
+	}
+	scales := c.pages(view.Float32, size/group)
+	return elements.Scaled(&scales)
 }
 
-// pages allocates the pages of a layer, with size elements per row.
-func pages[E kernel.Element](c *Config, size int) kernel.Tensor {
-	data := hugepages.Make[E](c.Pages * c.PageSize * c.Heads * size)
+// pages allocates the pages of a layer, with size elements of a type per row.
+func (c *Config) pages(t view.DType, size int) kernel.Tensor {
+	shape, row := [4]int{c.Pages, c.Heads, c.PageSize, size}, c.Heads*size
+	strides := view.Contiguous(shape)
 	if c.Layout == NHD {
-		return kernel.BLHD(data, c.Pages, c.PageSize, c.Heads, size)
+		strides = [3]int{c.PageSize * row, size, row}
 	}
-	return kernel.BHLD(data, c.Pages, c.Heads, c.PageSize, size)
+	bytes := c.Pages * c.PageSize * row * t.Size()
+	data := view.BytesOf(hugepages.Make[float32]((bytes + 3) / 4)) // at an address for every type
+	return kernel.Tensor(view.OfBytes(t, data[:bytes], shape, strides))
 }

@@ -27,11 +27,12 @@ func TestNewErrors(t *testing.T) {
 		{"Config.PageSize", "-16, want 1 to", func(c *kvcache.Config) { c.PageSize = -16 }},
 		{"Config.PageSize", "want 1 to", func(c *kvcache.Config) { c.PageSize = position.Max + 1 }},
 		{"Config.Pages", "-1, want 0 to", func(c *kvcache.Config) { c.Pages = -1 }},
-		{"Config.Type", "4, want 0 to 3", func(c *kvcache.Config) { c.Type = 4 }},
+		{"Config.Type", "6, want 0 to 5", func(c *kvcache.Config) { c.Type = 6 }},
 		{"Config.Layout", "2, want 0 to 1", func(c *kvcache.Config) { c.Layout = 2 }},
 		{"Config.Window", "-1, want 0 to", func(c *kvcache.Config) { c.Window = -1 }},
 		{"Config.Window", "want 0 to", func(c *kvcache.Config) { c.Window = position.Max }},
 		{"Config.Group", "4, want for Int8", func(c *kvcache.Config) { c.Group = 4 }},
+		{"Config.Group", "3, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Float8E4M3, 3 }},
 		{"Config.Group", "8, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, 8 }},
 		{"Config.Group", "-1, want for Int8", func(c *kvcache.Config) { c.Type, c.Group = kernel.Int8, -1 }},
 		{"Config", "a size that fits memory", func(c *kvcache.Config) { c.Pages, c.PageSize = math.MaxInt32, position.Max }},
@@ -55,7 +56,7 @@ func TestNewOverErrors(t *testing.T) {
 		keys, values []kernel.Tensor
 		window       int
 	}{
-		{"values", "elements of type unknown, want float32, float16, bfloat16 or int8", one(memory), one(other), 0},
+		{"values", "elements of type unknown, want a type of package kernel", one(memory), one(other), 0},
 		{"keys", "no layers", nil, nil, 0},
 		{"values", "1 layers, want 2", []kernel.Tensor{memory, memory}, one(memory), 0},
 		{"window", "-1, want 0 to", one(memory), one(memory), -1},

@@ -50,6 +50,10 @@ func fencedOf(t *testing.T, dtype kernel.DType, pages, h, size, d int, layout kv
 		return fenced[kernel.F16](t, pages, h, size, d, layout, place)
 	case kernel.BFloat16:
 		return fenced[kernel.BF16](t, pages, h, size, d, layout, place)
+	case kernel.Float8E4M3:
+		return fenced[kernel.F8E4M3](t, pages, h, size, d, layout, place)
+	case kernel.Float8E5M2:
+		return fenced[kernel.F8E5M2](t, pages, h, size, d, layout, place)
 	case kernel.Int8:
 		scales, closeScales := fenced[float32](t, pages, h, size, 2, layout, place)
 		memory, closeElements := fenced[int8](t, pages, h, size, d, layout, place)
@@ -69,7 +73,7 @@ func TestGuardPages(t *testing.T) {
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	n := 0
-	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8} {
+	for _, dtype := range []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16, kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2} {
 		for _, size := range []int{16, 32, 64, 128, 256} {
 			for _, place := range []testutil.Placement{testutil.AtStart, testutil.AtEnd} {
 				if n++; testing.Short() && n%4 != 0 {

@@ -108,9 +108,10 @@ func poisonPage(memory *kernel.Tensor, page int) {
 				contracttest.Fill(t.F32()[at:at+d], testutil.NaN)
 			case kernel.Int8:
 				contracttest.Fill(t.Scales().Row(page, h, l), testutil.NaN)
-			default:
-				for i := range d {
-					t.U16()[at+i] = 0x7fff // NaN in both formats
+			default: // ones are NaN in all formats
+				size := t.DType().Size()
+				for i := range d * size {
+					t.Bytes()[at*size+i] = 0xff
 				}
 			}
 		}
@@ -231,6 +232,14 @@ func (h *harness) stored(row []float32) []float32 {
 	case kernel.BFloat16:
 		for i, x := range row {
 			row[i] = numeric.ToBF16(x).Float32()
+		}
+	case kernel.Float8E4M3:
+		for i, x := range row {
+			row[i] = numeric.ToF8E4M3(x).Float32()
+		}
+	case kernel.Float8E5M2:
+		for i, x := range row {
+			row[i] = numeric.ToF8E5M2(x).Float32()
 		}
 	}
 	return row

@@ -16,9 +16,10 @@ import (
 // For a layer whose values are a part of its keys, pass the zero Tensor as v. No element of
 // k or v lies between the first and the last element that is stored in a page.
 //
-// The numbers are rounded to the cache's type as by [numeric.ToF16] and [numeric.ToBF16],
-// or quantized as by [numeric.QuantizeInt8]. NaN and infinity cannot be quantized: after
-// that error the tokens of the layer are undefined, until they are stored again.
+// The numbers are rounded to the cache's type as by [numeric.ToF16], [numeric.ToBF16],
+// [numeric.ToF8E4M3] and [numeric.ToF8E5M2], or quantized as by [numeric.QuantizeInt8]. NaN and
+// infinity cannot be quantized: after that error the tokens of the layer are undefined, until
+// they are stored again.
 //
 // Keys are stored as attention uses them. If the model rotates them, do so before, with
 // the positions that [Batch.Positions] returns.
@@ -167,7 +168,7 @@ func (b *Batch) Append(k, v kernel.Tensor) error {
 func storeTokens(t *tier.Tier, dst *view.Tensor, s *Sequence, arg string, src *view.Tensor, b int) error {
 	for l := s.firstFresh(); l < s.fresh; {
 		page, row, n := s.place(l)
-		if dst.DType() != view.Int8 {
+		if !dst.DType().IsScaled() {
 			storeRows(t, dst, page, row, src, b, l, n)
 		} else if !quantizeRows(t, dst, page, row, src, b, l, n) {
 			return notFinite(arg, src, b, l, n)
@@ -216,13 +217,13 @@ func copyPieces(dst, src []float32) {
 	copy(dst, src)
 }
 
-// narrowRows writes n rows of d numbers, lds apart, as rows of an F16 or BF16 tensor, ldd
+// narrowRows writes n rows of d numbers, lds apart, as rows of a tensor of a narrower type, ldd
 // apart, the first of which begins at to.
 func narrowRows(t *tier.Tier, dst *view.Tensor, to, ldd int, src []float32, lds, n, d int) {
-	narrow := rows.NarrowHalves(t, dst.DType())
+	narrow, size := t.Convert().Narrow[dst.DType()], dst.DType().Size()
 	for r := 0; r < n; {
 		m := min(n-r, max(1, rows.MaxConvert/d))
-		narrow(dst.U16()[to+r*ldd:], ldd, src[r*lds:], lds, m, d)
+		narrow(dst.Bytes()[(to+r*ldd)*size:], ldd*size, src[r*lds:], lds, m, d)
 		r += m
 	}
 }
@@ -270,32 +271,17 @@ func notFinite(arg string, src *view.Tensor, b, l, n int) error {
 	return nil
 }
 
-// canStore tells whether tokens can be stored as elements of a type. That takes more than to
-// read them: they are rounded or quantized.
-func canStore(t view.DType) bool {
-	return t == view.Float32 || t == view.Float16 || t == view.BFloat16 || t == view.Int8
-}
-
-// copyPage copies the first n rows of a page to another one.
+// copyPage copies the first n rows of a page to another one, with their scales.
 func copyPage(t *view.Tensor, to, from, n int) {
-	switch t.DType() {
-	case view.Float32:
-		copyRows(t, t.F32(), to, from, n)
-	case view.Int8:
-		copyRows(t, t.I8(), to, from, n)
-		copyPage(t.Scales(), to, from, n)
-	default:
-		copyRows(t, t.U16(), to, from, n)
-	}
-}
-
-// copyRows is copyPage for the elements, which lie in data.
-func copyRows[E any](t *view.Tensor, data []E, to, from, n int) {
-	heads, d := t.Dim(1), t.Dim(3)
+	data, size, heads, d := t.Bytes(), t.DType().Size(), t.Dim(1), t.Dim(3)
 	if t.Stride(1) == d {
 		heads, d = 1, heads*d
 	}
 	for h := range heads {
-		rows.Copy(data[t.At(to, h, 0):], t.Stride(2), data[t.At(from, h, 0):], t.Stride(2), n, d)
+		ld := t.Stride(2) * size
+		rows.Copy(data[t.At(to, h, 0)*size:], ld, data[t.At(from, h, 0)*size:], ld, n, d*size)
+	}
+	if s := t.Scales(); s != nil {
+		copyPage(s, to, from, n)
 	}
 }

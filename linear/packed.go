@@ -175,7 +175,7 @@ func parsePacked(data []byte) (*Linear, *check.Failure) {
 	typ, n, k := u.Uint32(data[12:]), u.Uint64(data[16:]), u.Uint64(data[24:])
 	l := new(Linear)
 	switch format := Q8_0 + Format(typ) - packedFormats; {
-	case typ < uint32(view.Int8):
+	case typ < ukernel.Elements && view.DType(typ).IsFloat():
 		l.dtype = view.DType(typ)
 	case format.isValid():
 		l.format = format

@@ -161,10 +161,8 @@ func (l *Linear) row(dst []float32, n int) {
 		for k := range dst {
 			dst[k] = l.f32[at+k*lanes]
 		}
-	case l.dtype == view.Float16:
-		tier.Reference().Convert().WidenF16(dst, 1, l.u16[at:], lanes, l.k, 1)
 	default:
-		tier.Reference().Convert().WidenBF16(dst, 1, l.u16[at:], lanes, l.k, 1)
+		tier.Reference().Convert().Widen[l.dtype](dst, 1, view.BytesOf(l.u16[at:]), lanes*l.dtype.Size(), l.k, 1)
 	}
 	for k, x := range dst {
 		dst[k] = scalar.Canonical(x)

@@ -2,7 +2,6 @@ package linear
 
 import (
 	"github.com/attn-go/attn/internal/ints"
-	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
@@ -113,7 +112,7 @@ func (s *scratch) panelRows(j *job, p int, steps interval, n int) panelRows {
 	if !j.widens && r.lanes == ukernel.PanelLanes {
 		return r // the kernel widens them in registers
 	}
-	rows.WidenHalves(j.tier, l.dtype)(s.wide, 0, r.u16, 0, 1, size)
+	j.tier.Convert().Widen[l.dtype](s.wide, 0, view.BytesOf(r.u16), 0, 1, size)
 	r.dtype, r.f32 = view.Float32, s.wide[:size]
 	return r
 }

@@ -61,3 +61,58 @@ func TestNarrowLimits(t *testing.T) {
 		}
 	}
 }
+
+// Numbers that have 8 bits keep them, unless they are infinite, and a NaN becomes the canonical one.
+func TestEightBitsStay(t *testing.T) {
+	for i := range 1 << 8 {
+		f, g := kernel.F8E4M3(i), kernel.F8E5M2(i)
+		if x := f.Float32(); numeric.ToF8E4M3(x) != f && (x == x || numeric.ToF8E4M3(x) != 0x7f) {
+			t.Errorf("F8E4M3 %#02x is %v and then %#02x", i, x, numeric.ToF8E4M3(x))
+		}
+		want := g
+		switch x := g.Float32(); {
+		case x != x:
+			want = 0x7e
+		case x-x != 0:
+			want--
+		}
+		if x := g.Float32(); numeric.ToF8E5M2(x) != want {
+			t.Errorf("F8E5M2 %#02x is %v and then %#02x, want %#02x", i, x, numeric.ToF8E5M2(x), want)
+		}
+	}
+}
+
+// Limits that the documentation of the types of 8 bits names.
+func TestNarrowLimits8(t *testing.T) {
+	for _, c := range []struct {
+		x    float32
+		e4m3 kernel.F8E4M3
+		e5m2 kernel.F8E5M2
+	}{
+		{1, 0x38, 0x3c},
+		{-2.5, 0xc2, 0xc1},
+		{448, 0x7e, 0x5f},
+		{-449, 0xfe, 0xdf},
+		{57344, 0x7e, 0x7b},
+		{65536, 0x7e, 0x7b},
+		{-testutil.Inf, 0xfe, 0xfb},
+		{math.MaxFloat32, 0x7e, 0x7b},
+		{0x1p-6, 0x08, 0x24},
+		{0x1p-9, 0x01, 0x18},
+		{0x1p-10, 0x00, 0x14}, // ties go to even
+		{math.Nextafter32(0x1p-10, 1), 0x01, 0x14},
+		{0x1p-14, 0x00, 0x04},
+		{0x1p-16, 0x00, 0x01},
+		{0x1p-17, 0x00, 0x00},
+		{1 + 0x1p-4, 0x38, 0x3c},
+		{1 + 3*0x1p-4, 0x3a, 0x3d},
+		{1 + 3*0x1p-3, 0x3b, 0x3e},
+		{float32(math.Copysign(0, -1)), 0x80, 0x80},
+		{testutil.NaN, 0x7f, 0x7e},
+		{-testutil.NaN, 0x7f, 0x7e},
+	} {
+		if f, g := numeric.ToF8E4M3(c.x), numeric.ToF8E5M2(c.x); f != c.e4m3 || g != c.e5m2 {
+			t.Errorf("%v is F8E4M3 %#02x, F8E5M2 %#02x, want %#02x, %#02x", c.x, f, g, c.e4m3, c.e5m2)
+		}
+	}
+}

@@ -3,8 +3,8 @@
 //
 //   - [FMA], [Exp2], [Tanh] and [Log2] of single numbers
 //   - [Exp2Slice], [TanhSlice] and [AddSlice], which use the vector instructions of the CPU
-//   - conversion from float32 to binary16 and bfloat16 by [ToF16] and [ToBF16], and back
-//     by the methods of [kernel.F16] and [kernel.BF16]
+//   - conversion from float32 to binary16 and bfloat16 by [ToF16] and [ToBF16], to floats of 8 bits
+//     by [ToF8E4M3] and [ToF8E5M2], and back by the methods of [kernel.F16] and so on
 //   - quantization to int8 by [QuantizeInt8]
 //   - the largest of many numbers by [Argmax] and [TopK]
 //
@@ -110,3 +110,11 @@ func ToF16(x float32) kernel.F16 { return kernel.F16(scalar.ToF16(x)) }
 // (2-2^-8)·2^127 on, half a unit beyond the largest finite BF16. Every NaN becomes
 // 0x7fc0.
 func ToBF16(x float32) kernel.BF16 { return kernel.BF16(scalar.ToBF16(x)) }
+
+// ToF8E4M3 returns the F8E4M3 nearest to x, ties to even. It saturates: for magnitudes above 448,
+// infinity too, it is ±448. It is subnormal below 2^-6. Every NaN becomes 0x7f.
+func ToF8E4M3(x float32) kernel.F8E4M3 { return kernel.F8E4M3(scalar.ToF8E4M3(x)) }
+
+// ToF8E5M2 returns the F8E5M2 nearest to x, ties to even. It saturates: for magnitudes above 57344,
+// infinity too, it is ±57344. It is subnormal below 2^-14. Every NaN becomes 0x7e.
+func ToF8E5M2(x float32) kernel.F8E5M2 { return kernel.F8E5M2(scalar.ToF8E5M2(x)) }

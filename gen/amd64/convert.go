@@ -40,7 +40,8 @@ func (g *gen) elements(name string, count reg.Register, vector, single func(i re
 }
 
 // rows emits a function that converts rows of elements of from bytes to elements of to
-// bytes. init loads the constants of the conversions.
+// bytes. The distance of rows counts elements if they are float32, else bytes. init loads the
+// constants of the conversions.
 func (g *gen) rows(f spec.Function, from, to uint8, vector, single func(src, dst operand.Mem), init func()) {
 	g.Kernel(f)
 	src, dst, lds, ldd := g.Slice("src"), g.Slice("dst"), g.Num("lds"), g.Num("ldd")
@@ -53,38 +54,100 @@ func (g *gen) rows(f spec.Function, from, to uint8, vector, single func(src, dst
 	}
 	loop.Times(g, n, "row", func() {
 		g.elements("", d, place(vector), place(single))
-		g.LEAQ(emit.Indexed(src, lds, from), src)
-		g.LEAQ(emit.Indexed(dst, ldd, to), dst)
+		g.LEAQ(emit.Indexed(src, lds, strideUnit(from)), src)
+		g.LEAQ(emit.Indexed(dst, ldd, strideUnit(to)), dst)
 	})
 	g.Label("end")
 	g.Return()
 }
 
-func (g *gen) WidenF16() {
-	g.rows(spec.WidenF16, 2, 4, func(src, dst operand.Mem) {
-		v := g.Vec()
-		g.LoadWide(spec.F16, src, v)
-		g.VMOVUPS(v, dst)
-	}, func(src, dst operand.Mem) {
-		h, x := g.GP32(), g.XMM()
-		g.MOVWLZX(src, h)
-		g.VMOVD(h, x)
-		g.VCVTPH2PS(x, x)
-		g.VMOVSS(x, dst)
-	}, func() {})
+// strideUnit is what the distance of rows of elements of size bytes counts, in bytes.
+func strideUnit(size uint8) uint8 {
+	if size == 4 {
+		return 4
+	}
+	return 1
 }
 
-func (g *gen) WidenBF16() {
-	g.rows(spec.WidenBF16, 2, 4, func(src, dst operand.Mem) {
+func (g *gen) Widen(from spec.Element) {
+	if from == spec.E4M3 || from == spec.E5M2 {
+		g.widenFloat8(from)
+		return
+	}
+	single := map[spec.Element]func(src, dst operand.Mem){spec.F16: g.widenF16, spec.BF16: g.widenBF16}[from]
+	g.rows(spec.Widen(from), 1<<from.Shift(), 4, func(src, dst operand.Mem) {
 		v := g.Vec()
-		g.LoadWide(spec.BF16, src, v)
+		g.LoadWide(from, src, v)
+		g.VMOVUPS(v, dst)
+	}, single, func() {})
+}
+
+// widenFloat8 makes binary16 of bytes first. An E5M2 is the upper half of one. The sign, exponent and
+// fraction of an E4M3, moved to their places, are a binary16 of 2^-8 times the value, as its bias is 8
+// less. For the NaN, the number after which a place higher is set, that place makes its exponent the
+// highest one.
+func (g *gen) widenFloat8(from spec.Element) {
+	places, next, carry, scale := g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	half := func(v reg.VecVirtual) reg.Register { // the register of as many words as a vector has lanes
+		if g.Lanes() == 8 {
+			return v.AsX()
+		}
+		return v.AsY()
+	}
+	widen := func(words func(v reg.VecVirtual) reg.Register, w reg.Register) {
+		if from == spec.E5M2 {
+			g.VPSLLW(operand.Imm(8), w, w)
+			return
+		}
+		t := words(g.Vec())
+		g.VPSLLW(operand.Imm(7), w, w)
+		g.VPAND(words(places), w, w)
+		g.VPADDW(words(next), w, t)
+		g.VPAND(words(carry), t, t)
+		g.VPOR(t, w, w)
+	}
+	g.rows(spec.Widen(from), 1, 4, func(src, dst operand.Mem) {
+		v := g.Vec()
+		g.VPMOVSXBW(src, half(v))
+		widen(half, half(v))
+		g.VCVTPH2PS(half(v), v)
+		if from == spec.E4M3 {
+			g.VMULPS(scale, v, v)
+		}
 		g.VMOVUPS(v, dst)
 	}, func(src, dst operand.Mem) {
-		h := g.GP32()
-		g.MOVWLZX(src, h)
-		g.SHLL(operand.Imm(16), h)
-		g.MOVL(h, dst)
-	}, func() {})
+		number, x := g.GP32(), g.XMM()
+		g.MOVBLSX(src, number)
+		g.VMOVD(number, x)
+		widen(func(v reg.VecVirtual) reg.Register { return v.AsX() }, x)
+		g.VCVTPH2PS(x, x)
+		if from == spec.E4M3 {
+			g.VMULSS(scale.AsX(), x, x)
+		}
+		g.VMOVSS(x, dst)
+	}, func() {
+		if from == spec.E4M3 {
+			g.VMOVUPS(g.Constant(spec.E4M3Places), places)
+			g.VMOVUPS(g.Constant(spec.E4M3Next), next)
+			g.VMOVUPS(g.Constant(spec.E4M3Carry), carry)
+			g.VMOVUPS(g.Constant(spec.E4M3Scale), scale)
+		}
+	})
+}
+
+func (g *gen) widenF16(src, dst operand.Mem) {
+	h, x := g.GP32(), g.XMM()
+	g.MOVWLZX(src, h)
+	g.VMOVD(h, x)
+	g.VCVTPH2PS(x, x)
+	g.VMOVSS(x, dst)
+}
+
+func (g *gen) widenBF16(src, dst operand.Mem) {
+	h := g.GP32()
+	g.MOVWLZX(src, h)
+	g.SHLL(operand.Imm(16), h)
+	g.MOVL(h, dst)
 }
 
 // WidenInt8 works group by group within a row.
@@ -134,9 +197,13 @@ func (g *gen) WidenInt8() {
 	g.Return()
 }
 
-func (g *gen) NarrowF16() {
+func (g *gen) Narrow(to spec.Element) {
+	map[spec.Element]func(){spec.F16: g.narrowF16, spec.BF16: g.narrowBF16}[to]()
+}
+
+func (g *gen) narrowF16() {
 	nan := g.Vec()
-	g.rows(spec.NarrowF16, 4, 2, func(src, dst operand.Mem) {
+	g.rows(spec.Narrow(spec.F16), 4, 2, func(src, dst operand.Mem) {
 		v := g.Vec()
 		g.VMOVUPS(src, v)
 		g.ReplaceNaN(g.Context, v, nan)
@@ -150,9 +217,9 @@ func (g *gen) NarrowF16() {
 	}, func() { g.VMOVUPS(g.Constant(spec.NaN), nan) })
 }
 
-// NarrowBF16 adds half of the last place that is kept, less the smallest bit unless that
+// narrowBF16 adds half of the last place that is kept, less the smallest bit unless that
 // place holds a one: so a tie rounds to even.
-func (g *gen) NarrowBF16() {
+func (g *gen) narrowBF16() {
 	nan, one, half := g.Vec(), g.Vec(), g.Vec()
 	round := func(v reg.VecVirtual) {
 		odd := g.Vec()
@@ -163,7 +230,7 @@ func (g *gen) NarrowBF16() {
 		g.VPADDD(odd, v, v)
 		g.VPSRLD(operand.Imm(16), v, v)
 	}
-	g.rows(spec.NarrowBF16, 4, 2, func(src, dst operand.Mem) {
+	g.rows(spec.Narrow(spec.BF16), 4, 2, func(src, dst operand.Mem) {
 		v := g.Vec()
 		g.VMOVUPS(src, v)
 		round(v)

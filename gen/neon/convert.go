@@ -21,13 +21,17 @@ type rowConverter struct {
 }
 
 // rows starts a function that converts rows of elements of 1<<from bytes to elements of
-// 1<<to bytes.
+// 1<<to bytes. The distance of rows counts elements if they are float32, else bytes.
 func (g *neon) rows(f spec.Function, from, to int) *rowConverter {
 	g.Kernel(f)
 	c := &rowConverter{neon: g, src: g.Slice("src"), dst: g.Slice("dst"), lds: g.Num("lds"), ldd: g.Num("ldd"), n: g.Num("n"), d: g.Num("d"),
 		from: g.GP(), to: g.GP(), left: g.GP(), fromSize: from, toSize: to}
-	g.Op("LSL", from, c.lds, c.lds)
-	g.Op("LSL", to, c.ldd, c.ldd)
+	if from == 2 {
+		g.Op("LSL", from, c.lds, c.lds)
+	}
+	if to == 2 {
+		g.Op("LSL", to, c.ldd, c.ldd)
+	}
 	return c
 }
 
@@ -98,8 +102,56 @@ func (c *rowConverter) loadTwo(v []a64.Vec) {
 	c.Advance(2*emit.VecBytes, c.from)
 }
 
-func (g *neon) WidenF16() {
-	c := g.rows(spec.WidenF16, 1, 2)
+func (g *neon) Widen(from spec.Element) {
+	map[spec.Element]func(){spec.F16: g.widenF16, spec.BF16: g.widenBF16, spec.E4M3: g.widenE4M3, spec.E5M2: g.widenE5M2}[from]()
+}
+
+// widenE5M2 puts the bytes above zeros, which makes them binary16.
+func (g *neon) widenE5M2() {
+	c := g.rows(spec.Widen(spec.E5M2), 0, 2)
+	zero := g.Broadcast(0)
+	c.widenFloat8(func(x a64.Vec) { g.Op("VZIP1", x.B16(), zero.B16(), x.B16()) }, func(a64.Vec) {})
+}
+
+// widenE4M3 follows amd64/convert.go.
+func (g *neon) widenE4M3() {
+	c := g.rows(spec.Widen(spec.E4M3), 0, 2)
+	places, next, carry, scale := g.Broadcast(spec.E4M3Places), g.Broadcast(spec.E4M3Next), g.Broadcast(spec.E4M3Carry), g.Broadcast(spec.E4M3Scale)
+	t := g.Vec()
+	c.widenFloat8(func(x a64.Vec) {
+		g.SXTLBytes(x, x)
+		g.Op("VSHL", 7, x.H8(), x.H8())
+		g.Op("VAND", x.B16(), places.B16(), x.B16())
+		g.Op("VADD", x.H8(), next.H8(), t.H8())
+		g.Op("VAND", t.B16(), carry.B16(), t.B16())
+		g.Op("VORR", t.B16(), x.B16(), x.B16())
+	}, func(x a64.Vec) { g.FMUL(x, x, scale) })
+}
+
+// widenFloat8 emits the function for types of 8 bits, given what makes binary16 of bytes, and what
+// makes the numbers of these, widened.
+func (c *rowConverter) widenFloat8(halves, number func(x a64.Vec)) {
+	v, bits := c.Vecs(2), c.GP()
+	c.convert(func() {
+		c.Op("FMOVD.P", a64.At(c.from, convertStep), v[0])
+		halves(v[0])
+		c.FCVTL2(v[1], v[0])
+		c.FCVTL(v[0], v[0])
+		number(v[0])
+		number(v[1])
+		c.storeTwo(v)
+	}, func() {
+		c.Op("MOVBU.P", a64.At(c.from, 1), bits)
+		c.Op("FMOVS", bits, v[0])
+		halves(v[0])
+		c.FCVTL(v[0], v[0])
+		number(v[0])
+		c.Op("FMOVS.P", v[0], a64.At(c.to, 4))
+	})
+}
+
+func (g *neon) widenF16() {
+	c := g.rows(spec.Widen(spec.F16), 1, 2)
 	v, number := g.Vecs(2), g.GP()
 	c.convert(func() {
 		g.Op("FMOVQ.P", a64.At(c.from, emit.VecBytes), v[0])
@@ -114,8 +166,8 @@ func (g *neon) WidenF16() {
 	})
 }
 
-func (g *neon) WidenBF16() {
-	c := g.rows(spec.WidenBF16, 1, 2)
+func (g *neon) widenBF16() {
+	c := g.rows(spec.Widen(spec.BF16), 1, 2)
 	v, number := g.Vecs(2), g.GP()
 	c.convert(func() {
 		g.Op("FMOVQ.P", a64.At(c.from, emit.VecBytes), v[0])
@@ -175,8 +227,12 @@ func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
 	g.Op("VBIF", scratch.B16(), other.B16(), x.B16())
 }
 
-func (g *neon) NarrowF16() {
-	c := g.rows(spec.NarrowF16, 2, 1)
+func (g *neon) Narrow(to spec.Element) {
+	map[spec.Element]func(){spec.F16: g.narrowF16, spec.BF16: g.narrowBF16}[to]()
+}
+
+func (g *neon) narrowF16() {
+	c := g.rows(spec.Narrow(spec.F16), 2, 1)
 	nan, v, t, number := g.Broadcast(spec.NaN), g.Vecs(2), g.Vecs(2), g.GP()
 	c.convert(func() {
 		c.loadTwo(v)
@@ -195,8 +251,8 @@ func (g *neon) NarrowF16() {
 	})
 }
 
-func (g *neon) NarrowBF16() {
-	c := g.rows(spec.NarrowBF16, 2, 1)
+func (g *neon) narrowBF16() {
+	c := g.rows(spec.Narrow(spec.BF16), 2, 1)
 	nan, one, half, v, t, number := g.Broadcast(spec.NaN), g.Broadcast(1), g.Broadcast(0x7fff), g.Vecs(2), g.Vecs(2), g.GP()
 	round := func(x, odd a64.Vec) {
 		g.replaceNaN(x, nan, odd)

@@ -12,7 +12,8 @@ import (
 )
 
 // Contracts are the signatures of the micro-kernels as package ukernel has them, where each contract
-// is written: by "Type.Field", and without the word func.
+// is written: by "Type.Field", or by "Type" if the type
+// itself is a function, and without the word func.
 type Contracts map[string]string
 
 // ReadContracts reads package ukernel below the repository's root.
@@ -26,8 +27,11 @@ func ReadContracts(root string) (Contracts, error) {
 	for _, pkg := range pkgs {
 		ast.Inspect(pkg, func(n ast.Node) bool {
 			if t, ok := n.(*ast.TypeSpec); ok {
-				if s, ok := t.Type.(*ast.StructType); ok {
-					c.add(t.Name.Name, s)
+				switch x := t.Type.(type) {
+				case *ast.StructType:
+					c.addFields(t.Name.Name, x)
+				case *ast.FuncType:
+					c.add(t.Name.Name, x)
 				}
 			}
 			return true
@@ -39,22 +43,26 @@ func ReadContracts(root string) (Contracts, error) {
 	return c, nil
 }
 
-// add adds the fields of a struct that are functions.
-func (c Contracts) add(name string, s *ast.StructType) {
+// addFields adds the fields of a struct that are functions.
+func (c Contracts) addFields(name string, s *ast.StructType) {
 	for _, field := range s.Fields.List {
-		if _, ok := field.Type.(*ast.FuncType); ok {
+		if x, ok := field.Type.(*ast.FuncType); ok {
 			for _, f := range field.Names {
-				c[name+"."+f.Name] = strings.TrimPrefix(types.ExprString(field.Type), "func")
+				c.add(name+"."+f.Name, x)
 			}
 		}
 	}
 }
 
+func (c Contracts) add(name string, f *ast.FuncType) {
+	c[name] = strings.TrimPrefix(types.ExprString(f), "func")
+}
+
 // Signature returns the signature of a function.
 func (c Contracts) Signature(f *Function) string {
-	s, ok := c[f.Type()+"."+f.Field]
+	s, ok := c[f.contract()]
 	if !ok {
-		panic("package ukernel has no " + f.Type() + "." + f.Field)
+		panic("package ukernel has no " + f.contract())
 	}
 	return s
 }

@@ -1,22 +1,38 @@
 package spec
 
+import "fmt"
+
 // A Converter emits the conversions.
 type Converter interface {
-	WidenF16()
-	WidenBF16()
+	Widen(from Element)
 	WidenInt8()
-	NarrowF16()
-	NarrowBF16()
+	Narrow(to Element)
 	QuantizeInt8()
 	Finite()
 }
 
+// Widen is the conversion of rows of a type to float32.
+func Widen(from Element) Function { return ofElement(from, "Widen", "WidenRows") }
+
+// Narrow is the conversion of rows of float32 to a type.
+func Narrow(to Element) Function { return ofElement(to, "Narrow", "NarrowRows") }
+
+// ofElement is the function of a type in an array of them.
+func ofElement(e Element, array, elem string) Function {
+	f := kernel(ConvertTable, "")
+	f.Name, f.Note = array+e.suffix(), fmt.Sprintf("The type is %v.", e)
+	f.Array, f.Size, f.Index, f.Elem = array, "Elements", e.String(), elem
+	return f
+}
+
 func emitConversions(c Converter) {
-	c.WidenF16()
-	c.WidenBF16()
+	for _, e := range []Element{F16, BF16, E4M3, E5M2} {
+		c.Widen(e)
+	}
 	c.WidenInt8()
-	c.NarrowF16()
-	c.NarrowBF16()
+	for _, e := range []Element{F16, BF16} {
+		c.Narrow(e)
+	}
 	c.QuantizeInt8()
 	c.Finite()
 }

@@ -9,10 +9,19 @@ const (
 	F16             // binary16
 	BF16            // bfloat16
 	Int8            // integers with scales
+	E4M3            // 8 bits, of which 3 are fraction
+	E5M2            // the upper half of a binary16
 )
 
+// String is the name of the type's constant in package ukernel.
+func (b Element) String() string {
+	return [...]string{"Float32", "Float16", "BFloat16", "Int8", "Float8E4M3", "Float8E5M2"}[b]
+}
+
 // Shift is log2 of the bytes of a number.
-func (b Element) Shift() int { return [...]int{2, 1, 1, 0}[b] }
+func (b Element) Shift() int { return [...]int{2, 1, 1, 0, 0, 0}[b] }
 
 // suffix names the type in a function's name.
-func (b Element) suffix() string { return [...]string{"", "F16", "BF16", "Int8"}[b] }
+func (b Element) suffix() string {
+	return [...]string{"", "F16", "BF16", "Int8", "F8E4M3", "F8E5M2"}[b]
+}

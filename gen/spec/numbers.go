@@ -82,6 +82,16 @@ const (
 	Exponent = 0xff800000 // the bits of the sign and the exponent
 )
 
+// To widen E4M3, as pairs of binary16: the places of the sign, the exponent and the fraction, the last
+// place of the fraction, and the place above the exponent, which only the code after the NaN's sets.
+// E4M3Scale is 2^8, the ratio of the biases.
+const (
+	E4M3Places = 0xbf80bf80
+	E4M3Next   = 0x00800080
+	E4M3Carry  = 0x40004000
+	E4M3Scale  = 0x43800000
+)
+
 // SkinnyKeys is the number of keys in a tile of SkinnyQK and in an iteration of SkinnyPV.
 const SkinnyKeys = 16
 

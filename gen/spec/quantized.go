@@ -51,7 +51,7 @@ func WeightWidenQ(q BlockFormat) Function { return block(q, "Widen") }
 func block(q BlockFormat, field string) Function {
 	f := kernel(WeightTable, field)
 	f.Name, f.Note = f.Name+q.String(), fmt.Sprintf("The format is %v.", q)
-	f.Array, f.Index, f.Elem = "Blocks", q.String(), "BlockKernels"
+	f.Array, f.Size, f.Index, f.Elem = "Blocks", "BlockFormats", q.String(), "BlockKernels"
 	return f
 }
 

@@ -33,8 +33,10 @@ type Function struct {
 	Field string // of the table
 	Note  string // what the function's comment says beside that
 
-	Array, Index string // of a field in an element of an array: the array's field, and a constant of package ukernel
-	Elem         string // the element's type
+	// Of a function in an array: the array's field, constants of package ukernel for its size and the
+	// index, and the type of the elements. That is a struct with the field, or, if Field is empty, the
+	// function's own type.
+	Array, Size, Index, Elem string
 
 	Lanes   int      // see ukernel.Layer
 	Variant string   // see ukernel.Layer
@@ -60,6 +62,14 @@ func (f *Function) Type() string {
 	return f.Table.Type
 }
 
+// contract is the name of the function's contract in package ukernel: of a field, or of a type.
+func (f *Function) contract() string {
+	if f.Field == "" {
+		return f.Elem
+	}
+	return f.Type() + "." + f.Field
+}
+
 // Symbol is the name of the function of an ISA. It is not exported.
 func (f *Function) Symbol(isa string) string {
 	n := 1 // upper-case letters at the start, without that of the next word
@@ -73,5 +83,5 @@ func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // Doc is the comment of the function of an ISA.
 func (f *Function) Doc(isa string) string {
-	return strings.TrimSpace(f.Symbol(isa) + " is " + f.Type() + "." + f.Field + ", see package ukernel. " + f.Note)
+	return strings.TrimSpace(f.Symbol(isa) + " is " + f.contract() + ", see package ukernel. " + f.Note)
 }

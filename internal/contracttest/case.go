@@ -42,7 +42,7 @@ func (c Types) String() string { return fmt.Sprintf("%v,%v,%v→%v", c.Q, c.K, c
 // AllTypes returns all that a call may have.
 func AllTypes() (list []Types) {
 	floats := []kernel.DType{kernel.Float32, kernel.Float16, kernel.BFloat16}
-	all := append(floats[:3:3], kernel.Int8)
+	all := append(floats[:3:3], kernel.Int8, kernel.Float8E4M3, kernel.Float8E5M2)
 	for _, q := range floats {
 		for _, k := range all {
 			for _, v := range all {

@@ -2,7 +2,6 @@ package contracttest
 
 import (
 	"github.com/attn-go/attn/internal/testutil"
-	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 )
 
@@ -49,14 +48,10 @@ func Packed(t kernel.Tensor, lengths []int, start int) (to kernel.Tensor, starts
 func CopyRow(to *kernel.Tensor, b, h, l int, from *kernel.Tensor, fromB, fromH, fromL int) {
 	v, w := View(to), View(from)
 	d, at, src := v.Dim(3), v.At(b, h, l), w.At(fromB, fromH, fromL)
-	switch v.DType() {
-	case view.Float32:
-		copy(v.F32()[at:at+d], w.F32()[src:])
-	case view.Int8:
-		copy(v.I8()[at:at+d], w.I8()[src:])
+	size := v.DType().Size()
+	copy(v.Bytes()[at*size:(at+d)*size], w.Bytes()[src*size:])
+	if v.Scales() != nil {
 		scales, fromScales := kernel.Tensor(*v.Scales()), kernel.Tensor(*w.Scales())
 		CopyRow(&scales, b, h, l, &fromScales, fromB, fromH, fromL)
-	default:
-		copy(v.U16()[at:at+d], w.U16()[src:])
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/numeric"
@@ -39,12 +40,18 @@ func Row(t *kernel.Tensor, b, h, l int) []float32 {
 	for e := range row {
 		switch v.DType() {
 		case view.Float16:
-			row[e] = kernel.F16(v.U16()[at+e]).Float32()
+			row[e] = kernel.F16(Bits(t, at+e)).Float32()
 		case view.BFloat16:
-			row[e] = kernel.BF16(v.U16()[at+e]).Float32()
+			row[e] = kernel.BF16(Bits(t, at+e)).Float32()
 		case view.Int8:
 			scales, _ := v.RowScales(b, h, l, 1)
-			row[e] = float32(v.I8()[at+e]) * scales[e*v.Scales().Dim(3)/len(row)]
+			row[e] = float32(int8(Bits(t, at+e))) * scales[e*v.Scales().Dim(3)/len(row)]
+		case ukernel.Float8E4M3:
+			row[e] = kernel.F8E4M3(Bits(t, at+e)).Float32()
+		case ukernel.Float8E5M2:
+			row[e] = kernel.F8E5M2(Bits(t, at+e)).Float32()
+		default:
+			panic("contracttest: unknown element type")
 		}
 	}
 	return row
@@ -82,24 +89,30 @@ func Widened(t kernel.Tensor) kernel.Tensor {
 // As converts a float32 tensor, neither paged nor ragged, with all of its memory, gaps
 // included. Int8 is not the nearest number but one that keeps what is NaN or infinite.
 func As(t kernel.Tensor, dtype kernel.DType) kernel.Tensor {
-	floats := Floats(t)
 	switch dtype {
+	case kernel.Float32:
+		return t
 	case kernel.Float16:
-		data := make([]kernel.F16, len(floats))
-		for i, x := range floats {
-			data[i] = numeric.ToF16(x)
-		}
-		return kernel.Strided(data, t.Shape(), t.Strides())
+		return rounded(t, numeric.ToF16)
 	case kernel.BFloat16:
-		data := make([]kernel.BF16, len(floats))
-		for i, x := range floats {
-			data[i] = numeric.ToBF16(x)
-		}
-		return kernel.Strided(data, t.Shape(), t.Strides())
+		return rounded(t, numeric.ToBF16)
 	case kernel.Int8:
 		return asInt8(t)
+	case kernel.Float8E4M3:
+		return rounded(t, numeric.ToF8E4M3)
+	case kernel.Float8E5M2:
+		return rounded(t, numeric.ToF8E5M2)
 	}
-	return t
+	panic("contracttest: unknown element type")
+}
+
+// rounded converts every element of a tensor's memory.
+func rounded[E kernel.Element](t kernel.Tensor, round func(float32) E) kernel.Tensor {
+	data := make([]E, len(Floats(t)))
+	for i, x := range Floats(t) {
+		data[i] = round(x)
+	}
+	return kernel.Strided(data, t.Shape(), t.Strides())
 }
 
 // asInt8 gives every row as many scales as divide it, with a gap behind them.
@@ -145,28 +158,25 @@ func Rows(t kernel.Tensor, lo, hi int) kernel.Tensor {
 	v := View(&t)
 	shape, at := t.Shape(), v.At(0, 0, lo)
 	shape[2] = hi - lo
-	switch t.DType() {
-	case kernel.Int8:
-		scales := Rows(kernel.Tensor(*v.Scales()), lo, hi)
-		return kernel.Strided(v.I8()[at:], shape, t.Strides()).Scaled(&scales)
-	case kernel.Float16:
-		return kernel.Tensor(view.Other(view.Float16, v.U16()[at:], shape, t.Strides()))
-	case kernel.BFloat16:
-		return kernel.Tensor(view.Other(view.BFloat16, v.U16()[at:], shape, t.Strides()))
+	part := kernel.Tensor(view.OfBytes(v.DType(), v.Bytes()[at*v.DType().Size():], shape, t.Strides()))
+	if v.Scales() == nil {
+		return part
 	}
-	return kernel.Strided(v.F32()[at:], shape, t.Strides())
+	scales := Rows(kernel.Tensor(*v.Scales()), lo, hi)
+	return part.Scaled(&scales)
 }
 
 // Bits returns the bits of the element at an index of t's slice.
 func Bits(t *kernel.Tensor, at int) uint32 {
 	v := View(t)
-	switch v.DType() {
-	case view.Float32:
-		return math.Float32bits(v.F32()[at])
-	case view.Int8:
-		return uint32(uint8(v.I8()[at]))
+	switch v.DType().Size() {
+	case 1:
+		return uint32(v.Bytes()[at])
+	case 2:
+		return uint32(binary.NativeEndian.Uint16(v.Bytes()[2*at:]))
+	default:
+		return binary.NativeEndian.Uint32(v.Bytes()[4*at:])
 	}
-	return uint32(v.U16()[at])
 }
 
 // AllBits returns the bits of all elements of t's slice.

@@ -3,7 +3,9 @@ package engine
 import (
 	"github.com/attn-go/attn/internal/ints"
 	"github.com/attn-go/attn/internal/mask"
+	"github.com/attn-go/attn/internal/rows"
 	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/tier"
 	"github.com/attn-go/attn/internal/ukernel"
 	"github.com/attn-go/attn/internal/view"
 )
@@ -22,23 +24,19 @@ func (t *tile) finishNaN(lane int) {
 		return
 	}
 	out := &t.job.Call.Out
-	fillNaN(out, t.indexOf(out, lane))
+	fillNaN(t.job.tier, out, t.indexOf(out, lane))
 	if t.job.Call.LSE.IsSet() {
 		t.rowOf(&t.job.Call.LSE, lane)[0] = canonicalNaN
 	}
 }
 
+// oneNaN is a row of one NaN. (The slice of a local array would escape through the kernel.)
+var oneNaN = []float32{canonicalNaN}
+
 // fillNaN makes the row of x that starts at at a row of NaN.
-func fillNaN(x *view.Tensor, at int) {
+func fillNaN(t *tier.Tier, x *view.Tensor, at int) {
 	for i := range x.Dim(3) {
-		switch x.DType() {
-		case view.Float32:
-			x.F32()[at+i] = canonicalNaN
-		case view.Float16:
-			x.U16()[at+i] = scalar.ToF16(canonicalNaN)
-		case view.BFloat16:
-			x.U16()[at+i] = scalar.ToBF16(canonicalNaN)
-		}
+		rows.Store(t, x, at+i, oneNaN)
 	}
 }
 

@@ -154,21 +154,12 @@ func (t *tile) mergeRows(part []float32, stride int) {
 }
 
 // Skinny kernels widen keys and values of narrow types in registers. That is faster
-// than widening them to scratch memory, even to L1. Where widensInRegisters says that it
-// is impossible, floatRows widens them.
+// than widening them to scratch memory, even to L1. Where the tier has no kernel for a type, or
+// the rows do not fit it, floatRows widens them.
 
-// widensInRegisters tells whether the tier's skinny kernels widen rows of x.
-func widensInRegisters(t *tier.Tier, x *view.Tensor) bool {
-	if t.Skinny().QKF16 == nil || x.Dim(3)%ukernel.SkinnyGroup != 0 {
-		return false
-	}
-	switch x.DType() {
-	case view.Float16, view.BFloat16:
-		return true
-	case view.Int8:
-		return x.Group()%ukernel.SkinnyGroup == 0
-	}
-	return false
+// fitsGroups tells whether skinny kernels can widen rows of x, which they do in groups of columns.
+func fitsGroups(x *view.Tensor) bool {
+	return x.Dim(3)%ukernel.SkinnyGroup == 0 && (x.Scales() == nil || x.Group()%ukernel.SkinnyGroup == 0)
 }
 
 // narrowProducts computes the scores s of up to rows keys from row lo on, and returns
@@ -176,21 +167,28 @@ func widensInRegisters(t *tier.Tier, x *view.Tensor) bool {
 // distances.
 func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 	x, tier, d := &t.job.Call.K, t.job.tier, t.job.d()
-	if !widensInRegisters(tier, x) {
+	if x.DType() == view.Float32 || !fitsGroups(x) {
 		return 0
 	}
-	if x.DType() == view.Int8 {
+	kernels := tier.Skinny()
+	if x.DType() == view.Int8 && kernels.QKInt8 != nil {
 		k, n, next, far := withHints(tier, x, t.head, lo, rows, x.I8())
 		if n < ukernel.SkinnyKeys {
 			return 0
 		}
 		scales := t.scratch.keys.keyScales(x, t.head, lo, n)
-		tier.Skinny().QKInt8(s, k, x.Stride(2), scales, n, x.Group(), t.q, t.n, n, d, top, next, far)
+		kernels.QKInt8(s, k, x.Stride(2), scales, n, x.Group(), t.q, t.n, n, d, top, next, far)
 		return n
 	}
-	qk := tier.Skinny().QKF16
-	if x.DType() == view.BFloat16 {
-		qk = tier.Skinny().QKBF16
+	var qk func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, next []uint16, far int)
+	switch x.DType() {
+	case view.Float16:
+		qk = kernels.QKF16
+	case view.BFloat16:
+		qk = kernels.QKBF16
+	}
+	if qk == nil {
+		return 0
 	}
 	k, n, next, far := withHints(tier, x, t.head, lo, rows, x.U16())
 	if n < ukernel.SkinnyKeys {
@@ -205,19 +203,25 @@ func (t *tile) narrowProducts(s []float32, lo, rows int, top []float32) int {
 // cannot be widened in registers.
 func (t *tile) narrowPV(o []float32, lo, rows int, p []float32, load bool) int {
 	x, tier := &t.job.Call.V, t.job.tier
-	if !widensInRegisters(tier, x) {
+	if x.DType() == view.Float32 || !fitsGroups(x) {
 		return 0
 	}
-	dv, lanes := t.job.dv(), t.kern.Lanes
-	if x.DType() == view.Int8 {
+	kernels, dv, lanes := tier.Skinny(), t.job.dv(), t.kern.Lanes
+	if x.DType() == view.Int8 && kernels.PVInt8 != nil {
 		v, n, next, far := withHints(tier, x, t.head, lo, rows, x.I8())
 		scales, lsc := x.RowScales(t.head.batch, t.head.head, lo, n)
-		tier.Skinny().PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
+		kernels.PVInt8(o, dv, v, x.Stride(2), scales, lsc, x.Group(), p, lanes, t.n, n, dv, load, next, far)
 		return n
 	}
-	pv := tier.Skinny().PVF16
-	if x.DType() == view.BFloat16 {
-		pv = tier.Skinny().PVBF16
+	var pv func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, next []uint16, far int)
+	switch x.DType() {
+	case view.Float16:
+		pv = kernels.PVF16
+	case view.BFloat16:
+		pv = kernels.PVBF16
+	}
+	if pv == nil {
+		return 0
 	}
 	v, n, next, far := withHints(tier, x, t.head, lo, rows, x.U16())
 	pv(o, dv, v, x.Stride(2), p, lanes, t.n, n, dv, load, next, far)

@@ -310,6 +310,12 @@ func tensorChanges() (list []change) {
 	add("float16 of no memory", func(_ *world, t kernel.Tensor) kernel.Tensor {
 		return kernel.Strided([]kernel.F16{}, t.Shape(), t.Strides())
 	})
+	add("float8_e4m3", func(_ *world, t kernel.Tensor) kernel.Tensor {
+		return kernel.Strided(make([]kernel.F8E4M3, len(data(t))), t.Shape(), t.Strides())
+	})
+	add("float8_e5m2 with scales", func(_ *world, t kernel.Tensor) kernel.Tensor {
+		return kernel.Strided(make([]kernel.F8E5M2, len(data(t))), t.Shape(), t.Strides()).Scaled(&t)
+	})
 	integer := func(t kernel.Tensor) kernel.Tensor {
 		return kernel.Strided(make([]int8, len(data(t))), t.Shape(), t.Strides())
 	}

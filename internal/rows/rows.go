@@ -18,55 +18,34 @@ func Widen(t *tier.Tier, dst []float32, x *view.Tensor, b, h, l, n int) {
 	d := x.Dim(3)
 	for stop := l + n; l < stop; l += n {
 		n = x.Run(l, min(stop-l, max(1, MaxConvert/d)))
-		at := x.Index(b, h, l)
+		at, size := x.Index(b, h, l), x.DType().Size()
+		end := at + (n-1)*x.Stride(2) + d // no change of page tables or starts during a call leads assembly beyond
 		switch x.DType() {
 		case view.Float32:
 			Copy(dst, d, x.F32()[at:], x.Stride(2), n, d)
 		case view.Int8:
 			scales, stride := x.RowScales(b, h, l, n)
-			t.Convert().WidenInt8(dst, d, x.I8()[at:end(at, n, x)], x.Stride(2), scales, stride, x.Group(), n, d)
-		case view.Float16, view.BFloat16:
-			WidenHalves(t, x.DType())(dst, d, x.U16()[at:end(at, n, x)], x.Stride(2), n, d)
+			t.Convert().WidenInt8(dst, d, x.I8()[at:end], x.Stride(2), scales, stride, x.Group(), n, d)
 		default:
-			panic("attn: unknown element type")
+			t.Convert().Widen[x.DType()](dst, d, x.Bytes()[at*size:end*size], x.Stride(2)*size, n, d)
 		}
 		dst = dst[n*d:]
 	}
 }
 
-// end returns the index after n ≥ 1 rows of x that start at at. Slices that go to
-// assembly end there, so that page tables or starts that change during a call cannot
-// lead it out of the caller's slice.
-func end(at, n int, x *view.Tensor) int { return at + (n-1)*x.Stride(2) + x.Dim(3) }
-
-// WidenRow writes d elements of a Float16 or BFloat16 tensor, from index at on, to dst.
+// WidenRow writes d elements of a tensor that is neither Float32 nor scaled, from index at on, to dst.
 func WidenRow(t *tier.Tier, dst []float32, x *view.Tensor, at, d int) {
-	WidenHalves(t, x.DType())(dst, d, x.U16()[at:at+d], 0, 1, d)
+	size := x.DType().Size()
+	t.Convert().Widen[x.DType()](dst, d, x.Bytes()[at*size:(at+d)*size], 0, 1, d)
 }
 
-// Store writes a row to a tensor that is not Int8, from index at on.
+// Store writes a row to a tensor that is not scaled, from index at on.
 func Store(t *tier.Tier, x *view.Tensor, at int, row []float32) {
 	if x.DType() == view.Float32 {
 		copy(x.F32()[at:], row)
 		return
 	}
-	NarrowHalves(t, x.DType())(x.U16()[at:], 0, row, 0, 1, len(row))
-}
-
-// WidenHalves returns the converter from Float16 or BFloat16 to float32.
-func WidenHalves(t *tier.Tier, from view.DType) func(dst []float32, ldd int, src []uint16, lds, n, d int) {
-	if from == view.BFloat16 {
-		return t.Convert().WidenBF16
-	}
-	return t.Convert().WidenF16
-}
-
-// NarrowHalves returns the converter from float32 to Float16 or BFloat16.
-func NarrowHalves(t *tier.Tier, to view.DType) func(dst []uint16, ldd int, src []float32, lds, n, d int) {
-	if to == view.BFloat16 {
-		return t.Convert().NarrowBF16
-	}
-	return t.Convert().NarrowF16
+	t.Convert().Narrow[x.DType()](x.Bytes()[at*x.DType().Size():], 0, row, 0, 1, len(row))
 }
 
 // Copy copies n rows of d elements, lds apart, to rows ldd apart.

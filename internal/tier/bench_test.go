@@ -271,18 +271,18 @@ func rowsInOrder(w, n, d int) []int {
 // benchConverters converts a block of keys.
 func benchConverters() (list []benchmark) {
 	const d = 128
-	floats, halves, ints, scales := testutil.Floats(blockKeys*d), make([]uint16, blockKeys*d), make([]int8, blockKeys*d), testutil.Floats(blockKeys*d/32)
+	floats, bits, ints, scales := testutil.Floats(blockKeys*d), make([]byte, 2*blockKeys*d), make([]int8, blockKeys*d), testutil.Floats(blockKeys*d/32)
 	add := func(kernel string, call func(p *kernelSet)) {
 		list = append(list, benchmark{kernel, "n=256/d=128", 0, blockKeys * d, call})
 	}
-	add("Convert.WidenF16", func(p *kernelSet) { p.Convert.WidenF16(floats, d, halves, d, blockKeys, d) })
-	add("Convert.WidenBF16", func(p *kernelSet) { p.Convert.WidenBF16(floats, d, halves, d, blockKeys, d) })
+	for _, e := range narrowTypes() {
+		add("Convert.Widen."+e.String(), func(p *kernelSet) { p.Convert.Widen[e](floats, d, bits, d*e.Size(), blockKeys, d) })
+		add("Convert.Narrow."+e.String(), func(p *kernelSet) { p.Convert.Narrow[e](bits, d*e.Size(), floats, d, blockKeys, d) })
+	}
 	add("Convert.WidenInt8", func(p *kernelSet) { p.Convert.WidenInt8(floats, d, ints, d, scales, 1, d, blockKeys, d) })
 	list = append(list, benchmark{"Convert.WidenInt8", "n=256/d=128/group=32", 0, blockKeys * d, func(p *kernelSet) {
 		p.Convert.WidenInt8(floats, d, ints, d, scales, d/32, 32, blockKeys, d)
 	}})
-	add("Convert.NarrowF16", func(p *kernelSet) { p.Convert.NarrowF16(halves, d, floats, d, blockKeys, d) })
-	add("Convert.NarrowBF16", func(p *kernelSet) { p.Convert.NarrowBF16(halves, d, floats, d, blockKeys, d) })
 	add("Convert.QuantizeInt8", func(p *kernelSet) { p.Convert.QuantizeInt8(ints, d, scales, 1, floats, d, d, blockKeys, d) })
 	add("Convert.Finite", func(p *kernelSet) { p.Convert.Finite(floats) })
 	return list

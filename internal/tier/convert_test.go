@@ -1,6 +1,8 @@
 package tier
 
 import (
+	"bytes"
+	"encoding/binary"
 	"flag"
 	"fmt"
 	"math"
@@ -20,28 +22,19 @@ func converterShapes(add func(n, d, gapS, gapD int)) {
 	}
 }
 
-// A widening selects WidenF16 or WidenBF16, a narrowing NarrowF16 or NarrowBF16.
-type (
-	widening  func(c *ukernel.Converters) func(dst []float32, ldd int, src []uint16, lds, n, d int)
-	narrowing func(c *ukernel.Converters) func(dst []uint16, ldd int, src []float32, lds, n, d int)
-)
-
-func widenF16Of(c *ukernel.Converters) func([]float32, int, []uint16, int, int, int) {
-	return c.WidenF16
-}
-func widenBF16Of(c *ukernel.Converters) func([]float32, int, []uint16, int, int, int) {
-	return c.WidenBF16
-}
-func narrowF16Of(c *ukernel.Converters) func([]uint16, int, []float32, int, int, int) {
-	return c.NarrowF16
-}
-func narrowBF16Of(c *ukernel.Converters) func([]uint16, int, []float32, int, int, int) {
-	return c.NarrowBF16
+// narrowTypes are the types that have rows in Converters.Widen and Narrow.
+func narrowTypes() (list []ukernel.Element) {
+	for e := range ukernel.Element(ukernel.Elements) {
+		if e != ukernel.Float32 && !e.IsScaled() {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // A widenCase is a call of a widening, on any bits.
 type widenCase struct {
-	kernel           widening
+	from             ukernel.Element
 	n, d, gapS, gapD int
 }
 
@@ -49,21 +42,22 @@ func (c widenCase) String() string {
 	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
 }
 
-func widenCases(kernel widening) func(w int) []kernelCase {
+func widenCases(from ukernel.Element) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
-		converterShapes(func(n, d, gapS, gapD int) { list = append(list, widenCase{kernel, n, d, gapS, gapD}) })
+		converterShapes(func(n, d, gapS, gapD int) { list = append(list, widenCase{from, n, d, gapS, gapD}) })
 		return list
 	}
 }
 
 func (c widenCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
-	lds, ldd := c.d+c.gapS, c.d+c.gapD
-	src := testutil.Rows[uint16](a, "src", c.n, c.d, lds)
+	size, ldd := c.from.Size(), c.d+c.gapD
+	lds := (c.d + c.gapS) * size
+	src := testutil.Rows[byte](a, "src", c.n, c.d*size, lds)
 	for i := range src {
-		src[i] = uint16(r.Uint64())
+		src[i] = byte(r.Uint64())
 	}
 	dst := a.Matrix("dst", c.n, c.d, ldd, testutil.Canary)
-	return func(p *kernelSet) { c.kernel(&p.Convert)(dst, ldd, src, lds, c.n, c.d) }
+	return func(p *kernelSet) { p.Convert.Widen[c.from](dst, ldd, src, lds, c.n, c.d) }
 }
 
 // A widenInt8Case is a call of WidenInt8.
@@ -102,7 +96,7 @@ func (c widenInt8Case) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *
 
 // A narrowCase is a call of a narrowing.
 type narrowCase struct {
-	kernel           narrowing
+	to               ukernel.Element
 	n, d, gapS, gapD int
 }
 
@@ -110,11 +104,11 @@ func (c narrowCase) String() string {
 	return fmt.Sprintf("n=%d d=%d lds=d+%d ldd=d+%d", c.n, c.d, c.gapS, c.gapD)
 }
 
-func narrowCases(kernel narrowing) func(w int) []kernelCase {
+func narrowCases(to ukernel.Element) func(w int) []kernelCase {
 	return func(int) (list []kernelCase) {
 		converterShapes(func(n, d, gapS, gapD int) {
 			for range 8 {
-				list = append(list, narrowCase{kernel, n, d, gapS, gapD})
+				list = append(list, narrowCase{to, n, d, gapS, gapD})
 			}
 		})
 		return list
@@ -122,16 +116,17 @@ func narrowCases(kernel narrowing) func(w int) []kernelCase {
 }
 
 func (c narrowCase) call(a *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
-	lds, ldd := c.d+c.gapS, c.d+c.gapD
+	size, lds := c.to.Size(), c.d+c.gapS
+	ldd := (c.d + c.gapD) * size
 	src := a.Matrix("src", c.n, c.d, lds, testutil.Canary)
 	for i := range src {
 		src[i] = narrowable(r)
 	}
-	dst := testutil.Rows[uint16](a, "dst", c.n, c.d, ldd)
+	dst := testutil.Rows[byte](a, "dst", c.n, c.d*size, ldd)
 	for i := range dst {
-		dst[i] = 0x1234
+		dst[i] = 0x12
 	}
-	return func(p *kernelSet) { c.kernel(&p.Convert)(dst, ldd, src, lds, c.n, c.d) }
+	return func(p *kernelSet) { p.Convert.Narrow[c.to](dst, ldd, src, lds, c.n, c.d) }
 }
 
 // narrowable returns any float32, or one whose magnitude and low bits matter when it
@@ -145,22 +140,19 @@ func narrowable(r *testutil.Rand) float32 {
 		return testutil.NonFinite.Next(r)
 	}
 	exp := uint32(127 - 26 + r.IntN(26+18)) // from below binary16's subnormals to beyond its largest
-	kept := []uint32{13, 16, uint32(13 + r.IntN(11))}[r.IntN(3)]
+	kept := []uint32{13, 16, 20, 21, uint32(13 + r.IntN(11))}[r.IntN(5)]
 	bits = bits&(1<<31|(1<<23-1)&^(1<<kept-1)) | exp<<23
 	return math.Float32frombits(bits + []uint32{0, 1<<(kept-1) - 1, 1 << (kept - 1), 1<<(kept-1) + 1}[r.IntN(4)])
 }
 
-// TestWidenAll compares all values of 16 bits, and all of 8 with many scales, with
-// package fallback.
+// TestWidenAll compares all numbers of the narrow types, and all scaled integers with many scales,
+// with package fallback.
 func TestWidenAll(t *testing.T) {
-	halves, ints := make([]uint16, 1<<16), make([]int8, 256)
-	for i := range halves {
-		halves[i] = uint16(i)
-	}
+	ints := make([]int8, 256)
 	for i := range ints {
 		ints[i] = int8(i)
 	}
-	got, want := make([]float32, len(halves)), make([]float32, len(halves))
+	got, want := make([]float32, 1<<16), make([]float32, 1<<16)
 	r := testutil.Rand(8)
 	eachTier(func(tier *Tier) {
 		c := tier.Convert()
@@ -171,12 +163,13 @@ func TestWidenAll(t *testing.T) {
 				}
 			}
 		}
-		c.WidenF16(got, 0, halves, 0, 1, len(halves))
-		ref.Convert.WidenF16(want, 0, halves, 0, 1, len(halves))
-		check("binary16", len(halves))
-		c.WidenBF16(got, 0, halves, 0, 1, len(halves))
-		ref.Convert.WidenBF16(want, 0, halves, 0, 1, len(halves))
-		check("bfloat16", len(halves))
+		for _, e := range narrowTypes() {
+			all := allOf(e)
+			n := len(all) / e.Size()
+			c.Widen[e](got, 0, all, 0, 1, n)
+			ref.Convert.Widen[e](want, 0, all, 0, 1, n)
+			check(e.String(), n)
+		}
 		for i := range 1000 {
 			scale := []float32{testutil.KindOf(i).Next(&r)}
 			c.WidenInt8(got, 0, ints, 0, scale, 0, len(ints), 1, len(ints))
@@ -186,6 +179,18 @@ func TestWidenAll(t *testing.T) {
 	})
 }
 
+// allOf returns all numbers of a type of up to 16 bits.
+func allOf(e ukernel.Element) (all []byte) {
+	for i := range 1 << (8 * e.Size()) {
+		if e.Size() == 1 {
+			all = append(all, byte(i))
+		} else {
+			all = binary.NativeEndian.AppendUint16(all, uint16(i))
+		}
+	}
+	return all
+}
+
 var narrowAll = flag.Bool("narrowall", false, "narrow all float32 (a minute)")
 
 // TestNarrowAll compares the narrowing of a sample of all float32, or of all, with
@@ -193,18 +198,18 @@ var narrowAll = flag.Bool("narrowall", false, "narrow all float32 (a minute)")
 func TestNarrowAll(t *testing.T) {
 	step := sampling(*narrowAll, 487, 9973)
 	const chunk = 1 << 14
-	src, got, want := make([]float32, chunk), make([]uint16, chunk), make([]uint16, chunk)
+	src, got, want := make([]float32, chunk), make([]byte, 2*chunk), make([]byte, 2*chunk)
 	for first := uint64(0); first < 1<<32; first += chunk * step {
 		for i := range src {
 			src[i] = math.Float32frombits(uint32(first + uint64(i)*step))
 		}
-		for _, kernel := range []narrowing{narrowF16Of, narrowBF16Of} {
-			kernel(&ref.Convert)(want, 0, src, 0, 1, chunk)
+		for _, e := range narrowTypes() {
+			ref.Convert.Narrow[e](want, 0, src, 0, 1, chunk)
 			eachTier(func(tier *Tier) {
-				kernel(tier.Convert())(got, 0, src, 0, 1, chunk)
-				for i, x := range got {
-					if x != want[i] {
-						t.Fatalf("tier=%s: %v (%08x) is %#04x, want %#04x", tier.Name, src[i], math.Float32bits(src[i]), x, want[i])
+				tier.Convert().Narrow[e](got, 0, src, 0, 1, chunk)
+				for i, x := range src {
+					if at := i * e.Size(); !bytes.Equal(got[at:at+e.Size()], want[at:at+e.Size()]) {
+						t.Fatalf("tier=%s: %v (%08x) as %v is %#x, want %#x", tier.Name, x, math.Float32bits(x), e, got[at:at+e.Size()], want[at:at+e.Size()])
 					}
 				}
 			})
@@ -213,25 +218,61 @@ func TestNarrowAll(t *testing.T) {
 }
 
 var convertMutants = []mutant{
-	{"Convert.WidenF16", "subnormals are flushed", func(p *kernelSet) {
-		widen := p.Convert.WidenF16
-		p.Convert.WidenF16 = func(dst []float32, ldd int, src []uint16, lds, n, d int) {
+	{"Convert.Widen.float16", "subnormals are flushed", func(p *kernelSet) {
+		widen := p.Convert.Widen[ukernel.Float16]
+		p.Convert.Widen[ukernel.Float16] = func(dst []float32, ldd int, src []byte, lds, n, d int) {
 			widen(dst, ldd, src, lds, n, d)
 			for i := range min(n, 1) * d {
-				if src[i]&0x7c00 == 0 {
+				if binary.NativeEndian.Uint16(src[2*i:])&0x7c00 == 0 {
 					dst[i] = 0
 				}
 			}
 		}
 	}},
-	{"Convert.WidenBF16", "the last element of the last row is left out", func(p *kernelSet) {
-		widen := p.Convert.WidenBF16
-		p.Convert.WidenBF16 = func(dst []float32, ldd int, src []uint16, lds, n, d int) {
+	{"Convert.Widen.bfloat16", "the last element of the last row is left out", func(p *kernelSet) {
+		widen := p.Convert.Widen[ukernel.BFloat16]
+		p.Convert.Widen[ukernel.BFloat16] = func(dst []float32, ldd int, src []byte, lds, n, d int) {
 			if n > 0 && d > 16 && d%16 > 0 {
 				widen(dst, ldd, src, lds, n-1, d)
 				d--
 			}
 			widen(dst, ldd, src, lds, n, d)
+		}
+	}},
+	{"Convert.Widen.float8_e4m3", "S.1111.111 is a number", func(p *kernelSet) {
+		widen := p.Convert.Widen[ukernel.Float8E4M3]
+		p.Convert.Widen[ukernel.Float8E4M3] = func(dst []float32, ldd int, src []byte, lds, n, d int) {
+			widen(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] == 0x7f {
+					dst[i] = 480
+				}
+			}
+		}
+	}},
+	{"Convert.Widen.float8_e5m2", "the fraction has 3 bits", func(p *kernelSet) {
+		p.Convert.Widen[ukernel.Float8E5M2] = p.Convert.Widen[ukernel.Float8E4M3]
+	}},
+	{"Convert.Narrow.float8_e4m3", "infinity becomes NaN", func(p *kernelSet) {
+		narrow := p.Convert.Narrow[ukernel.Float8E4M3]
+		p.Convert.Narrow[ukernel.Float8E4M3] = func(dst []byte, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] > math.MaxFloat32 {
+					dst[i] = 0x7f
+				}
+			}
+		}
+	}},
+	{"Convert.Narrow.float8_e5m2", "beyond the largest is infinite", func(p *kernelSet) {
+		narrow := p.Convert.Narrow[ukernel.Float8E5M2]
+		p.Convert.Narrow[ukernel.Float8E5M2] = func(dst []byte, ldd int, src []float32, lds, n, d int) {
+			narrow(dst, ldd, src, lds, n, d)
+			for i := range min(n, 1) * d {
+				if src[i] >= 61440 {
+					dst[i] = 0x7c
+				}
+			}
 		}
 	}},
 	{"Convert.WidenInt8", "a row has one scale", func(p *kernelSet) {
@@ -240,24 +281,25 @@ var convertMutants = []mutant{
 			widen(dst, ldd, src, lds, scales, lsc, d, n, d)
 		}
 	}},
-	{"Convert.NarrowF16", "ties round up", func(p *kernelSet) {
-		narrow := p.Convert.NarrowF16
-		p.Convert.NarrowF16 = func(dst []uint16, ldd int, src []float32, lds, n, d int) {
+	{"Convert.Narrow.float16", "ties round up", func(p *kernelSet) {
+		narrow := p.Convert.Narrow[ukernel.Float16]
+		p.Convert.Narrow[ukernel.Float16] = func(dst []byte, ldd int, src []float32, lds, n, d int) {
 			narrow(dst, ldd, src, lds, n, d)
 			for i := range min(n, 1) * d {
-				if math.Float32bits(src[i])&0x3fff == 0x1000 && dst[i]&0x7c00 != 0 && dst[i]&0x7c00 != 0x7c00 {
-					dst[i]++
+				h := binary.NativeEndian.Uint16(dst[2*i:])
+				if math.Float32bits(src[i])&0x3fff == 0x1000 && h&0x7c00 != 0 && h&0x7c00 != 0x7c00 {
+					binary.NativeEndian.PutUint16(dst[2*i:], h+1)
 				}
 			}
 		}
 	}},
-	{"Convert.NarrowBF16", "a NaN keeps its sign", func(p *kernelSet) {
-		narrow := p.Convert.NarrowBF16
-		p.Convert.NarrowBF16 = func(dst []uint16, ldd int, src []float32, lds, n, d int) {
+	{"Convert.Narrow.bfloat16", "a NaN keeps its sign", func(p *kernelSet) {
+		narrow := p.Convert.Narrow[ukernel.BFloat16]
+		p.Convert.Narrow[ukernel.BFloat16] = func(dst []byte, ldd int, src []float32, lds, n, d int) {
 			narrow(dst, ldd, src, lds, n, d)
 			for i := range min(n, 1) * d {
 				if src[i] != src[i] {
-					dst[i] |= uint16(math.Float32bits(src[i]) >> 16 & 0x8000)
+					binary.NativeEndian.PutUint16(dst[2*i:], binary.NativeEndian.Uint16(dst[2*i:])|uint16(math.Float32bits(src[i])>>16&0x8000))
 				}
 			}
 		}

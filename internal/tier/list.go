@@ -62,13 +62,27 @@ func eachKernel(name string, table reflect.Value, f func(name string, path []int
 			for i := range v.NumField() {
 				walk(name+"."+v.Type().Field(i).Name, way(i), v.Field(i))
 			}
-		case reflect.Array: // by the format of quantized weights
+		case reflect.Array:
 			for i := range v.Len() {
-				walk(name+"."+ukernel.BlockFormat(i).String(), way(i), v.Index(i))
+				if index := indexName(v.Type().Elem(), i); index != "" {
+					walk(name+"."+index, way(i), v.Index(i))
+				}
 			}
 		}
 	}
 	walk(name, nil, table)
+}
+
+// indexName names an element of an array of kernels: by the type that is converted, "" if the contract
+// has no kernel for it, or by the format of quantized weights.
+func indexName(kernel reflect.Type, i int) string {
+	if kernel.Kind() != reflect.Func {
+		return ukernel.BlockFormat(i).String()
+	}
+	if e := ukernel.Element(i); e != ukernel.Float32 && !e.IsScaled() {
+		return e.String()
+	}
+	return ""
 }
 
 // at follows a way of eachKernel.

@@ -7,28 +7,29 @@ import (
 	"github.com/attn-go/attn/internal/scalar"
 	"github.com/attn-go/attn/internal/testutil"
 	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
 )
 
 // referenceNarrow adds the skinny kernels for narrow types: those for float32 on widened
 // rows.
 func referenceNarrow(f ukernel.SkinnyKernels) ukernel.SkinnyKernels {
-	type widening = func(dst []float32, ldd int, src []uint16, lds, n, d int)
-	scores := func(widen widening) func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
+	scores := func(widen ukernel.WidenRows) func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
 		return func(s []float32, k []uint16, ldk int, q []float32, n, m, d int, max []float32, _ []uint16, _ int) {
 			wide := make([]float32, m*d)
-			widen(wide, d, k, ldk, m, d)
+			widen(wide, d, view.BytesOf(k), 2*ldk, m, d)
 			f.QK(s, wide, d, q, n, m, d, max, nil, 0)
 		}
 	}
-	values := func(widen widening) func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
+	values := func(widen ukernel.WidenRows) func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
 		return func(o []float32, ldo int, v []uint16, ldv int, p []float32, ldp, n, m, dv int, load bool, _ []uint16, _ int) {
 			wide := make([]float32, m*dv)
-			widen(wide, dv, v, ldv, m, dv)
+			widen(wide, dv, view.BytesOf(v), 2*ldv, m, dv)
 			f.PV(o, ldo, wide, dv, p, ldp, n, m, dv, load, nil, 0)
 		}
 	}
-	f.QKF16, f.PVF16 = scores(ref.Convert.WidenF16), values(ref.Convert.WidenF16)
-	f.QKBF16, f.PVBF16 = scores(ref.Convert.WidenBF16), values(ref.Convert.WidenBF16)
+	widen := &ref.Convert.Widen
+	f.QKF16, f.PVF16 = scores(widen[ukernel.Float16]), values(widen[ukernel.Float16])
+	f.QKBF16, f.PVBF16 = scores(widen[ukernel.BFloat16]), values(widen[ukernel.BFloat16])
 	f.QKInt8 = func(s []float32, k []int8, ldk int, scales []float32, lsc, group int, q []float32, n, m, d int, max []float32, _ []int8, _ int) {
 		wide := make([]float32, m*d)
 		for j := range m {

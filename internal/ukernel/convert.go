@@ -1,20 +1,30 @@
 package ukernel
 
+// WidenRows converts n rows of d elements of a narrow type to float32, which is exact, row r from
+// src[r·lds:] to dst[r·ldd:]. src are the elements' bytes as they lie in memory, in the order of the
+// machine, and lds counts bytes.
+type WidenRows func(dst []float32, ldd int, src []byte, lds, n, d int)
+
+// NarrowRows rounds n rows of d numbers to a narrow type. dst are bytes as in WidenRows, and ldd counts
+// them.
+type NarrowRows func(dst []byte, ldd int, src []float32, lds, n, d int)
+
 // Converters convert n rows of d elements from one type to another, row r from
-// src[r·lds:] to dst[r·ldd:]. binary16 and bfloat16 are given as bits.
+// src[r·lds:] to dst[r·ldd:].
 type Converters struct {
-	// WidenF16 and WidenBF16 convert to float32, which is exact.
-	WidenF16, WidenBF16 func(dst []float32, ldd int, src []uint16, lds, n, d int)
+	// Widen are the conversions to float32 by type. Float32 and types with scales have none.
+	Widen [Elements]WidenRows
+
+	// Narrow are the conversions from float32 by type, of the same types. They round to the
+	// nearest number, ties to even. Beyond the largest, Float16 and BFloat16 become infinite,
+	// Float8E4M3 and Float8E5M2 stay the largest. Every NaN becomes 0x7e00, 0x7fc0, 0x7f or 0x7e.
+	Narrow [Elements]NarrowRows
 
 	// WidenInt8 converts scaled integers; group neighbours share a scale,
 	// 1 ≤ group ≤ d:
 	//
 	//	dst[r·ldd+x] = float32(src[r·lds+x])·scales[r·lsc+x/group]
 	WidenInt8 func(dst []float32, ldd int, src []int8, lds int, scales []float32, lsc, group, n, d int)
-
-	// NarrowF16 and NarrowBF16 round to the nearest number, ties to even, and beyond
-	// the largest to infinity. Every NaN becomes 0x7e00 or 0x7fc0.
-	NarrowF16, NarrowBF16 func(dst []uint16, ldd int, src []float32, lds, n, d int)
 
 	// QuantizeInt8 makes scaled integers of finite numbers. group neighbours of a row share a
 	// scale, and group divides d. With m the largest magnitude of a group,

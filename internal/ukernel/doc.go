@@ -10,7 +10,8 @@
 // # Rules for all micro-kernels
 //
 //   - A kernel reads and writes the named elements and nothing else. It assumes
-//     nothing about alignment. Counts may be 0. Strides count elements.
+//     nothing about alignment. Counts may be 0. Strides count elements, unless a contract says
+//     that they count bytes.
 //   - Outputs do not overlap inputs.
 //   - Every lane is computed by itself, in the order given, with one rounding per
 //     fma and per operation. Results that are not NaN are specified to the bit. Of

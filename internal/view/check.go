@@ -9,9 +9,8 @@ import (
 // WantFloat names the tensors that IsFloat accepts.
 const WantFloat = "float32, float16 or bfloat16, not paged, and ragged only as q is"
 
-// IsFloat tells whether the tensor can be a query or an output: float32, float16 or
-// bfloat16, and not paged.
-func (t *Tensor) IsFloat() bool { return t.dtype <= BFloat16 && t.scales == nil && !t.IsPaged() }
+// IsFloat tells whether the tensor can be a query or an output: of a type for them, and not paged.
+func (t *Tensor) IsFloat() bool { return t.dtype.IsFloat() && t.scales == nil && !t.IsPaged() }
 
 // IsPlain tells whether the tensor is IsFloat and not ragged.
 func (t *Tensor) IsPlain() bool { return t.IsFloat() && !t.IsRagged() }
@@ -53,9 +52,9 @@ func (t *Tensor) Check(arg string) *check.Failure {
 		}
 	}
 	switch {
-	case t.dtype == Int8 && t.scales == nil:
+	case t.dtype.IsScaled() && t.scales == nil:
 		return t.failure(arg, "scales with it, by Tensor.Scaled")
-	case t.dtype == Int8:
+	case t.dtype.IsScaled():
 		return t.checkScales(arg)
 	case t.scales != nil:
 		return t.failure(arg, "int8, as it has scales")

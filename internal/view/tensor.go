@@ -9,29 +9,19 @@ import (
 	"unsafe"
 
 	"github.com/attn-go/attn/internal/ints"
+	"github.com/attn-go/attn/internal/ukernel"
 )
 
 // DType is the element type of a Tensor.
-type DType uint8
+type DType = ukernel.Element
 
+// The types that code below package kernel names.
 const (
-	Float32  DType = iota // IEEE-754 binary32
-	Float16               // IEEE-754 binary16
-	BFloat16              // the upper half of a binary32
-	Int8                  // integers with scales
+	Float32  = ukernel.Float32
+	Float16  = ukernel.Float16
+	BFloat16 = ukernel.BFloat16
+	Int8     = ukernel.Int8
 )
-
-// String returns "float32", "float16", "bfloat16" or "int8".
-func (t DType) String() string {
-	names := [...]string{"float32", "float16", "bfloat16", "int8"}
-	if int(t) < len(names) {
-		return names[t]
-	}
-	return "unknown"
-}
-
-// Size returns the number of bytes of an element.
-func (t DType) Size() int { return [...]int{4, 2, 2, 1}[t] }
 
 // Tensor is a strided view [B, H, L, D] of a slice. See kernel.Tensor.
 type Tensor struct {
@@ -56,8 +46,22 @@ func Floats(data []float32, shape [4]int, strides [3]int) Tensor {
 }
 
 // Other returns a view of elements of type t, which is not Float32.
-func Other[E ~uint16 | ~int8](t DType, data []E, shape [4]int, strides [3]int) Tensor {
+func Other[E ~uint16 | ~int8 | ~uint8](t DType, data []E, shape [4]int, strides [3]int) Tensor {
 	return Tensor{dtype: t, other: raw{unsafe.Pointer(unsafe.SliceData(data)), len(data)}, grid: Grid{shape, strides}}
+}
+
+// OfBytes returns a view of elements of any type in memory that begins at a multiple of their size.
+func OfBytes(t DType, data []byte, shape [4]int, strides [3]int) Tensor {
+	first, n := unsafe.Pointer(unsafe.SliceData(data)), len(data)/t.Size()
+	if t == Float32 {
+		return Floats(unsafe.Slice((*float32)(first), n), shape, strides)
+	}
+	return Tensor{dtype: t, other: raw{first, n}, grid: Grid{shape, strides}}
+}
+
+// BytesOf returns the memory of s.
+func BytesOf[E any](s []E) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(E))))
 }
 
 // Contiguous returns the strides of a contiguous [B, H, L, D].
@@ -74,6 +78,14 @@ func (t Tensor) Scaled(scales *Tensor) Tensor {
 
 // F32 returns the slice of a Float32 tensor, nil for another type.
 func (t *Tensor) F32() []float32 { return t.f32 }
+
+// Bytes returns the memory of the slice, whatever its type.
+func (t *Tensor) Bytes() []byte {
+	if t.dtype == Float32 {
+		return BytesOf(t.f32)
+	}
+	return unsafe.Slice((*byte)(t.other.data), t.other.n*t.dtype.Size())
+}
 
 // U16 returns the bits of a Float16 or BFloat16 tensor.
 func (t *Tensor) U16() []uint16 { return unsafe.Slice((*uint16)(t.other.data), t.other.n) }

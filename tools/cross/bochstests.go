@@ -6,7 +6,7 @@ package main
 // are, where a test takes long, the other tiers.
 //
 // VCVTPS2PH, which narrows to float16, rounds a number halfway between two others to the even
-// one. Bochs 2.7 takes the larger one. That is why Convert.NarrowF16 and the golden case range
+// one. Bochs 2.7 takes the larger one. That is why Convert.Narrow.float16 and the golden case range
 // are left out: they fail, with avx2 as well.
 var bochsTests = []testedPackage{
 	{
@@ -64,18 +64,18 @@ var bochsTests = []testedPackage{
 	// TestGuard compares the same calls with package fallback as TestKernels, and looks for
 	// accesses outside of the slices as well.
 	{
-		path: "internal/ukernel",
+		path: "internal/tier",
 		must: []string{"TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestActivations", "TestWidenAll"},
 		run:  "TestGuard$/kernel=([^GWS]|S[^k]|Gradients|Weights.(AddBias|Pack|Blocks.*Widen)|Skinny.[SMUHA])/tier=avx512|TestAllKernels|TestExp2$|TestFunctions|TestActivations|TestWidenAll",
-		skip: "TestGuard/kernel=Convert.NarrowF16",
+		skip: "TestGuard/kernel=Convert.Narrow.float16",
 	},
 	{
-		path: "internal/ukernel",
+		path: "internal/tier",
 		must: []string{"TestGuard"},
 		run:  "TestGuard$/kernel=(Gemm|Weights.(Gemm|Blocks.*Gemm))/tier=avx512",
 	},
 	{
-		path: "internal/ukernel",
+		path: "internal/tier",
 		must: []string{"TestGuard"},
 		run:  "TestGuard$/kernel=Skinny.(QK|PV)/tier=avx512",
 	},

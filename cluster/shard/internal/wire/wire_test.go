@@ -172,6 +172,7 @@ func TestHostile(t *testing.T) {
 	}
 	for what, change := range map[string]func(p *Put){
 		"type":         func(p *Put) { p.Geometry.Type = 9 },
+		"float8":       func(p *Put) { p.Geometry.Type = kernel.Float8E4M3 },
 		"heads":        func(p *Put) { p.Geometry.Heads = 0 },
 		"group":        func(p *Put) { p.Geometry.Group = 1 },
 		"no int8":      func(p *Put) { p.Geometry.Type = kernel.Int8 },
@@ -193,6 +194,7 @@ func TestHostile(t *testing.T) {
 	}
 	for what, change := range map[string]func(a *Attend){
 		"type":         func(a *Attend) { a.Call.Type = kernel.Int8 },
+		"float8":       func(a *Attend) { a.Call.Type = kernel.Float8E5M2 },
 		"heads":        func(a *Attend) { a.Geometry.Heads = 3 },
 		"slopes":       func(a *Attend) { a.Call.Slopes = a.Call.Slopes[1:] },
 		"window":       func(a *Attend) { a.Call.Left = -2 },
