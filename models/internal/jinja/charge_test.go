@@ -54,7 +54,7 @@ var charged = map[string]string{
 
 	"method split":      "TEXT.split('a') PARTS.split('x') TEXT.split() TEXT.split(PARTS) PARTS.split('x',5) BLANK.split()",
 	"method splitlines": "LINES.splitlines() PARTS.splitlines()",
-	"method strip":      "TEXT.strip() BLANK.strip() PARTS.strip(TEXT) TEXT.strip(PARTS)",
+	"method strip":      "TEXT.strip() BLANK.strip() PARTS.strip(TEXT) TEXT.strip(PARTS) TEXT.strip(MANY)",
 	"method lstrip":     "TEXT.lstrip(PARTS) BLANK.lstrip()",
 	"method rstrip":     "TEXT.rstrip(PARTS) BLANK.rstrip()",
 	"method upper":      "TEXT.upper() PARTS.upper()",
@@ -166,6 +166,11 @@ var large = sync.OnceValue(func() map[string]any {
 		"LIST": NewList(list...), "NUMBERS": NewList(numbers...), "ROWS": NewList(dicts...), "MAPPING": dict,
 		"cycle": callable{cycle, &position{}}, "echo": Function(func(s ...string) (string, error) { return s[0], nil }),
 	}
+	var many strings.Builder // different characters
+	for c := rune(0x4e00); c < 0x9fff; c++ {
+		many.WriteRune(c)
+	}
+	all["MANY"] = Outside(many.String())
 	for _, name := range [...]string{"LIST", "MAPPING"} {
 		all[strings.ToLower(name)] = all[name]
 	}
@@ -259,6 +264,19 @@ func TestCharges(t *testing.T) {
 			if got := uncharged(t, expression); got != "" {
 				t.Errorf("%s: %s %s", name, expression, got)
 			}
+		}
+	}
+}
+
+// Looking for a long string in another is charged for as package strings may have to work: it may
+// compare the whole of it at every few bytes.
+func TestSearchCharges(t *testing.T) {
+	text := strings.Repeat("abcdefghijklmnopq", 10_000)
+	variables := map[string]any{"text": Outside(text), "part": Outside(text[:len(text)/2] + "!")}
+	least := int64(len(text)) * int64(len(text)/2) / 256
+	for _, expression := range [...]string{"part in text", "part not in text", "part is in text", "text.find(part)", "text.split(part)", "text.replace(part, '')", "text | replace(part, '')"} {
+		if _, work, err := render(t.Context(), t, "{{ "+expression+" }}", variables, 1<<40); err != nil || work < least {
+			t.Errorf("%s: %d units, %v; want %d or more", expression, work, err, least)
 		}
 	}
 }
