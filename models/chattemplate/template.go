@@ -24,9 +24,9 @@ import (
 // maxSize is the largest size of a template in bytes. Known ones have up to 20,000.
 const maxSize = 1 << 16
 
-// Limits on the work of a template, as package jinja counts it: up to 5 nanoseconds, and a quarter
-// of a byte of memory. It may do so much, and so much more for every byte of the messages. Known
-// templates take up to 32 for a byte.
+// Limits on the work of a template, in the units of package jinja: a unit takes some nanoseconds at
+// most, and four are charged for a byte of memory. It may do so much, and so much more for every byte
+// of the messages. Known templates take up to 32 for a byte.
 const (
 	baseWork = 1 << 24
 	byteWork = 1 << 8

@@ -54,7 +54,7 @@ var charged = map[string]string{
 
 	"method split":      "TEXT.split('a') PARTS.split('x') TEXT.split() TEXT.split(PARTS) PARTS.split('x',5) BLANK.split()",
 	"method splitlines": "LINES.splitlines() PARTS.splitlines()",
-	"method strip":      "TEXT.strip() BLANK.strip() PARTS.strip(TEXT) TEXT.strip(PARTS)",
+	"method strip":      "TEXT.strip() BLANK.strip() PARTS.strip(TEXT) TEXT.strip(PARTS) TEXT.strip(MANY)",
 	"method lstrip":     "TEXT.lstrip(PARTS) BLANK.lstrip()",
 	"method rstrip":     "TEXT.rstrip(PARTS) BLANK.rstrip()",
 	"method upper":      "TEXT.upper() PARTS.upper()",
@@ -166,6 +166,11 @@ var large = sync.OnceValue(func() map[string]any {
 		"LIST": NewList(list...), "NUMBERS": NewList(numbers...), "ROWS": NewList(dicts...), "MAPPING": dict,
 		"cycle": callable{cycle, &position{}}, "echo": Function(func(s ...string) (string, error) { return s[0], nil }),
 	}
+	var many strings.Builder // different characters
+	for c := rune(0x4e00); c < 0x9fff; c++ {
+		many.WriteRune(c)
+	}
+	all["MANY"] = Outside(many.String())
 	for _, name := range [...]string{"LIST", "MAPPING"} {
 		all[strings.ToLower(name)] = all[name]
 	}
@@ -188,6 +193,21 @@ func size(v any) int64 {
 	return 0
 }
 
+// allocated returns how many bytes of memory a function takes if these are more than it allows,
+// each of three times: the runtime itself takes some now and then. Otherwise it returns 0.
+func allocated(f func() (most int64)) (taken int64) {
+	for range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		most := f()
+		runtime.ReadMemStats(&after)
+		if taken = int64(after.TotalAlloc - before.TotalAlloc); taken <= most {
+			return 0
+		}
+	}
+	return taken
+}
+
 var upperCase = regexp.MustCompile(`[A-Z]{4,}`)
 
 // uncharged returns what a template does without charging for it, or "".
@@ -203,23 +223,23 @@ func uncharged(t *testing.T, expression string) string {
 		want += size(variables[name])
 	}
 	const budget = 1 << 40
-	r := newRunner(t.Context(), variables, budget)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err = r.render(parsed)
-	runtime.ReadMemStats(&after)
-	work := budget - r.left
+	var work int64
+	taken := allocated(func() (most int64) {
+		r := newRunner(t.Context(), variables, budget)
+		_, err = r.render(parsed)
+		work = budget - r.left
+		return 2*work + 1<<14 // slices and maps that grow are made again some times
+	})
 	if err != nil && !strings.HasPrefix(expression, "raise_exception") {
 		t.Fatalf("%s: %v", expression, err)
 	}
 	if work < want {
 		return fmt.Sprintf("charges %d units for values of size %d", work, want)
 	}
-	// Slices and maps that grow are made again some times, and a rendering has some memory at first.
-	if taken := int64(after.TotalAlloc - before.TotalAlloc); taken > 2*work+1<<14 {
+	if taken > 0 {
 		return fmt.Sprintf("charges %d units and takes %d bytes of memory", work, taken)
 	}
-	r = newRunner(t.Context(), variables, work-1)
+	r := newRunner(t.Context(), variables, work-1)
 	if _, err := r.render(parsed); err == nil || !strings.Contains(err.Error(), "more work") {
 		return fmt.Sprintf("does work of %d units within a limit of %d: %v", work, work-1, err)
 	}
@@ -244,6 +264,19 @@ func TestCharges(t *testing.T) {
 			if got := uncharged(t, expression); got != "" {
 				t.Errorf("%s: %s %s", name, expression, got)
 			}
+		}
+	}
+}
+
+// Looking for a long string in another is charged for as package strings may have to work: it may
+// compare the whole of it at every few bytes.
+func TestSearchCharges(t *testing.T) {
+	text := strings.Repeat("abcdefghijklmnopq", 10_000)
+	variables := map[string]any{"text": Outside(text), "part": Outside(text[:len(text)/2] + "!")}
+	least := int64(len(text)) * int64(len(text)/2) / 256
+	for _, expression := range [...]string{"part in text", "part not in text", "part is in text", "text.find(part)", "text.split(part)", "text.replace(part, '')", "text | replace(part, '')"} {
+		if _, work, err := render(t.Context(), t, "{{ "+expression+" }}", variables, 1<<40); err != nil || work < least {
+			t.Errorf("%s: %d units, %v; want %d or more", expression, work, err, least)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package jinja
 
-import (
-	"math"
-)
+import "math"
 
 // Dict is a mapping in the order of its keys' insertion. It does not change once the template has
 // it.

@@ -24,7 +24,7 @@ type List struct {
 // space is what namespace() returns: the only value that changes. Nothing recurses into it.
 type space struct{ values map[string]value }
 
-// NewList returns a list of values as Value returns them.
+// NewList returns a list of values, of the types that Render takes.
 func NewList(items ...any) *List {
 	values := make([]value, len(items))
 	for i, v := range items {

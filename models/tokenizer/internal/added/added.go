@@ -5,7 +5,7 @@ package added
 import "github.com/attn-go/attn/models/tokenizer/internal/longest"
 
 // MaxLength is the largest length of a token in bytes. It bounds the work for every byte of a text,
-// whatever the vocabulary. Known models have up to some 50.
+// whatever the vocabulary. Those of known models are far shorter.
 const MaxLength = 256
 
 // Token is such a token. Its text is not empty.
