@@ -19782,6 +19782,314 @@ DATA const00007fffAVX2<>+24(SB)/4, $0x00007fff
 DATA const00007fffAVX2<>+28(SB)/4, $0x00007fff
 GLOBL const00007fffAVX2<>(SB), RODATA|NOPTR, $32
 
+// func narrowF8E4M3AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·narrowF8E4M3AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS const43e00000AVX2<>+0(SB), Y0
+	VMOVUPS constc3e00000AVX2<>+0(SB), Y1
+	VMOVUPS const3c800000AVX2<>+0(SB), Y2
+	VMOVUPS const43f00000AVX2<>+0(SB), Y3
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y4
+	VMOVUPS const7f800000AVX2<>+0(SB), Y5
+	VMOVUPS const0a000000AVX2<>+0(SB), Y6
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VMOVUPS      (AX)(R8*4), Y7
+	VMINPS       Y7, Y0, Y7
+	VMAXPS       Y7, Y1, Y7
+	VCMPPS       $0x03, Y7, Y7, Y8
+	VBLENDVPS    Y8, Y3, Y7, Y7
+	VANDPS       Y4, Y7, Y8
+	VANDPS       Y5, Y7, Y10
+	VMAXPS       Y2, Y10, Y10
+	VPADDD       Y6, Y10, Y11
+	VADDPS       Y11, Y8, Y8
+	VPSUBD       Y11, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSRLD       $0x14, Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VPSRAD       $0x1f, Y7, Y7
+	VPSLLD       $0x07, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X8
+	VPACKSSDW    X8, X7, X8
+	VPACKSSWB    X8, X8, X8
+	VMOVQ        X8, (CX)(R8*1)
+	ADDQ         $0x00000008, R8
+	CMPQ         R8, R9
+	JLE          vector
+	CMPQ         R8, DI
+	JE           done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS    (AX)(R8*4), X9
+	VMINPS    Y9, Y0, Y9
+	VMAXPS    Y9, Y1, Y9
+	VCMPPS    $0x03, Y9, Y9, Y7
+	VBLENDVPS Y7, Y3, Y9, Y9
+	VANDPS    Y4, Y9, Y7
+	VANDPS    Y5, Y9, Y8
+	VMAXPS    Y2, Y8, Y8
+	VPADDD    Y6, Y8, Y10
+	VADDPS    Y10, Y7, Y7
+	VPSUBD    Y10, Y7, Y7
+	VPSUBD    Y2, Y8, Y8
+	VPSRLD    $0x14, Y8, Y8
+	VPADDD    Y8, Y7, Y7
+	VPSRAD    $0x1f, Y9, Y9
+	VPSLLD    $0x07, Y9, Y9
+	VPADDD    Y7, Y9, Y9
+	VMOVD     X9, R9
+	MOVB      R9, (CX)(R8*1)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*1), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const43e00000AVX2<>+0(SB)/4, $0x43e00000
+DATA const43e00000AVX2<>+4(SB)/4, $0x43e00000
+DATA const43e00000AVX2<>+8(SB)/4, $0x43e00000
+DATA const43e00000AVX2<>+12(SB)/4, $0x43e00000
+DATA const43e00000AVX2<>+16(SB)/4, $0x43e00000
+DATA const43e00000AVX2<>+20(SB)/4, $0x43e00000
+DATA const43e00000AVX2<>+24(SB)/4, $0x43e00000
+DATA const43e00000AVX2<>+28(SB)/4, $0x43e00000
+GLOBL const43e00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc3e00000AVX2<>+0(SB)/4, $0xc3e00000
+DATA constc3e00000AVX2<>+4(SB)/4, $0xc3e00000
+DATA constc3e00000AVX2<>+8(SB)/4, $0xc3e00000
+DATA constc3e00000AVX2<>+12(SB)/4, $0xc3e00000
+DATA constc3e00000AVX2<>+16(SB)/4, $0xc3e00000
+DATA constc3e00000AVX2<>+20(SB)/4, $0xc3e00000
+DATA constc3e00000AVX2<>+24(SB)/4, $0xc3e00000
+DATA constc3e00000AVX2<>+28(SB)/4, $0xc3e00000
+GLOBL constc3e00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3c800000AVX2<>+0(SB)/4, $0x3c800000
+DATA const3c800000AVX2<>+4(SB)/4, $0x3c800000
+DATA const3c800000AVX2<>+8(SB)/4, $0x3c800000
+DATA const3c800000AVX2<>+12(SB)/4, $0x3c800000
+DATA const3c800000AVX2<>+16(SB)/4, $0x3c800000
+DATA const3c800000AVX2<>+20(SB)/4, $0x3c800000
+DATA const3c800000AVX2<>+24(SB)/4, $0x3c800000
+DATA const3c800000AVX2<>+28(SB)/4, $0x3c800000
+GLOBL const3c800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const43f00000AVX2<>+0(SB)/4, $0x43f00000
+DATA const43f00000AVX2<>+4(SB)/4, $0x43f00000
+DATA const43f00000AVX2<>+8(SB)/4, $0x43f00000
+DATA const43f00000AVX2<>+12(SB)/4, $0x43f00000
+DATA const43f00000AVX2<>+16(SB)/4, $0x43f00000
+DATA const43f00000AVX2<>+20(SB)/4, $0x43f00000
+DATA const43f00000AVX2<>+24(SB)/4, $0x43f00000
+DATA const43f00000AVX2<>+28(SB)/4, $0x43f00000
+GLOBL const43f00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const7fffffffAVX2<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+28(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const7f800000AVX2<>+0(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+4(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+8(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+12(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+16(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+20(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+24(SB)/4, $0x7f800000
+DATA const7f800000AVX2<>+28(SB)/4, $0x7f800000
+GLOBL const7f800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0a000000AVX2<>+0(SB)/4, $0x0a000000
+DATA const0a000000AVX2<>+4(SB)/4, $0x0a000000
+DATA const0a000000AVX2<>+8(SB)/4, $0x0a000000
+DATA const0a000000AVX2<>+12(SB)/4, $0x0a000000
+DATA const0a000000AVX2<>+16(SB)/4, $0x0a000000
+DATA const0a000000AVX2<>+20(SB)/4, $0x0a000000
+DATA const0a000000AVX2<>+24(SB)/4, $0x0a000000
+DATA const0a000000AVX2<>+28(SB)/4, $0x0a000000
+GLOBL const0a000000AVX2<>(SB), RODATA|NOPTR, $32
+
+// func narrowF8E5M2AVX2(dst []byte, ldd int, src []float32, lds int, n int, d int)
+// Requires: AVX, AVX2
+TEXT ·narrowF8E5M2AVX2(SB), NOSPLIT, $0-80
+	PCALIGN $0x40
+	MOVQ    src_base+32(FP), AX
+	MOVQ    dst_base+0(FP), CX
+	MOVQ    lds+56(FP), DX
+	MOVQ    ldd+24(FP), BX
+	MOVQ    n+64(FP), SI
+	MOVQ    d+72(FP), DI
+	TESTQ   SI, SI
+	JZ      end
+	TESTQ   DI, DI
+	JZ      end
+	VMOVUPS const47600000AVX2<>+0(SB), Y0
+	VMOVUPS constc7600000AVX2<>+0(SB), Y1
+	VMOVUPS const38800000AVX2<>+0(SB), Y2
+	VMOVUPS const47c00000AVX2<>+0(SB), Y3
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y4
+	VMOVUPS const7f800000AVX2<>+0(SB), Y5
+	VMOVUPS const0a800000AVX2<>+0(SB), Y6
+
+row:
+	XORQ R8, R8
+	MOVQ DI, R9
+	SUBQ $0x00000008, R9
+	JL   single
+
+vector:
+	VMOVUPS      (AX)(R8*4), Y7
+	VMINPS       Y7, Y0, Y7
+	VMAXPS       Y7, Y1, Y7
+	VCMPPS       $0x03, Y7, Y7, Y8
+	VBLENDVPS    Y8, Y3, Y7, Y7
+	VANDPS       Y4, Y7, Y8
+	VANDPS       Y5, Y7, Y10
+	VMAXPS       Y2, Y10, Y10
+	VPADDD       Y6, Y10, Y11
+	VADDPS       Y11, Y8, Y8
+	VPSUBD       Y11, Y8, Y8
+	VPSUBD       Y2, Y10, Y10
+	VPSRLD       $0x15, Y10, Y10
+	VPADDD       Y10, Y8, Y8
+	VPSRAD       $0x1f, Y7, Y7
+	VPSLLD       $0x07, Y7, Y7
+	VPADDD       Y8, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X8
+	VPACKSSDW    X8, X7, X8
+	VPACKSSWB    X8, X8, X8
+	VMOVQ        X8, (CX)(R8*1)
+	ADDQ         $0x00000008, R8
+	CMPQ         R8, R9
+	JLE          vector
+	CMPQ         R8, DI
+	JE           done
+
+	// Less than a vector is left: convert the last one.
+	MOVQ R9, R8
+	JMP  vector
+
+single:
+	VMOVSS    (AX)(R8*4), X9
+	VMINPS    Y9, Y0, Y9
+	VMAXPS    Y9, Y1, Y9
+	VCMPPS    $0x03, Y9, Y9, Y7
+	VBLENDVPS Y7, Y3, Y9, Y9
+	VANDPS    Y4, Y9, Y7
+	VANDPS    Y5, Y9, Y8
+	VMAXPS    Y2, Y8, Y8
+	VPADDD    Y6, Y8, Y10
+	VADDPS    Y10, Y7, Y7
+	VPSUBD    Y10, Y7, Y7
+	VPSUBD    Y2, Y8, Y8
+	VPSRLD    $0x15, Y8, Y8
+	VPADDD    Y8, Y7, Y7
+	VPSRAD    $0x1f, Y9, Y9
+	VPSLLD    $0x07, Y9, Y9
+	VPADDD    Y7, Y9, Y9
+	VMOVD     X9, R9
+	MOVB      R9, (CX)(R8*1)
+	INCQ      R8
+	CMPQ      R8, DI
+	JL        single
+
+done:
+	LEAQ (AX)(DX*4), AX
+	LEAQ (CX)(BX*1), CX
+	DECQ SI
+	JNZ  row
+
+end:
+	VZEROUPPER
+	RET
+
+DATA const47600000AVX2<>+0(SB)/4, $0x47600000
+DATA const47600000AVX2<>+4(SB)/4, $0x47600000
+DATA const47600000AVX2<>+8(SB)/4, $0x47600000
+DATA const47600000AVX2<>+12(SB)/4, $0x47600000
+DATA const47600000AVX2<>+16(SB)/4, $0x47600000
+DATA const47600000AVX2<>+20(SB)/4, $0x47600000
+DATA const47600000AVX2<>+24(SB)/4, $0x47600000
+DATA const47600000AVX2<>+28(SB)/4, $0x47600000
+GLOBL const47600000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA constc7600000AVX2<>+0(SB)/4, $0xc7600000
+DATA constc7600000AVX2<>+4(SB)/4, $0xc7600000
+DATA constc7600000AVX2<>+8(SB)/4, $0xc7600000
+DATA constc7600000AVX2<>+12(SB)/4, $0xc7600000
+DATA constc7600000AVX2<>+16(SB)/4, $0xc7600000
+DATA constc7600000AVX2<>+20(SB)/4, $0xc7600000
+DATA constc7600000AVX2<>+24(SB)/4, $0xc7600000
+DATA constc7600000AVX2<>+28(SB)/4, $0xc7600000
+GLOBL constc7600000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const38800000AVX2<>+0(SB)/4, $0x38800000
+DATA const38800000AVX2<>+4(SB)/4, $0x38800000
+DATA const38800000AVX2<>+8(SB)/4, $0x38800000
+DATA const38800000AVX2<>+12(SB)/4, $0x38800000
+DATA const38800000AVX2<>+16(SB)/4, $0x38800000
+DATA const38800000AVX2<>+20(SB)/4, $0x38800000
+DATA const38800000AVX2<>+24(SB)/4, $0x38800000
+DATA const38800000AVX2<>+28(SB)/4, $0x38800000
+GLOBL const38800000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const47c00000AVX2<>+0(SB)/4, $0x47c00000
+DATA const47c00000AVX2<>+4(SB)/4, $0x47c00000
+DATA const47c00000AVX2<>+8(SB)/4, $0x47c00000
+DATA const47c00000AVX2<>+12(SB)/4, $0x47c00000
+DATA const47c00000AVX2<>+16(SB)/4, $0x47c00000
+DATA const47c00000AVX2<>+20(SB)/4, $0x47c00000
+DATA const47c00000AVX2<>+24(SB)/4, $0x47c00000
+DATA const47c00000AVX2<>+28(SB)/4, $0x47c00000
+GLOBL const47c00000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const0a800000AVX2<>+0(SB)/4, $0x0a800000
+DATA const0a800000AVX2<>+4(SB)/4, $0x0a800000
+DATA const0a800000AVX2<>+8(SB)/4, $0x0a800000
+DATA const0a800000AVX2<>+12(SB)/4, $0x0a800000
+DATA const0a800000AVX2<>+16(SB)/4, $0x0a800000
+DATA const0a800000AVX2<>+20(SB)/4, $0x0a800000
+DATA const0a800000AVX2<>+24(SB)/4, $0x0a800000
+DATA const0a800000AVX2<>+28(SB)/4, $0x0a800000
+GLOBL const0a800000AVX2<>(SB), RODATA|NOPTR, $32
+
 // func quantizeInt8AVX2(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 // Requires: AVX, AVX2
 TEXT ·quantizeInt8AVX2(SB), NOSPLIT, $0-121
@@ -19917,16 +20225,6 @@ infinite:
 	MOVB AL, ret+120(FP)
 	VZEROUPPER
 	RET
-
-DATA const7fffffffAVX2<>+0(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+4(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+8(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+12(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+16(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+20(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+24(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+28(SB)/4, $0x7fffffff
-GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
 
 DATA const42fe0000AVX2<>+0(SB)/4, $0x42fe0000
 DATA const42fe0000AVX2<>+4(SB)/4, $0x42fe0000

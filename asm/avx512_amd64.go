@@ -359,6 +359,16 @@ func narrowF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func narrowBF16AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
 
+// narrowF8E4M3AVX512 is NarrowRows, see package ukernel. The type is Float8E4M3.
+//
+//go:noescape
+func narrowF8E4M3AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
+// narrowF8E5M2AVX512 is NarrowRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func narrowF8E5M2AVX512(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
 // quantizeInt8AVX512 is Converters.QuantizeInt8, see package ukernel.
 //
 //go:noescape

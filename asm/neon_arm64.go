@@ -294,6 +294,16 @@ func narrowF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 //go:noescape
 func narrowBF16NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
 
+// narrowF8E4M3NEON is NarrowRows, see package ukernel. The type is Float8E4M3.
+//
+//go:noescape
+func narrowF8E4M3NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
+// narrowF8E5M2NEON is NarrowRows, see package ukernel. The type is Float8E5M2.
+//
+//go:noescape
+func narrowF8E5M2NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
+
 // quantizeInt8NEON is Converters.QuantizeInt8, see package ukernel.
 //
 //go:noescape

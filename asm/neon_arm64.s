@@ -25417,6 +25417,238 @@ done:
 end:
 	RET
 
+// func narrowF8E4M3NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
+TEXT ·narrowF8E4M3NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R2, R2
+	MOVD $0x43e00000, R9
+	VDUP R9, V0.S4
+	MOVD $0xc3e00000, R9
+	VDUP R9, V1.S4
+	MOVD $0x3c800000, R9
+	VDUP R9, V2.S4
+	MOVD $0x43f00000, R9
+	VDUP R9, V3.S4
+	MOVD $0x7fffffff, R9
+	VDUP R9, V4.S4
+	MOVD $0x7f800000, R9
+	VDUP R9, V5.S4
+	MOVD $0x0a000000, R9
+	VDUP R9, V6.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD $32, R6, R6
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4e21f4e7 // fmax v7.4s, v7.4s, v1.4s
+	WORD $0x4e27e4e9 // fcmeq v9.4s, v7.4s, v7.4s
+	VBIF V9.B16, V3.B16, V7.B16
+	VAND V7.B16, V4.B16, V9.B16
+	VAND V7.B16, V5.B16, V10.B16
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	VADD V10.S4, V6.S4, V11.S4
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VSUB V11.S4, V9.S4, V9.S4
+	VSUB V2.S4, V10.S4, V10.S4
+	VUSHR $20, V10.S4, V10.S4
+	VADD V10.S4, V9.S4, V9.S4
+	VUSHR $31, V7.S4, V7.S4
+	VSHL $7, V7.S4, V7.S4
+	VADD V9.S4, V7.S4, V7.S4
+	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
+	VBIF V9.B16, V3.B16, V8.B16
+	VAND V8.B16, V4.B16, V9.B16
+	VAND V8.B16, V5.B16, V10.B16
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	VADD V10.S4, V6.S4, V11.S4
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VSUB V11.S4, V9.S4, V9.S4
+	VSUB V2.S4, V10.S4, V10.S4
+	VUSHR $20, V10.S4, V10.S4
+	VADD V10.S4, V9.S4, V9.S4
+	VUSHR $31, V8.S4, V8.S4
+	VSHL $7, V8.S4, V8.S4
+	VADD V9.S4, V8.S4, V8.S4
+	VUZP1 V8.H8, V7.H8, V7.H8
+	VUZP1 V7.B16, V7.B16, V7.B16
+	FMOVD.P F7, 8(R7)
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<0, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	FMOVS.P 4(R6), F7
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4e21f4e7 // fmax v7.4s, v7.4s, v1.4s
+	WORD $0x4e27e4e9 // fcmeq v9.4s, v7.4s, v7.4s
+	VBIF V9.B16, V3.B16, V7.B16
+	VAND V7.B16, V4.B16, V9.B16
+	VAND V7.B16, V5.B16, V10.B16
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	VADD V10.S4, V6.S4, V11.S4
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VSUB V11.S4, V9.S4, V9.S4
+	VSUB V2.S4, V10.S4, V10.S4
+	VUSHR $20, V10.S4, V10.S4
+	VADD V10.S4, V9.S4, V9.S4
+	VUSHR $31, V7.S4, V7.S4
+	VSHL $7, V7.S4, V7.S4
+	VADD V9.S4, V7.S4, V7.S4
+	FMOVS F7, R9
+	MOVB.P R9, 1(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
+// func narrowF8E5M2NEON(dst []byte, ldd int, src []float32, lds int, n int, d int)
+TEXT ·narrowF8E5M2NEON(SB), NOSPLIT, $0-80
+	MOVD src_base+32(FP), R0
+	MOVD dst_base+0(FP), R1
+	MOVD lds+56(FP), R2
+	MOVD ldd+24(FP), R3
+	MOVD n+64(FP), R4
+	MOVD d+72(FP), R5
+	LSL $2, R2, R2
+	MOVD $0x47600000, R9
+	VDUP R9, V0.S4
+	MOVD $0xc7600000, R9
+	VDUP R9, V1.S4
+	MOVD $0x38800000, R9
+	VDUP R9, V2.S4
+	MOVD $0x47c00000, R9
+	VDUP R9, V3.S4
+	MOVD $0x7fffffff, R9
+	VDUP R9, V4.S4
+	MOVD $0x7f800000, R9
+	VDUP R9, V5.S4
+	MOVD $0x0a800000, R9
+	VDUP R9, V6.S4
+	CBZ R4, end
+	CBZ R5, end
+
+row:
+	MOVD R0, R6
+	MOVD R1, R7
+	MOVD R5, R8
+	CMP $8, R8
+	BLT single
+
+vector:
+	FMOVQ (R6), F7
+	FMOVQ 16(R6), F8
+	ADD $32, R6, R6
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4e21f4e7 // fmax v7.4s, v7.4s, v1.4s
+	WORD $0x4e27e4e9 // fcmeq v9.4s, v7.4s, v7.4s
+	VBIF V9.B16, V3.B16, V7.B16
+	VAND V7.B16, V4.B16, V9.B16
+	VAND V7.B16, V5.B16, V10.B16
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	VADD V10.S4, V6.S4, V11.S4
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VSUB V11.S4, V9.S4, V9.S4
+	VSUB V2.S4, V10.S4, V10.S4
+	VUSHR $21, V10.S4, V10.S4
+	VADD V10.S4, V9.S4, V9.S4
+	VUSHR $31, V7.S4, V7.S4
+	VSHL $7, V7.S4, V7.S4
+	VADD V9.S4, V7.S4, V7.S4
+	WORD $0x4ea0f508 // fmin v8.4s, v8.4s, v0.4s
+	WORD $0x4e21f508 // fmax v8.4s, v8.4s, v1.4s
+	WORD $0x4e28e509 // fcmeq v9.4s, v8.4s, v8.4s
+	VBIF V9.B16, V3.B16, V8.B16
+	VAND V8.B16, V4.B16, V9.B16
+	VAND V8.B16, V5.B16, V10.B16
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	VADD V10.S4, V6.S4, V11.S4
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VSUB V11.S4, V9.S4, V9.S4
+	VSUB V2.S4, V10.S4, V10.S4
+	VUSHR $21, V10.S4, V10.S4
+	VADD V10.S4, V9.S4, V9.S4
+	VUSHR $31, V8.S4, V8.S4
+	VSHL $7, V8.S4, V8.S4
+	VADD V9.S4, V8.S4, V8.S4
+	VUZP1 V8.H8, V7.H8, V7.H8
+	VUZP1 V7.B16, V7.B16, V7.B16
+	FMOVD.P F7, 8(R7)
+	SUBS $8, R8, R8
+	BEQ done
+	CMP $8, R8
+	BGE vector
+
+	// Less than 8 elements are left: convert the last 8.
+	SUB $8, R8, R8
+	ADD R8<<2, R6, R6
+	ADD R8<<0, R7, R7
+	MOVD $8, R8
+	B vector
+
+single:
+	FMOVS.P 4(R6), F7
+	WORD $0x4ea0f4e7 // fmin v7.4s, v7.4s, v0.4s
+	WORD $0x4e21f4e7 // fmax v7.4s, v7.4s, v1.4s
+	WORD $0x4e27e4e9 // fcmeq v9.4s, v7.4s, v7.4s
+	VBIF V9.B16, V3.B16, V7.B16
+	VAND V7.B16, V4.B16, V9.B16
+	VAND V7.B16, V5.B16, V10.B16
+	WORD $0x4e22f54a // fmax v10.4s, v10.4s, v2.4s
+	VADD V10.S4, V6.S4, V11.S4
+	WORD $0x4e2bd529 // fadd v9.4s, v9.4s, v11.4s
+	VSUB V11.S4, V9.S4, V9.S4
+	VSUB V2.S4, V10.S4, V10.S4
+	VUSHR $21, V10.S4, V10.S4
+	VADD V10.S4, V9.S4, V9.S4
+	VUSHR $31, V7.S4, V7.S4
+	VSHL $7, V7.S4, V7.S4
+	VADD V9.S4, V7.S4, V7.S4
+	FMOVS F7, R9
+	MOVB.P R9, 1(R7)
+	SUBS $1, R8, R8
+	BNE single
+
+done:
+	ADD R2, R0, R0
+	ADD R3, R1, R1
+	SUBS $1, R4, R4
+	BNE row
+
+end:
+	RET
+
 // func quantizeInt8NEON(dst []int8, ldd int, scales []float32, lsc int, src []float32, lds int, group int, n int, d int) bool
 TEXT ·quantizeInt8NEON(SB), NOSPLIT, $0-121
 	MOVD src_base+64(FP), R0

@@ -189,7 +189,9 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		},
 		WidenInt8: widenInt8AVX2,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
-			ukernel.BFloat16: narrowBF16AVX2,
+			ukernel.BFloat16:   narrowBF16AVX2,
+			ukernel.Float8E4M3: narrowF8E4M3AVX2,
+			ukernel.Float8E5M2: narrowF8E5M2AVX2,
 		},
 		QuantizeInt8: quantizeInt8AVX2,
 		Finite:       finiteAVX2,
@@ -216,7 +218,9 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.Converters{
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
-			ukernel.BFloat16: narrowBF16AVX512,
+			ukernel.BFloat16:   narrowBF16AVX512,
+			ukernel.Float8E4M3: narrowF8E4M3AVX512,
+			ukernel.Float8E5M2: narrowF8E5M2AVX512,
 		},
 		QuantizeInt8: quantizeInt8AVX512,
 		Finite:       finiteAVX512,

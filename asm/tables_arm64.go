@@ -81,8 +81,10 @@ var Convert = []ukernel.Layer[ukernel.Converters]{
 		},
 		WidenInt8: widenInt8NEON,
 		Narrow: [ukernel.Elements]ukernel.NarrowRows{
-			ukernel.Float16:  narrowF16NEON,
-			ukernel.BFloat16: narrowBF16NEON,
+			ukernel.Float16:    narrowF16NEON,
+			ukernel.BFloat16:   narrowBF16NEON,
+			ukernel.Float8E4M3: narrowF8E4M3NEON,
+			ukernel.Float8E5M2: narrowF8E5M2NEON,
 		},
 		QuantizeInt8: quantizeInt8NEON,
 		Finite:       finiteNEON,

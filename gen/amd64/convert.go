@@ -198,7 +198,61 @@ func (g *gen) WidenInt8() {
 }
 
 func (g *gen) Narrow(to spec.Element) {
+	if to == spec.E4M3 || to == spec.E5M2 {
+		g.narrowFloat8(to)
+		return
+	}
 	map[spec.Element]func(){spec.F16: g.narrowF16, spec.BF16: g.narrowBF16}[to]()
+}
+
+// narrowFloat8 adds to the magnitude the power of two whose last place is that of the result, which
+// rounds it: what the sum has more, in integers, is the result in units of its last place, and the
+// exponent, counted from that of the smallest normal number, is added above the fraction. Smaller
+// numbers have the last place of that one.
+func (g *gen) narrowFloat8(to spec.Element) {
+	f := to.Float8()
+	high, low, normal, nan := g.Vec(), g.Vec(), g.Vec(), g.Vec()
+	magnitude, exponent, toUnit := g.Vec(), g.Vec(), g.Vec()
+	round := func(v reg.VecVirtual) { // to a byte with its sign
+		g.VMINPS(v, high, v) // a NaN stays one
+		g.VMAXPS(v, low, v)
+		g.ReplaceNaN(g.Context, v, nan)
+		a, e, unit := g.Vec(), g.Vec(), g.Vec()
+		g.VANDPS(magnitude, v, a)
+		g.VANDPS(exponent, v, e)
+		g.VMAXPS(normal, e, e)
+		g.VPADDD(toUnit, e, unit)
+		g.VADDPS(unit, a, a)
+		g.VPSUBD(unit, a, a)
+		g.VPSUBD(normal, e, e)
+		g.VPSRLD(operand.U8(f.Drop), e, e)
+		g.VPADDD(e, a, a)
+		g.VPSRAD(operand.Imm(31), v, v)
+		g.VPSLLD(operand.Imm(7), v, v)
+		g.VPADDD(a, v, v)
+	}
+	g.rows(spec.Narrow(to), 4, 1, func(src, dst operand.Mem) {
+		v := g.Vec()
+		g.VMOVUPS(src, v)
+		round(v)
+		g.StoreBytes(g.Context, v, dst)
+	}, func(src, dst operand.Mem) {
+		v, number := g.Vec(), g.GP32()
+		g.VMOVSS(src, v.AsX())
+		round(v)
+		g.VMOVD(v.AsX(), number)
+		g.MOVB(number.As8(), dst)
+	}, func() {
+		for _, c := range []struct {
+			v    reg.VecVirtual
+			bits uint32
+		}{
+			{high, f.Largest}, {low, f.Largest | spec.SignBit}, {normal, f.Normal}, {nan, f.NaN},
+			{magnitude, ^uint32(spec.SignBit)}, {exponent, spec.Exponent &^ spec.SignBit}, {toUnit, uint32(f.Drop) << 23},
+		} {
+			g.VMOVUPS(g.Constant(c.bits), c.v)
+		}
+	})
 }
 
 func (g *gen) narrowF16() {

@@ -228,7 +228,50 @@ func (g *neon) replaceNaN(x, other, scratch a64.Vec) {
 }
 
 func (g *neon) Narrow(to spec.Element) {
+	if to == spec.E4M3 || to == spec.E5M2 {
+		g.narrowFloat8(to)
+		return
+	}
 	map[spec.Element]func(){spec.F16: g.narrowF16, spec.BF16: g.narrowBF16}[to]()
+}
+
+// narrowFloat8 follows amd64/convert.go.
+func (g *neon) narrowFloat8(to spec.Element) {
+	f := to.Float8()
+	c := g.rows(spec.Narrow(to), 2, 0)
+	high, low, normal, nan := g.Broadcast(f.Largest), g.Broadcast(f.Largest|spec.SignBit), g.Broadcast(f.Normal), g.Broadcast(f.NaN)
+	magnitude, exponent, toUnit := g.Broadcast(^uint32(spec.SignBit)), g.Broadcast(spec.Exponent&^spec.SignBit), g.Broadcast(uint32(f.Drop)<<23)
+	v, a, e, unit, bits := g.Vecs(2), g.Vec(), g.Vec(), g.Vec(), g.GP()
+	round := func(x a64.Vec) {
+		g.FMIN(x, x, high)
+		g.FMAX(x, x, low)
+		g.replaceNaN(x, nan, a)
+		g.Op("VAND", x.B16(), magnitude.B16(), a.B16())
+		g.Op("VAND", x.B16(), exponent.B16(), e.B16())
+		g.FMAX(e, e, normal)
+		g.Op("VADD", e.S4(), toUnit.S4(), unit.S4())
+		g.FADD(a, a, unit)
+		g.Op("VSUB", unit.S4(), a.S4(), a.S4())
+		g.Op("VSUB", normal.S4(), e.S4(), e.S4())
+		g.Op("VUSHR", f.Drop, e.S4(), e.S4())
+		g.Op("VADD", e.S4(), a.S4(), a.S4())
+		g.Op("VUSHR", 31, x.S4(), x.S4())
+		g.Op("VSHL", 7, x.S4(), x.S4())
+		g.Op("VADD", a.S4(), x.S4(), x.S4())
+	}
+	c.convert(func() {
+		c.loadTwo(v)
+		round(v[0])
+		round(v[1])
+		g.Op("VUZP1", v[1].H8(), v[0].H8(), v[0].H8())
+		g.Op("VUZP1", v[0].B16(), v[0].B16(), v[0].B16())
+		g.Op("FMOVD.P", v[0], a64.At(c.to, convertStep))
+	}, func() {
+		g.Op("FMOVS.P", a64.At(c.from, 4), v[0])
+		round(v[0])
+		g.Op("FMOVS", v[0], bits)
+		g.Op("MOVB.P", bits, a64.At(c.to, 1))
+	})
 }
 
 func (g *neon) narrowF16() {

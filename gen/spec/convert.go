@@ -30,7 +30,7 @@ func emitConversions(c Converter) {
 		c.Widen(e)
 	}
 	c.WidenInt8()
-	for _, e := range []Element{F16, BF16} {
+	for _, e := range []Element{F16, BF16, E4M3, E5M2} {
 		c.Narrow(e)
 	}
 	c.QuantizeInt8()
