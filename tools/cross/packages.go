@@ -14,10 +14,14 @@ const module = "github.com/attn-go/attn"
 // skipped. All other packages of the library are tested completely, on all platforms.
 var known = []testedPackage{
 	{
-		path:   "fallback",
-		must:   []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestMergeStats", "TestGemm"},
-		skip:   "Oracle",
+		path:   "internal/scalar",
+		must:   []string{"TestFMASpecial", "TestFMAHiddenTies", "TestFMAOperands", "TestExp2Definition", "TestWidenAll", "TestNarrow"},
 		sweeps: "TestActivation(Errors|Shapes)",
+	},
+	{
+		path: "fallback",
+		must: []string{"TestMergeStats", "TestGemm"},
+		skip: "Oracle",
 	},
 	{
 		path:    "internal/tier",

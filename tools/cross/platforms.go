@@ -29,12 +29,12 @@ type platform struct {
 	bits  int  // of a pointer
 	big   bool // big-endian
 	tiers string
-	fused bool // whether fallback computes a float32 fma by one instruction
+	fused bool // whether package scalar computes a float32 fma by one instruction
 }
 
 // platforms are in the order of the table. The CPU models are as old as qemu has them, so
 // that a kernel fails if it uses an instruction that they lack. With GOAMD64=v3, package
-// fallback computes an fma by one instruction, which takes Bochs half the time.
+// scalar computes an fma by one instruction, which takes Bochs half the time.
 //
 // VMASKMOVPS accesses only the lanes whose mask is set. Qemu 7.2 accesses all of the
 // vector, which tests between guard pages notice. CPUs do not: make test shows that on those with AVX2.

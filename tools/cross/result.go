@@ -15,7 +15,7 @@ import (
 // A result sums up the tests of a platform.
 type result struct {
 	tiers        []string // that were tested
-	fma          string   // how package fallback computes it: "one instruction" or "emulated"
+	fma          string   // how package scalar computes it: "one instruction" or "emulated"
 	tests, cases int      // that passed: top-level tests, and all tests including subtests
 	skipped      []string // top-level tests, each with the reason that it gave
 	build, run   time.Duration
@@ -94,7 +94,7 @@ func (r *result) check(p *platform) error {
 		want = "one instruction"
 	}
 	if r.fma != want {
-		return fmt.Errorf("the fma of fallback is %q, want %q", r.fma, want)
+		return fmt.Errorf("the fma of package scalar is %q, want %q", r.fma, want)
 	}
 	return nil
 }
