@@ -9,6 +9,12 @@ package main
 // one. Bochs 2.7 takes the larger one. That is why Convert.Narrow.float16 and the golden case range
 // are left out: they fail, with avx2 as well.
 var bochsTests = []testedPackage{
+	// Its tests say how the reference computes an fma, which each platform checks.
+	{
+		path: "internal/scalar",
+		must: []string{"TestFMASpecial", "TestFMAHiddenTies"},
+		run:  "TestFMA(Special|HiddenTies)",
+	},
 	{
 		path: "fallback",
 		must: []string{"TestGemm"},
