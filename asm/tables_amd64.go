@@ -248,7 +248,8 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C", "FMA3"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
 			ukernel.Q8_0: {
-				Gemm: weightGemmQ8_0AVX2,
+				Gemm:  weightGemmQ8_0AVX2,
+				Widen: weightWidenQ8_0AVX2,
 			},
 			ukernel.Q4_0: {
 				Gemm:  weightGemmQ4_0AVX2,
@@ -257,13 +258,6 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			ukernel.Q4_1: {
 				Gemm:  weightGemmQ4_1AVX2,
 				Widen: weightWidenQ4_1AVX2,
-			},
-		},
-	}},
-	{ISA: "avx2", Needs: []string{"AVX2", "F16C"}, Kernels: ukernel.WeightKernels{
-		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-			ukernel.Q8_0: {
-				Widen: weightWidenQ8_0AVX2,
 			},
 		},
 	}},
@@ -284,6 +278,12 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			ukernel.Q8_0: {
 				Widen: weightWidenQ8_0AVX512,
 			},
+			ukernel.Q4_0: {
+				Widen: weightWidenQ4_0AVX512,
+			},
+			ukernel.Q4_1: {
+				Widen: weightWidenQ4_1AVX512,
+			},
 		},
 	}},
 	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F"}, Kernels: ukernel.WeightKernels{
@@ -293,12 +293,10 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 				Gemm: weightGemmQ8_0AVX512,
 			},
 			ukernel.Q4_0: {
-				Gemm:  weightGemmQ4_0AVX512,
-				Widen: weightWidenQ4_0AVX512,
+				Gemm: weightGemmQ4_0AVX512,
 			},
 			ukernel.Q4_1: {
-				Gemm:  weightGemmQ4_1AVX512,
-				Widen: weightWidenQ4_1AVX512,
+				Gemm: weightGemmQ4_1AVX512,
 			},
 		},
 	}},

@@ -19,7 +19,7 @@ import (
 // The packed form of a layer as bytes, all numbers little-endian:
 //
 //	 0  the 8 bytes "attnlin\x00"
-//	 8  uint32  version, 1: panels of 48 lanes, the last one as narrow as steps of 16 allow
+//	 8  uint32  version, 2: panels of 48 lanes, the last one as narrow as steps of 16 allow
 //	12  uint32  type of the weights: 0 float32, 1 float16, 2 bfloat16, 16 Q8_0, 17 Q4_0, 18 Q4_1
 //	16  uint64  outputs N
 //	24  uint64  inputs K
@@ -29,7 +29,7 @@ import (
 //	    the panels
 const (
 	packedMagic     = "attnlin\x00"
-	packedVersion   = 1
+	packedVersion   = 2
 	packedAlignment = 64 // of the parts, and the size of the header
 	packedFormats   = 16 // the type of weights in the first Format
 )

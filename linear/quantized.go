@@ -47,8 +47,9 @@ func (f Format) layout() *quantized.Format  { return quantized.Of(f.index()) }
 // them each; K is a positive multiple of 32. All is copied, on as many goroutines as
 // GOMAXPROCS allows, and data is not needed any more.
 //
-// A weight is d·q, or fma(d, q, m), where m is -8d for Q4_0: rounded to float32 once, and
-// exact but for Q4_1. The layer has the bits of [New] on these weights as float32, with any
+// A weight is fma(d, q, m), rounded to float32 once, where q is an integer of the block as an unsigned
+// one and m makes up for that: -8d for Q4_0, and for Q8_0, whose q are 128 too large, -128d. It is
+// exact but for Q4_1, and NaN if d is infinite. The layer has the bits of [New] on these weights as float32, with any
 // number of rows. It takes as much memory as data. A call with few rows mostly waits for
 // that memory. A call with many rows takes as long as with float32.
 //

@@ -11,21 +11,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Products with quantized weights, for as few rows of A as wait for memory. Package fallback
-// describes their blocks. A weight is made in registers and used for all rows of a tile:
-//
-//	Q8_0   w = float(q)·d                   sign extension, conversion, multiplication
-//	Q4_x   w = fma(float(q), d, m)          see fourBits
-//
-// The product of q and d is exact, so each w is rounded at most once, as package fallback has
-// it, and the product has the bits of one with widened weights. The alternative, a sum of
-// x·q for a block that is scaled afterwards, was measured on Zen 3: from L2 it is 12% (Q8_0)
-// to 20% (Q4_1) faster for one row, but products of many rows would need a second kind of
-// Gemm with a scaled addition to C every 32 steps.
+// Products with quantized weights, for as few rows of A as wait for memory. Package quantized
+// describes their blocks. A weight is made in registers, w = fma(float(q), d, m), and used for all
+// rows of a tile. The product of q and d is exact, so each w is rounded at most once, as the reference
+// has it, and the product has the bits of one with widened weights.
 //
 // A tile has some rows of A and some vectors of a panel. More rows use a weight more often, with
 // fewer vectors, as there are only so many registers. If the vectors are not those of the whole
-// panel, a segment is gone through again for the others: it is in L1 then. With AVX2, 4-bit
+// panel, a segment is gone through again for the others: it is in L1 then. The
 // numbers of a block are taken 3 vectors at a time, so that scales and minima are in registers.
 // With minima in memory and 6 vectors at a time, a row takes a fifth longer on Zen 3.
 // If the two times 3 vectors of a row take turns after every 4 steps, with scales and minima in
@@ -67,9 +60,7 @@ func (g *gen) WeightGemmQ(q spec.BlockFormat) {
 	a, b, c := g.Param("a"), g.Param("b"), g.Param("c")
 	t := &blockGemmer{g: g, format: q, a: g.Memory(a.Base()), m: g.Argument("m"), ldc: g.Argument("ldc"),
 		rest: g.Memory(a.Len()), steps: g.Memory(a.Cap()), adds: g.Memory(b.Len()), lane: g.Memory(b.Cap()), count: g.Memory(c.Cap())}
-	if q != spec.Q8_0 {
-		t.minima = g.Frame(4 * spec.PanelLanes)
-	}
+	t.minima = g.Frame(4 * spec.PanelLanes)
 	g.SHLQ(operand.Imm(2), t.ldc)
 	t.c, t.cs, t.rs, t.rs3 = g.Slice("c"), g.Stride("cs"), g.Stride("rs"), g.GP64()
 	g.LEAQ(emit.Indexed(t.rs, t.rs, 2), t.rs3)
@@ -101,14 +92,14 @@ func (t *blockGemmer) tile(s spec.TileShape) {
 	t.g.Label(name("pass"))
 	t.startPass(s)
 	t.g.Label(name("block"))
-	n := t.atATime(s)
+	n := min(3, s.Vectors)
 	for t.first = 0; t.first < s.Vectors; t.first += n {
 		t.g.MOVQ(t.p, t.x)
 		t.loadScales(s.Rows, n)
-		if step := name(fmt.Sprintf("step%d", t.first)); t.format == spec.Q8_0 {
-			t.eightBits(step)
+		if step := name(fmt.Sprintf("step%d", t.first)); t.format.Bits() == 4 && t.g.Lanes() == 16 {
+			t.lookUpBits(step)
 		} else {
-			t.fourBits(step)
+			t.maskBits(step)
 		}
 	}
 	t.g.MOVQ(t.x, t.p)
@@ -161,7 +152,7 @@ func (t *blockGemmer) startPass(s spec.TileShape) {
 	t.g.MOVQ(t.start, t.p)
 	t.g.MOVQ(t.lane, t.left)
 	t.g.LEAQ(emit.Indexed(t.block, t.left, 2), t.scales)
-	numbers := emit.Indexed(t.block, t.left, uint8(t.format.LaneBytes()))
+	numbers := emit.Indexed(t.block, t.left, 4)
 	numbers.Disp = t.format.HeaderBytes() * spec.PanelLanes
 	t.g.LEAQ(numbers, t.numbers)
 	t.g.MOVQ(t.steps, t.left)
@@ -189,14 +180,6 @@ func (t *blockGemmer) eachOfC(f func(v reg.VecVirtual, m operand.Mem)) {
 	}
 }
 
-// atATime is the number of vectors of a tile that are taken at a time.
-func (t *blockGemmer) atATime(s spec.TileShape) int {
-	if t.format == spec.Q8_0 {
-		return s.Vectors
-	}
-	return min(3, s.Vectors)
-}
-
 // loadScales loads the scales and minima of n vectors, for a tile of some rows. Minima for which
 // there are no registers are stored as float32.
 func (t *blockGemmer) loadScales(rows, n int) {
@@ -206,13 +189,10 @@ func (t *blockGemmer) loadScales(rows, n int) {
 		registers = 32
 	}
 	const others = 2 // a weight, and a constant
-	inRegisters := rows*t.vectors+2*n+rows+others <= registers
+	inRegisters := rows*t.vectors+2*n+min(rows, n)+others <= registers
 	for v, d := range t.d {
 		at16 := (t.first + v) * t.g.VecBytes() / 2
 		t.g.VCVTPH2PS(emit.At(t.scales, at16), d)
-		if t.format == spec.Q8_0 {
-			continue
-		}
 		m := t.g.Vec()
 		t.g.loadMinima(t.format, emit.At(t.scales, 2*spec.PanelLanes+at16), d, m)
 		t.min[v] = m
@@ -223,21 +203,41 @@ func (t *blockGemmer) loadScales(rows, n int) {
 	}
 }
 
-// loadMinima sets m to the minima of 4-bit numbers: those in memory, or -8d.
+// loadMinima sets m to the minima: those in memory, or those of the offset of the numbers.
 func (g *gen) loadMinima(q spec.BlockFormat, from operand.Mem, d, m reg.VecVirtual) {
-	if q == spec.Q4_1 {
+	if q.Offset() == 0 {
 		g.VCVTPH2PS(from, m)
 	} else {
-		g.VMULPS(g.Constant(math.Float32bits(-8)), d, m)
+		g.VMULPS(g.Constant(math.Float32bits(-float32(q.Offset()))), d, m)
 	}
 }
 
-// step emits a step: weight makes a vector of weights.
+// step emits a step: weight makes a vector of weights. Of the numbers of A and the vectors of weights,
+// those stay in registers of which there are fewer.
 func (t *blockGemmer) step(weight func(v int) reg.VecVirtual) {
 	rows := []operand.Mem{emit.At(t.x, 0), emit.Indexed(t.x, t.rs, 1), emit.Indexed(t.x, t.rs, 2), emit.Indexed(t.x, t.rs3, 1)}
-	xs := t.g.Vecs(len(t.acc))
-	for i, x := range xs {
+	number := func(i int) reg.VecVirtual {
+		x := t.g.Vec()
 		t.g.VBROADCASTSS(rows[i], x)
+		return x
+	}
+	if n := len(t.d); n < len(t.acc) {
+		ws := make([]reg.VecVirtual, n)
+		for v := range ws {
+			ws[v] = weight(v)
+		}
+		for i, acc := range t.acc {
+			x := number(i)
+			for v, w := range ws {
+				t.g.VFMADD231PS(x, w, acc[t.first+v])
+			}
+		}
+		t.g.ADDQ(t.cs, t.x)
+		return
+	}
+	xs := make([]reg.VecVirtual, len(t.acc))
+	for i := range xs {
+		xs[i] = number(i)
 	}
 	t.g.ADDQ(t.cs, t.x)
 	for v := range t.d {
@@ -261,51 +261,35 @@ func (t *blockGemmer) times(n int, name string, body func()) {
 // blockAhead is the distance of prefetches in bytes.
 const blockAhead = 4096
 
-// eightBits emits the steps of a block of int8, four per iteration.
-func (t *blockGemmer) eightBits(name string) {
-	const unrolled = 4
-	q := t.g.GP64()
-	t.g.MOVQ(t.numbers, q)
-	t.times(spec.BlockSteps/unrolled, name, func() {
-		for i := range unrolled {
-			t.step(func(v int) reg.VecVirtual {
-				w := t.g.Vec()
-				t.g.LoadWide(spec.Int8, emit.At(q, i*spec.PanelLanes+v*t.g.Lanes()), w)
-				t.g.VMULPS(t.d[v], w, w)
-				return w
-			})
-		}
-		for line := 0; line < unrolled*spec.PanelLanes; line += spec.LineBytes {
-			t.g.PREFETCHT0(emit.At(q, blockAhead+line))
-		}
-		t.g.ADDQ(operand.U32(unrolled*spec.PanelLanes), q)
-	})
-}
-
 // word is the memory of a vector, number v of those at a time, of the words of step i of a
 // position.
 func (t *blockGemmer) word(i, v int) operand.Mem {
 	return emit.At(t.numbers, 4*(i*spec.PanelLanes+(t.first+v)*t.g.Lanes()))
 }
 
-// fourBits emits the steps of a block of 4-bit numbers; name begins its labels.
-func (t *blockGemmer) fourBits(name string) {
-	if t.g.Lanes() == 16 {
-		t.lookUpBits(name)
-		return
+// prefetch prefetches the part of a block far ahead that is as long as one of its positions.
+func (t *blockGemmer) prefetch(far reg.GPVirtual) {
+	lines := t.format.BlockBytes(spec.PanelLanes) / t.format.Positions() / spec.LineBytes
+	for line := range lines + 1 {
+		t.g.PREFETCHT0(emit.At(far, blockAhead+line*spec.LineBytes))
 	}
-	t.maskBits(name)
 }
 
-// maskBits takes the numbers of 8 positions in a word where they are: masked, number j is
-// q·16^j, and its scale is d·16^-j, exactly. That saves a shift for each vector of weights.
-// The last one, whose upper bit is a sign, is shifted.
+// nextPosition moves the place that is prefetched on.
+func (t *blockGemmer) nextPosition(far reg.GPVirtual) {
+	t.g.ADDQ(operand.U32(t.format.BlockBytes(spec.PanelLanes)/t.format.Positions()), far)
+}
+
+// maskBits takes the numbers of all positions in a word but the last one where they are: masked,
+// number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. That saves a shift for each vector of
+// weights. The last one, whose upper bit is a sign, is shifted. name begins the labels.
 func (t *blockGemmer) maskBits(name string) {
 	mask, far := t.g.Vec(), t.g.GP64()
-	t.g.VMOVUPS(t.g.Constant(15), mask)
+	bits, positions := t.format.Bits(), t.format.Positions()
+	t.g.VMOVUPS(t.g.Constant(1<<bits-1), mask)
 	t.g.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
-		for i := range spec.WordSteps {
+		for i := range bits {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.g.Vec()
 				number(t.word(i, v), w)
@@ -315,8 +299,7 @@ func (t *blockGemmer) maskBits(name string) {
 			})
 		}
 		if t.first == 0 {
-			t.g.PREFETCHT0(emit.At(far, blockAhead))
-			t.g.PREFETCHT0(emit.At(far, blockAhead+spec.LineBytes))
+			t.prefetch(far)
 		}
 	}
 	scale := func(by float32) {
@@ -324,17 +307,27 @@ func (t *blockGemmer) maskBits(name string) {
 			t.g.VMULPS(t.g.Constant(math.Float32bits(by)), d, d)
 		}
 	}
-	t.times(spec.BlockSteps/spec.WordSteps-1, name, func() {
-		position(func(m operand.Mem, w reg.VecVirtual) { t.g.VPAND(m, mask, w) })
-		t.g.ADDQ(operand.U32(2*spec.LineBytes), far)
-		t.g.VPSLLD(operand.Imm(4), mask, mask)
-		scale(0x1p-4)
+	step := float32(int(1) << bits)
+	t.times(positions-1, name, func() {
+		position(func(m operand.Mem, w reg.VecVirtual) { t.g.and(m, mask, w) })
+		t.nextPosition(far)
+		t.g.VPSLLD(operand.Imm(uint64(bits)), mask, mask)
+		scale(1 / step)
 	})
-	scale(0x1p28)
+	scale(float32(math.Pow(float64(step), float64(positions-1))))
 	position(func(m operand.Mem, w reg.VecVirtual) {
-		t.g.VMOVDQU(m, w)
-		t.g.VPSRLD(operand.Imm(28), w, w)
+		t.g.VMOVUPS(m, w)
+		t.g.VPSRLD(operand.Imm(uint64(32-bits)), w, w)
 	})
+}
+
+// and is z = x & y, of integers.
+func (g *gen) and(x, y operand.Op, z reg.VecVirtual) {
+	if g.EVEX() {
+		g.VPANDD(x, y, z)
+	} else {
+		g.VPAND(x, y, z)
+	}
 }
 
 // lookUpBits looks the numbers up in a vector that holds all 16: VPERMPS takes the last 4 bits
@@ -347,7 +340,7 @@ func (t *blockGemmer) lookUpBits(name string) {
 	table, shift, far := t.g.AtHand(t.g.Repeated("numbers16", words[:]...)), t.g.Vec(), t.g.GP64()
 	t.g.MOVQ(t.numbers, far)
 	position := func(number func(m operand.Mem, w reg.VecVirtual)) {
-		for i := range spec.WordSteps {
+		for i := range t.format.Bits() {
 			t.step(func(v int) reg.VecVirtual {
 				w := t.g.Vec()
 				number(t.word(i, v), w)
@@ -356,14 +349,13 @@ func (t *blockGemmer) lookUpBits(name string) {
 				return w
 			})
 		}
-		t.g.PREFETCHT0(emit.At(far, blockAhead))
-		t.g.PREFETCHT0(emit.At(far, blockAhead+spec.LineBytes))
+		t.prefetch(far)
 	}
 	position(func(m operand.Mem, w reg.VecVirtual) { t.g.VMOVDQU32(m, w) })
 	four := t.g.AtHand(t.g.Constant(4))
 	t.g.VMOVDQA32(four, shift)
-	t.times(spec.BlockSteps/spec.WordSteps-1, name, func() {
-		t.g.ADDQ(operand.U32(2*spec.LineBytes), far)
+	t.times(t.format.Positions()-1, name, func() {
+		t.nextPosition(far)
 		position(func(m operand.Mem, w reg.VecVirtual) {
 			t.g.VMOVDQU32(m, w)
 			t.g.VPSRLVD(shift, w, w)
@@ -391,11 +383,7 @@ func (g *gen) WeightWidenQ(q spec.BlockFormat) {
 	w := &blockWidener{g: g, format: q, row: row, lanes: lanes, d: g.Vec(), m: g.Vec(), numbers: g.GP64(), to: g.GP64()}
 	w.header(block, lane)
 	g.LEAQ(emit.Indexed(dst, lane, 4), w.to)
-	if q == spec.Q8_0 {
-		w.eightBits()
-	} else {
-		w.fourBits()
-	}
+	w.steps()
 	g.ADDQ(operand.U32(g.Lanes()), lane)
 	g.CMPQ(lane, lanes)
 	g.JLT(operand.LabelRef("vector"))
@@ -421,16 +409,12 @@ func (w *blockWidener) header(block, lane reg.GPVirtual) {
 	h := w.g.GP64()
 	w.g.LEAQ(emit.Indexed(block, lane, 2), h)
 	w.g.VCVTPH2PS(emit.At(h, 0), w.d)
-	if w.format != spec.Q8_0 {
-		w.g.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
-	}
+	w.g.loadMinima(w.format, emit.Indexed(h, w.lanes, 2), w.d, w.m)
 	w.g.MOVQ(block, w.numbers)
-	if w.format == spec.Q4_1 {
-		w.g.ADDQ(w.row, w.numbers)
-	} else {
+	for range w.format.HeaderBytes() / 2 {
 		w.g.LEAQ(emit.Indexed(w.numbers, w.lanes, 2), w.numbers)
 	}
-	w.g.LEAQ(emit.Indexed(w.numbers, lane, uint8(w.format.LaneBytes())), w.numbers)
+	w.g.LEAQ(emit.Indexed(w.numbers, lane, 4), w.numbers)
 }
 
 func (w *blockWidener) store(x reg.VecVirtual) {
@@ -438,34 +422,21 @@ func (w *blockWidener) store(x reg.VecVirtual) {
 	w.g.ADDQ(w.row, w.to)
 }
 
-func (w *blockWidener) eightBits() {
-	const unrolled = 4
-	count := w.g.GP64()
-	w.g.MOVQ(operand.U32(spec.BlockSteps/unrolled), count)
-	loop.Times(w.g, count, "step", func() {
-		for range unrolled {
-			x := w.g.Vec()
-			w.g.LoadWide(spec.Int8, emit.At(w.numbers, 0), x)
-			w.g.VMULPS(w.d, x, x)
-			w.store(x)
-			w.g.ADDQ(w.lanes, w.numbers)
-		}
-	})
-}
-
-func (w *blockWidener) fourBits() {
-	count, mask, words := w.g.GP64(), w.g.Vec(), w.g.Vecs(spec.WordSteps)
-	w.g.VMOVUPS(w.g.Constant(15), mask)
+// steps takes the words into registers, and in a loop the lowest number of each.
+func (w *blockWidener) steps() {
+	bits := w.format.Bits()
+	count, mask, words := w.g.GP64(), w.g.Vec(), w.g.Vecs(bits)
+	w.g.VMOVUPS(w.g.Constant(1<<bits-1), mask)
 	for _, x := range words {
 		w.g.VMOVUPS(emit.At(w.numbers, 0), x)
 		w.g.ADDQ(w.row, w.numbers)
 	}
-	w.g.MOVQ(operand.U32(spec.BlockSteps/spec.WordSteps), count)
+	w.g.MOVQ(operand.U32(w.format.Positions()), count)
 	loop.Times(w.g, count, "step", func() {
 		for _, word := range words {
 			x := w.g.Vec()
-			w.g.VANDPS(mask, word, x)
-			w.g.VPSRLD(operand.Imm(4), word, word)
+			w.g.and(mask, word, x)
+			w.g.VPSRLD(operand.Imm(uint64(bits)), word, word)
 			w.g.VCVTDQ2PS(x, x)
 			w.g.VFMADD213PS(w.m, w.d, x)
 			w.store(x)

@@ -1,6 +1,7 @@
 package neon
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/attn-go/attn/gen/a64"
@@ -67,7 +68,7 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Op("MOVD", start, t.p)
 	t.Op("ADD", lane.Shl(1), block, t.scales)
 	t.Op("ADD", spec.PanelLanes*t.format.HeaderBytes(), block, t.numbers)
-	t.advanceLanes(t.format, lane, t.numbers)
+	t.Op("ADD", lane.Shl(2), t.numbers, t.numbers)
 	for _, v := range t.acc {
 		t.Zero(v)
 	}
@@ -75,16 +76,12 @@ func (t *blockGemmer) half(block, lane, start, steps a64.GP) {
 	t.Label("block")
 	t.Scope(func() {
 		t.d = t.halves(t.scales, 0, halfVectors)
-		switch t.format {
-		case spec.Q8_0:
-			t.eightBits()
-			return
-		case spec.Q4_0:
-			t.m = t.minima(t.d)
-		case spec.Q4_1:
+		if t.format.Offset() == 0 {
 			t.m = t.halves(t.scales, 2*spec.PanelLanes, halfVectors)
+		} else {
+			t.m = t.minima(t.format, t.d)
 		}
-		t.fourBits()
+		t.positions()
 	})
 	size := t.format.BlockBytes(spec.PanelLanes)
 	t.Op("ADD", size, t.scales, t.scales)
@@ -110,15 +107,6 @@ func (t *blockGemmer) sum(c, lane, adds a64.GP) {
 	}
 }
 
-// advanceLanes moves a pointer to numbers on by some lanes.
-func (g *neon) advanceLanes(q spec.BlockFormat, lanes, p a64.GP) {
-	if q == spec.Q8_0 {
-		g.Op("ADD", lanes, p, p)
-	} else {
-		g.Op("ADD", lanes.Shl(2), p, p)
-	}
-}
-
 // halves loads some vectors of binary16 from after bytes behind p.
 func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 	xs := g.Vecs(vectors)
@@ -130,18 +118,18 @@ func (g *neon) halves(p a64.GP, after, vectors int) []a64.Vec {
 	return xs
 }
 
-// minima returns the minima of Q4_0, -8d.
-func (g *neon) minima(d []a64.Vec) []a64.Vec {
-	m, eight := g.Vecs(len(d)), g.Broadcast(math.Float32bits(-8))
+// minima returns those of the offset of the numbers.
+func (g *neon) minima(q spec.BlockFormat, d []a64.Vec) []a64.Vec {
+	m, offset := g.Vecs(len(d)), g.Broadcast(math.Float32bits(-float32(q.Offset())))
 	for v := range m {
-		g.FMUL(m[v], d[v], eight)
+		g.FMUL(m[v], d[v], offset)
 	}
-	g.Free(eight)
+	g.Free(offset)
 	return m
 }
 
-// fourBitWeight sets w to the weights of the integers in q.
-func (g *neon) fourBitWeight(w, q, d, m a64.Vec) {
+// blockWeight sets w to the weights of the integers in q.
+func (g *neon) blockWeight(w, q, d, m a64.Vec) {
 	g.SCVTF(q, q)
 	g.Op("VMOV", m.B16(), w.B16())
 	g.Op("VFMLA", d.S4(), q.S4(), w.S4())
@@ -158,69 +146,51 @@ func (t *blockGemmer) step(x a64.Vec, weight func(v int) a64.Vec) {
 
 const blockAhead = 2048 // bytes
 
-// prefetch prefetches two lines of what lies blockAhead of far.
+// prefetch prefetches the part of a block blockAhead of far that is as long as one of its positions,
+// and moves far on.
 func (t *blockGemmer) prefetch() {
-	for i := range 2 {
-		t.Op("PRFM", a64.At(t.far, blockAhead+i*spec.LineBytes), emit.Hint("PLDL1KEEP"))
+	size := t.format.BlockBytes(spec.PanelLanes) / t.format.Positions()
+	for line := range size/spec.LineBytes + 1 {
+		t.Op("PRFM", a64.At(t.far, blockAhead+line*spec.LineBytes), emit.Hint("PLDL1KEEP"))
 	}
+	t.Op("ADD", size, t.far, t.far)
 }
 
-// eightBits emits the steps of a block of int8, two per iteration.
-func (t *blockGemmer) eightBits() {
-	const unrolled = 2
-	w := t.NewWidener(spec.Int8)
-	bytes, half, tos, xs := t.Vecs(2), t.Vec(), t.Vecs(2), t.Vecs(unrolled)
-	q := t.far
-	t.Op("MOVD", t.numbers, q)
-	t.Op("MOVD", spec.BlockSteps/unrolled, t.count)
-	loop.Times(t.neon, t.count, "step", func() {
-		for i, x := range xs {
-			t.LoadFrom(a64.At(q, i*spec.PanelLanes), bytes[0])
-			t.Op("FMOVD", a64.At(q, i*spec.PanelLanes+emit.VecBytes), bytes[1])
-			w.Prepare(bytes...)
-			t.step(x, func(v int) a64.Vec {
-				return w.Widen(bytes[v/4], v%4, half, tos[v%2], t.d[v])
-			})
-		}
-		t.prefetch()
-		t.Op("ADD", unrolled*spec.PanelLanes, q, q)
-	})
-}
-
-// fourBits takes the numbers of 7 positions in a word where they are: masked, number j is
-// q·16^j, and its scale is d·16^-j, exactly. The last one, whose upper bit is a sign, is
-// shifted.
-func (t *blockGemmer) fourBits() {
-	mask, factor, x := t.Broadcast(15), t.Broadcast(math.Float32bits(0x1p-4)), t.Vec()
+// positions takes the numbers of all positions in a word but the last one where they are: masked,
+// number j is q·2^(j·bits), and its scale is d·2^(-j·bits), exactly. The last one, whose upper bit is a
+// sign, is shifted.
+func (t *blockGemmer) positions() {
+	bits, positions := t.format.Bits(), t.format.Positions()
+	step := float32(int(1) << bits)
+	mask, factor, x := t.Broadcast(1<<bits-1), t.Broadcast(math.Float32bits(1/step)), t.Vec()
 	qs, ws := t.Vecs(3), t.Vecs(3)
 	position := func(number func(q a64.Vec)) {
-		for i := range spec.WordSteps {
+		for i := range bits {
 			t.step(x, func(v int) a64.Vec {
 				q, w := qs[v%3], ws[v%3]
 				t.LoadFrom(a64.At(t.numbers, 4*(i*spec.PanelLanes+v*emit.VecLanes)), q)
 				number(q)
-				t.fourBitWeight(w, q, t.d[v], t.m[v])
+				t.blockWeight(w, q, t.d[v], t.m[v])
 				return w
 			})
 		}
 	}
 	t.Op("MOVD", t.numbers, t.far)
-	t.Op("MOVD", spec.BlockSteps/spec.WordSteps-1, t.count)
+	t.Op("MOVD", positions-1, t.count)
 	loop.Times(t.neon, t.count, "step", func() {
 		position(func(q a64.Vec) { t.Op("VAND", mask.B16(), q.B16(), q.B16()) })
 		t.prefetch()
-		t.Op("ADD", 2*spec.LineBytes, t.far, t.far)
-		t.Op("VSHL", 4, mask.S4(), mask.S4())
+		t.Op("VSHL", bits, mask.S4(), mask.S4())
 		for _, d := range t.d {
 			t.FMUL(d, d, factor)
 		}
 	})
-	t.Op("MOVD", math.Float32bits(0x1p28), t.count)
+	t.Op("MOVD", math.Float32bits(float32(math.Pow(float64(step), float64(positions-1)))), t.count)
 	t.Op("VDUP", t.count, factor.S4())
 	for _, d := range t.d {
 		t.FMUL(d, d, factor)
 	}
-	position(func(q a64.Vec) { t.Op("VUSHR", 28, q.S4(), q.S4()) })
+	position(func(q a64.Vec) { t.Op("VUSHR", 32-bits, q.S4(), q.S4()) })
 }
 
 // WeightWidenQ converts block by block, and in a block 16 lanes after the other.
@@ -261,57 +231,38 @@ func (w *blockWidener) lanes16(block, lane a64.GP) {
 	d := w.halves(w.scales, 0, 4)
 	w.Op("ADD", w.lanes.Shl(1), block, w.numbers)
 	var m []a64.Vec
-	switch w.format {
-	case spec.Q4_0:
-		m = w.minima(d)
-	case spec.Q4_1:
+	if w.format.Offset() == 0 {
 		w.Op("ADD", w.lanes.Shl(1), w.numbers, w.numbers)
 		w.Op("ADD", w.lanes.Shl(1), w.scales, w.scales)
 		m = w.halves(w.scales, 0, 4)
-	}
-	w.advanceLanes(w.format, lane, w.numbers)
-	if w.format == spec.Q8_0 {
-		w.eightBits(d)
 	} else {
-		w.fourBits(d, m)
+		m = w.minima(w.format, d)
 	}
+	w.Op("ADD", lane.Shl(2), w.numbers, w.numbers)
+	w.steps(d, m)
 }
 
-func (w *blockWidener) eightBits(d []a64.Vec) {
-	widener, bytes, half, xs := w.NewWidener(spec.Int8), w.Vec(), w.Vec(), w.Vecs(4)
-	w.Op("MOVD", spec.BlockSteps, w.count)
-	loop.Times(w.neon, w.count, "step", func() {
-		w.LoadFrom(a64.At(w.numbers, 0), bytes)
-		w.Op("ADD", w.lanes, w.numbers, w.numbers)
-		widener.Prepare(bytes)
-		for v, x := range xs {
-			widener.Widen(bytes, v, half, x, d[v])
-			w.StoreTo(x, a64.At(w.to, v*emit.VecBytes))
-		}
-		w.Op("ADD", w.row, w.to, w.to)
-	})
-}
-
-// fourBits goes through the steps with the same word, which lie 4 rows apart, before it goes to
-// the next word.
-func (w *blockWidener) fourBits(d, m []a64.Vec) {
-	mask, words, xs, q := w.Broadcast(15), w.Vecs(4), w.Vecs(4), w.Vec()
+// steps goes through the steps with the same word, which lie as many rows apart as a number has bits,
+// before it goes to the next word.
+func (w *blockWidener) steps(d, m []a64.Vec) {
+	bits, shift := w.format.Bits(), map[int]int{4: 2, 8: 3}[w.format.Bits()]
+	mask, words, xs, q := w.Broadcast(1<<bits-1), w.Vecs(4), w.Vecs(4), w.Vec()
 	first := w.scales
 	w.Op("MOVD", w.to, first)
-	for i := range spec.WordSteps {
+	for i := range bits {
 		for v, x := range words {
 			w.LoadFrom(a64.At(w.numbers, v*emit.VecBytes), x)
 		}
 		w.Op("ADD", w.row, w.numbers, w.numbers)
-		w.Op("MOVD", spec.BlockSteps/spec.WordSteps, w.count)
-		loop.Times(w.neon, w.count, []string{"step0", "step1", "step2", "step3"}[i], func() {
+		w.Op("MOVD", w.format.Positions(), w.count)
+		loop.Times(w.neon, w.count, fmt.Sprintf("step%d", i), func() {
 			for v, x := range xs {
 				w.Op("VAND", mask.B16(), words[v].B16(), q.B16())
-				w.Op("VUSHR", 4, words[v].S4(), words[v].S4())
-				w.fourBitWeight(x, q, d[v], m[v])
+				w.Op("VUSHR", bits, words[v].S4(), words[v].S4())
+				w.blockWeight(x, q, d[v], m[v])
 				w.StoreTo(x, a64.At(w.to, v*emit.VecBytes))
 			}
-			w.Op("ADD", w.row.Shl(2), w.to, w.to)
+			w.Op("ADD", w.row.Shl(shift), w.to, w.to)
 		})
 		w.Op("ADD", w.row, first, first)
 		w.Op("MOVD", first, w.to)

@@ -21,21 +21,28 @@ var BlockFormats = []BlockFormat{Q8_0, Q4_0, Q4_1}
 // PanelLanes is the width of a packed panel of weights.
 const PanelLanes = 48
 
-const (
-	BlockSteps = contract.WeightBlock // steps of a block
-	WordSteps  = 4                    // words of a lane in a block of 4-bit numbers, and the distance of the steps in a word
-)
+// BlockSteps is the number of steps of a block.
+const BlockSteps = contract.WeightBlock
 
 func (q BlockFormat) String() string { return [...]string{"Q8_0", "Q4_0", "Q4_1"}[q] }
 
-// Bits is the size of a number.
+// Bits is the size of a number. So many words has a lane in a block, and so far are the steps of the
+// numbers of a word apart.
 func (q BlockFormat) Bits() int { return [...]int{8, 4, 4}[q] }
 
-// HeaderBytes is the size of the scales and minima of a lane in a block.
-func (q BlockFormat) HeaderBytes() int { return [...]int{2, 2, 4}[q] }
+// Positions is how many numbers a word has.
+func (q BlockFormat) Positions() int { return 32 / q.Bits() }
 
-// LaneBytes is the size of a lane in a row of numbers: an int8, or a word.
-func (q BlockFormat) LaneBytes() int { return [...]int{1, 4, 4}[q] }
+// Offset is taken off the numbers; with 0 a block has minima.
+func (q BlockFormat) Offset() int { return [...]int{128, 8, 0}[q] }
+
+// HeaderBytes is the size of the scales and minima of a lane in a block.
+func (q BlockFormat) HeaderBytes() int {
+	if q.Offset() == 0 {
+		return 4
+	}
+	return 2
+}
 
 // BlockBytes is the size of a block of a number of lanes.
 func (q BlockFormat) BlockBytes(lanes int) int {

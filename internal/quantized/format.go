@@ -5,12 +5,13 @@
 // contract.WeightBlock inputs of an output. A packed panel of them has some lanes, one per output,
 // a multiple of 16. Its blocks follow each other. A block is
 //
-//	d [lanes]           the scales, binary16, little-endian
-//	m [lanes]           the minima, the same; Q4_1 alone
-//	q [32][lanes]       Q8_0: int8, one row per step
-//	q [4][lanes] words  the others: number j of word g, in bits 4j to 4j+3 of a little-endian uint32, is that of step 4j+g
+//	d [lanes]             the scales, binary16, little-endian
+//	m [lanes]             the minima, the same, if the format has some
+//	q [bits][lanes] words number j of word g, in bits j·bits to (j+1)·bits-1 of a little-endian uint32, is that of step j·bits+g
 //
-// So the words of a lane hold four neighbouring steps at the same bits.
+// All numbers are unsigned. So the words of a lane hold neighbouring steps at the same bits, in the
+// order of a chain; and the words with their bits beyond the lower 4 of every byte cleared are the
+// bytes of the same steps in both sizes: byte i of word g is step 8i+g, see Int8Block.
 package quantized
 
 import (
@@ -23,48 +24,57 @@ import (
 
 // A Format is what is known of a format of quantized weights.
 type Format struct {
-	Name   string
-	Halves int // binary16 of a lane at the start of a block: a scale, and perhaps a minimum
-	Bits   int // of a number
+	Name string
+	Bits int // of a number
 
-	// weight returns the weight of the number q, given the scale d and the minimum m of its lane.
-	// It is exact unless there is a minimum: then the sum is rounded.
-	weight func(q uint32, d, m float32) float32
+	// Offset is what makes the numbers unsigned: a weight is d·(q-Offset). If it is 0, a block has
+	// minima, and a weight is d·q + m.
+	Offset int
 }
 
 // Of returns a row of the table.
 func Of(f ukernel.BlockFormat) *Format { return &formats[f] }
 
 var formats = [ukernel.BlockFormats]Format{
-	ukernel.Q8_0: {"Q8_0", 1, 8, func(q uint32, d, _ float32) float32 { // d·q, q an int8
-		return float32(float32(int8(q)) * d)
-	}},
-	ukernel.Q4_0: {"Q4_0", 1, 4, func(q uint32, d, _ float32) float32 { // d·q - 8d
-		return float32(float32(q)*d) + float32(-8*d) // the products are exact, and so is the sum
-	}},
-	ukernel.Q4_1: {"Q4_1", 2, 4, func(q uint32, d, m float32) float32 { // d·q + m, rounded once
-		return float32(float32(q)*d) + m // the product is exact
-	}},
+	ukernel.Q8_0: {"Q8_0", 8, 128},
+	ukernel.Q4_0: {"Q4_0", 4, 8},
+	ukernel.Q4_1: {"Q4_1", 4, 0},
+}
+
+// halves is the number of binary16 of a lane at the start of a block.
+func (f *Format) halves() int {
+	if f.Offset == 0 {
+		return 2
+	}
+	return 1
 }
 
 // Bytes returns the size of a block of lanes.
-func (f *Format) Bytes(lanes int) int { return lanes * (2*f.Halves + contract.WeightBlock*f.Bits/8) }
+func (f *Format) Bytes(lanes int) int { return lanes * (2*f.halves() + contract.WeightBlock*f.Bits/8) }
 
-// Weight returns one weight of a block of lanes.
-func (f *Format) Weight(block []byte, lanes, step, lane int) float32 {
-	numbers := block[2*f.Halves*lanes:]
-	var q uint32
-	if f.Bits == 8 {
-		q = uint32(numbers[step*lanes+lane])
-	} else {
-		q = binary.LittleEndian.Uint32(numbers[4*(step%4*lanes+lane):]) >> (step / 4 * 4) & 15
-	}
+// Scale returns the scale and the minimum of a lane of a block: for a format without minima that of
+// the offset, -Offset·d, which is exact.
+func (f *Format) Scale(block []byte, lanes, lane int) (d, m float32) {
 	half := func(i int) float32 { return scalar.F16(binary.LittleEndian.Uint16(block[2*(i*lanes+lane):])) }
-	var m float32
-	if f.Halves == 2 {
-		m = half(1)
+	d = half(0)
+	if f.Offset == 0 {
+		return d, half(1)
 	}
-	return f.weight(q, half(0), m)
+	return d, float32(float32(-f.Offset) * d)
+}
+
+// Number returns the number of a step of a lane of a block.
+func (f *Format) Number(block []byte, lanes, step, lane int) uint32 {
+	words := block[2*f.halves()*lanes:]
+	word := binary.LittleEndian.Uint32(words[4*(step%f.Bits*lanes+lane):])
+	return word >> (step / f.Bits * f.Bits) & (1<<f.Bits - 1)
+}
+
+// Weight returns one weight of a block of lanes: d·q + m, rounded once, as the product is exact.
+// Without a minimum the sum is exact, too.
+func (f *Format) Weight(block []byte, lanes, step, lane int) float32 {
+	d, m := f.Scale(block, lanes, lane)
+	return float32(float32(f.Number(block, lanes, step, lane))*d) + m
 }
 
 // Widen converts k rows of n lanes of a packed panel, from lane first on, to rows of dst without

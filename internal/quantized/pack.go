@@ -21,19 +21,20 @@ func (f *Format) Pack(panel, rows []byte, lanes, k int) {
 
 // packBlock writes a block of one row into lane of a panel's.
 func (f *Format) packBlock(to, from []byte, lanes, lane int) {
-	for i := range f.Halves {
+	halves := f.halves()
+	for i := range halves {
 		copy(to[2*(i*lanes+lane):][:2], from[2*i:])
 	}
-	to, from = to[2*f.Halves*lanes:], from[2*f.Halves:]
-	if f.Bits == 8 {
-		for step, q := range from {
-			to[step*lanes+lane] = q
+	to, from = to[2*halves*lanes:], from[2*halves:]
+	for g := range f.Bits {
+		var word uint32
+		if f.Bits == 8 {
+			const unsigned = 0x80808080 // adds 128 to each int8
+			word = uint32(from[g]) | uint32(from[g+8])<<8 | uint32(from[g+16])<<16 | uint32(from[g+24])<<24 ^ unsigned
+		} else { // the lower halves are steps g, g+4, g+8 and g+12, the upper ones those after 16
+			b0, b1, b2, b3 := uint32(from[g]), uint32(from[g+4]), uint32(from[g+8]), uint32(from[g+12])
+			word = b0&15 | b1&15<<4 | b2&15<<8 | b3&15<<12 | b0>>4<<16 | b1>>4<<20 | b2>>4<<24 | b3>>4<<28
 		}
-		return
-	}
-	for g := range 4 { // the lower halves are steps g, g+4, g+8 and g+12, the upper ones those after 16
-		b0, b1, b2, b3 := uint32(from[g]), uint32(from[g+4]), uint32(from[g+8]), uint32(from[g+12])
-		word := b0&15 | b1&15<<4 | b2&15<<8 | b3&15<<12 | b0>>4<<16 | b1>>4<<20 | b2>>4<<24 | b3>>4<<28
 		binary.LittleEndian.PutUint32(to[4*(g*lanes+lane):], word)
 	}
 }

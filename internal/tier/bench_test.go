@@ -37,6 +37,19 @@ func BenchmarkKernels(b *testing.B) {
 	})
 }
 
+// TestBenchmarks fails if a benchmark names no kernel or its call panics.
+func TestBenchmarks(t *testing.T) {
+	eachTile(func(_ *Tier, p *kernelSet) {
+		for _, k := range benchmarks(p.Lanes) {
+			if kernel, found := p.kernels()[k.kernel]; !found {
+				t.Errorf("%s: there is no such kernel", k.kernel)
+			} else if !kernel.IsNil() {
+				k.call(p)
+			}
+		}
+	})
+}
+
 type benchmark struct {
 	kernel, shape  string
 	flop, elements float64

@@ -182,11 +182,11 @@ func benchBlocks() (list []benchmark) {
 		b := panel[:k/ukernel.BlockSteps*quantized.Of(f).Bytes(ukernel.PanelLanes)]
 		for _, m := range []int{1, 2, 4} {
 			a, c := testutil.Floats(m*k), make([]float32, m*ukernel.PanelLanes)
-			list = append(list, benchmark{"Weights.Gemm" + name, fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {
+			list = append(list, benchmark{"Weights.Blocks." + name + ".Gemm", fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {
 				p.Weights.Blocks[f].Gemm(c, ukernel.PanelLanes, a, k, 1, b, m, k, false)
 			}})
 		}
-		list = append(list, benchmark{"Weights.Widen" + name, fmt.Sprintf("k=%d", k), 0, float64(len(b)), func(p *kernelSet) {
+		list = append(list, benchmark{"Weights.Blocks." + name + ".Widen", fmt.Sprintf("k=%d", k), 0, float64(len(b)), func(p *kernelSet) {
 			p.Weights.Blocks[f].Widen(wide, b, ukernel.PanelLanes, k)
 		}})
 	}
