@@ -32,7 +32,7 @@ type Gradients struct {
 //
 // Softcap multiplies dS by its derivative after the gradient of the bias is taken. Dropout
 // drops the same weights again, by its counters. Query heads that share a key head add to its
-// gradients. Section "backward" of the package documentation fixes the order of all sums:
+// gradients. Section "backward" of the numeric contract, package contract, fixes the order of all sums:
 // like results, gradients have the same bits on every CPU, tier and thread count.
 //
 // q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape.
