@@ -9,7 +9,9 @@ import (
 // respect to the inputs of a call of [Attention]. Those that are not wanted are left zero.
 type Gradients struct {
 	// Q, K and V have the shapes of q, k and v, ragged if these are, with the same lengths,
-	// in float32. Rows of keys that no query sees are zeros.
+	// in float32. Rows of keys that no query sees are zeros. The rows of several may lie between
+	// each other, as those of [PackedQKV] do: the gradient of a joint projection is written as it
+	// lies. No two share an element, or memory with an argument.
 	Q, K, V Tensor
 
 	// Bias has the shape of Options.Bias, in float32. Where a dimension of the bias is 1, the
