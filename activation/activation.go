@@ -8,8 +8,8 @@
 //   - what follows the linear layers of a gated recurrent unit, and its gradients, [GRU] and
 //     [GRUBackward]
 //
-// All of them use the vector instructions of the CPU. The numeric contract in package
-// kernel defines their bits. Relative to the exact values the errors are small everywhere,
+// All of them use the vector instructions of the CPU. The numeric contract, package
+// contract, defines their bits. Relative to the exact values the errors are small everywhere,
 // also where a result is tiny:
 //
 //	SiLU      within 2.39 ulp

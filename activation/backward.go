@@ -18,7 +18,7 @@ import (
 //
 // dx may be x or dy, and these may overlap. If dx overlaps a part of one of them or the lengths
 // differ, the error is a [*kernel.ArgumentError]. If ATTN_TIER names a tier that cannot run, it
-// is a [*kernel.TierError]. An error leaves dx untouched. The numeric contract in package kernel
+// is a [*kernel.TierError]. An error leaves dx untouched. The numeric contract, package contract,
 // defines the bits.
 func SiLUBackward(dx, x, dy []float32) error { return slopes(dx, x, dy, siluSlope) }
 

@@ -46,7 +46,7 @@ type comparison struct {
 // parseCompare reads the command line.
 func parseCompare(fs *flag.FlagSet, args []string) (*comparison, error) {
 	c := &comparison{}
-	fs.Float64Var(&c.threshold, "threshold", 5, "how many percent more time are slower")
+	fs.Float64Var(&c.threshold, "threshold", 5, "how many percent more time are slower and, of the old version, faster")
 	fs.BoolVar(&c.all, "all", false, "show the figures that hardly differ as well")
 	fs.IntVar(&c.rounds, "rounds", 6, "how often each commit is measured")
 	if i := slices.Index(args, "--"); i >= 0 {
@@ -178,19 +178,11 @@ func expand(list string) (paths []string, err error) {
 
 // printComparison prints the verdict first.
 func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all bool) {
-	slower, few, faster := len(c.Slower()), false, 0
+	few := false
 	rows := []string{"figure\t   old\t   new\tratio\t95% of ratios\truns\t"}
-	for _, r := range c.Rows {
-		note := ""
-		switch {
-		case r.Slower && r.FewRuns():
-			note = "slower? (too few runs)"
-		case r.Slower:
-			note = "SLOWER"
-		case r.Certain && r.Ratio < 1:
-			note = "faster"
-			faster++
-		}
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		note := noteOf(r, threshold)
 		few = few || r.FewRuns()
 		if note == "" && !all {
 			continue
@@ -205,7 +197,7 @@ func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all 
 	if c.Agreement.Agree {
 		bits = fmt.Sprintf("The bits of all %d files agree: %s.", c.Files, c.Agreement.Short)
 	}
-	fmt.Fprintf(w, "%d of %d figures are slower by more than %g%%, %d are faster.\n%s\n", slower, len(c.Rows), threshold, faster, bits)
+	fmt.Fprintf(w, "Of %d figures %d are slower and %d are faster by more than %g%%.\n%s\n", len(c.Rows), len(c.Slower()), len(c.Faster()), threshold, bits)
 	if c.OtherCPU {
 		fmt.Fprintln(w, "The files are of different CPUs: the ratios are of machines, not of versions.")
 	}
@@ -216,4 +208,23 @@ func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all 
 		fmt.Fprintln(w)
 		table.Write(w, rows...)
 	}
+}
+
+// noteOf says in words how a figure differs, "" if it hardly does.
+func noteOf(r *compare.Row, threshold float64) string {
+	switch {
+	case r.Slower && r.FewRuns():
+		return "slower? (too few runs)"
+	case r.Faster && r.FewRuns():
+		return "faster? (too few runs)"
+	case r.Slower:
+		return "SLOWER"
+	case r.Faster:
+		return "faster"
+	case r.Certain && r.Ratio > 1:
+		return fmt.Sprintf("slower, by %g%% at most", threshold)
+	case r.Certain && r.Ratio < 1:
+		return fmt.Sprintf("faster, by %g%% at most", threshold)
+	}
+	return ""
 }

@@ -68,7 +68,7 @@ func TestJSON(t *testing.T) {
 		t.Errorf("the page lacks the agreement: %v", err)
 	}
 	code, out, err := runCommand("compare", "-all", path, path)
-	if code != 0 || !strings.Contains(out, "0 of ") || !strings.Contains(out, "short-1-d64 generic threads=2") || !strings.Contains(out, "1.000") {
+	if code != 0 || !strings.Contains(out, "0 are slower and 0 are faster") || !strings.Contains(out, "short-1-d64 generic threads=2") || !strings.Contains(out, "1.000") {
 		t.Errorf("exit code %d, %q, %s", code, out, err)
 	}
 }
@@ -83,8 +83,11 @@ func TestReportAndCompareFail(t *testing.T) {
 	if err := f.WriteFile(slow); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, _ := runCommand("compare", path, slow); code != 1 || !strings.Contains(out, "1 of ") || !strings.Contains(out, "slower?") {
+	if code, out, _ := runCommand("compare", path, slow); code != 1 || !strings.Contains(out, "1 are slower and 0 are faster by more than 5%") || !strings.Contains(out, "slower?") {
 		t.Errorf("exit code %d, %q", code, out)
+	}
+	if code, out, _ := runCommand("compare", slow, path); code != 0 || !strings.Contains(out, "0 are slower and 1 are faster by more than 5%") || !strings.Contains(out, "faster?") {
+		t.Errorf("the other way round: exit code %d, %q", code, out)
 	}
 	if code, out, _ := runCommand("compare", "-threshold", "200", path, slow); code != 0 {
 		t.Errorf("exit code %d, %q", code, out)
@@ -148,7 +151,7 @@ func TestCompareCommits(t *testing.T) {
 		text string
 	}{
 		"compare -rounds 4 v0 v1":         {1, "SLOWER"},
-		"compare -rounds 1 v1 .":          {0, "0 of 1 figures are slower"},
+		"compare -rounds 1 v1 .":          {0, "Of 1 figures 0 are slower and 1 are faster"},
 		"compare v0 " + path:              {2, "v0 is a commit, but " + path + " a file"},
 		"compare " + path + " v0":         {2, "v0 is a commit"},
 		"compare v0 no-such":              {1, "no such file, and no-such: no commit"},

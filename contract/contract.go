@@ -1,6 +1,7 @@
-// Package contract has the numbers of attn's numeric contract, each in one place: the assembly
-// generators, the kernels in Go and whoever implements the contract elsewhere read them here.
-// The text that uses them is in the documentation of package kernel (go doc ./kernel).
+// Package contract is attn's numeric contract: the text that follows, which defines every bit of every
+// result, and its numbers, each in one place. The assembly generators, the kernels in Go and
+// whoever implements the contract elsewhere read them here. Programs that only call attn need
+// neither.
 //
 // Floats are given as their bits, so that no conversion can round them.
 package contract

@@ -5,7 +5,7 @@ import (
 	"github.com/attn-go/attn/internal/view"
 )
 
-// Contract is the version of the numeric contract, see the package documentation.
+// Contract is the version of the numeric contract, which package contract has in full.
 // Whoever changes a bit of any result raises it.
 const Contract = 2
 

@@ -9,7 +9,9 @@ import (
 // respect to the inputs of a call of [Attention]. Those that are not wanted are left zero.
 type Gradients struct {
 	// Q, K and V have the shapes of q, k and v, ragged if these are, with the same lengths,
-	// in float32. Rows of keys that no query sees are zeros.
+	// in float32. Rows of keys that no query sees are zeros. The rows of several may lie between
+	// each other, as those of [PackedQKV] do: the gradient of a joint projection is written as it
+	// lies. No two share an element, or memory with an argument.
 	Q, K, V Tensor
 
 	// Bias has the shape of Options.Bias, in float32. Where a dimension of the bias is 1, the
@@ -32,7 +34,7 @@ type Gradients struct {
 //
 // Softcap multiplies dS by its derivative after the gradient of the bias is taken. Dropout
 // drops the same weights again, by its counters. Query heads that share a key head add to its
-// gradients. Section "backward" of the package documentation fixes the order of all sums:
+// gradients. Section "backward" of the numeric contract, package contract, fixes the order of all sums:
 // like results, gradients have the same bits on every CPU, tier and thread count.
 //
 // q, k, v and dout are float32, Float16 or BFloat16, not in pages. dout has out's shape.

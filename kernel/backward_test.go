@@ -472,6 +472,36 @@ func TestBackwardErrors(t *testing.T) {
 	}
 }
 
+// TestBackwardOfProjection: gradients may be written between each other, into one buffer like that of a
+// joint projection, and have the same bits there. Gradients that share an element are refused.
+func TestBackwardOfProjection(t *testing.T) {
+	c := contracttest.Case{B: 2, H: 4, HKV: 2, Lq: 70, Lk: 70, D: 5, Dv: 5, Seed: 3}
+	from := &optionCase{Case: c, r: testutil.Rand(c.Seed), levels: make([]int, len(factors))}
+	w := makeBackwardCall(t, from, c.Options(kernel.Options{}))
+	width := (c.H + 2*c.HKV) * c.D
+	contracttest.EachTier(t, func(t *testing.T, tier string) {
+		o := w.o
+		o.Tier = tier
+		for _, o.Threads = range []int{1, 3} {
+			want := w.gradients()
+			w.run(t, want, o)
+			joint := testutil.Filled(c.B*c.Lq*width, contracttest.Canary)
+			var got kernel.Gradients
+			got.Q, got.K, got.V = kernel.PackedQKV(joint, c.B, c.Lq, c.H, c.HKV, c.D)
+			if err := kernel.AttentionBackward(got, w.dout, w.q, w.k, w.v, o); err != nil {
+				t.Fatal(err)
+			}
+			sameGradients(t, "in one buffer", got, want)
+		}
+		joint := testutil.Filled(c.B*c.Lq*width, contracttest.Canary)
+		var bad kernel.Gradients
+		bad.Q, bad.K, bad.V = kernel.PackedQKV(joint, c.B, c.Lq, c.H, c.HKV, c.D)
+		bad.V = kernel.Strided(joint[(c.H+c.HKV)*c.D-1:], bad.K.Shape(), [3]int{c.Lq * width, c.D, width})
+		err := kernel.AttentionBackward(bad, w.dout, w.q, w.k, w.v, o)
+		contracttest.CheckArgument(t, "one element in common", err, "Gradients.V", "a range of memory of its own")
+	})
+}
+
 // TestBackwardPanic: a parallel-for that panics ends the call, and the next one is right.
 func TestBackwardPanic(t *testing.T) {
 	contracttest.ForceThreads(t)

@@ -59,7 +59,8 @@ func (c *backwardCall) checkGradients() *check.Failure {
 	like := [...]*view.Tensor{c.q, c.k, c.v, c.opts.Bias.view()}
 	g := c.grads
 	var written [len(names)]view.Memory
-	for i, t := range [...]*view.Tensor{g.Q.view(), g.K.view(), g.V.view(), g.Bias.view()} {
+	grads := [...]*view.Tensor{g.Q.view(), g.K.view(), g.V.view(), g.Bias.view()}
+	for i, t := range grads {
 		if !t.IsSet() {
 			continue
 		}
@@ -82,8 +83,13 @@ func (c *backwardCall) checkGradients() *check.Failure {
 			return f
 		}
 		written[i] = t.Memory()
-		if f := c.checkShared(names[i], written[i], written[:i]); f != nil {
+		if f := c.checkShared(names[i], written[i], nil); f != nil {
 			return f
+		}
+		for _, other := range grads[:i] {
+			if other.IsSet() && !t.IsApartFrom(other) {
+				return overlap(names[i], "another output")
+			}
 		}
 	}
 	return c.checkSinks(written[:])

@@ -6,7 +6,14 @@
 // examined when the program starts. The bits of a result are the same on all of them.
 //
 // [Attention] is the call. A [Tensor] describes the caller's memory, [Options] are the
-// settings of a call, and a [Mask] hides keys from queries.
+// settings of a call, and a [Mask] hides keys from queries. A call in which each query sees the
+// keys up to its own, for slices of batch·heads·length·size numbers in this order:
+//
+//	view := func(x []float32) kernel.Tensor { return kernel.BHLD(x, batch, heads, length, size) }
+//	err := kernel.Attention(view(out), view(q), view(k), view(v), kernel.Options{Mask: kernel.Causal(0)})
+//
+// The numeric contract, which defines the bits of every result, is the documentation of package
+// contract: go doc github.com/attn-go/attn/contract.
 //
 // # Tasks
 //
@@ -58,8 +65,7 @@
 //     [Exec], which is part of Options
 //   - how long workers spin after a call: [SetSpin]; scratch memory: [ReleaseMemory]
 //   - what was wrong with a call: [ArgumentError], [TierError]; panics: [TaskPanic]
-//   - the same bits from my own code: the numeric contract below, [Contract], and
-//     package numeric
+//   - the same bits from my own code: packages contract and numeric, [Contract]
 //
 // # Tiers
 //

@@ -42,7 +42,7 @@ func ExampleCausal() {
 	// Output: [1 1.5 1 1.5 11 11.5 11 11.5] <nil>
 }
 
-// Two texts of 4 and 2 tokens, padded to 4. What lies in the padding is never
+// Two texts of 4 and 2 tokens, padded to 4. Keys and values in the padding are never
 // read.
 func ExampleKeyLengths() {
 	const batch, heads, length, d = 2, 1, 4, 1
@@ -61,6 +61,30 @@ func ExampleKeyLengths() {
 	fmt.Println(out, err)
 
 	// Output: [2.5 2.5 2.5 2.5 5.5 5.5 5.5 5.5] <nil>
+}
+
+// Two texts of 4 and 2 tokens, padded to 4. Padding is in the queries, too: without QueryLengths the
+// result has NaN there, with it zeros.
+func ExampleQueryLengths() {
+	const batch, heads, length, d = 2, 1, 4, 1
+	nan := float32(math.NaN())
+	x := []float32{0, 0, 0, 0, 0, 0, nan, nan}
+	v := []float32{1, 2, 3, 4, 5, 6, nan, nan}
+	out := make([]float32, batch*heads*length*d)
+	view := func(x []float32) kernel.Tensor { return kernel.BHLD(x, batch, heads, length, d) }
+
+	lengths := []int{4, 2}
+	for _, mask := range []kernel.Mask{
+		kernel.KeyLengths(lengths),
+		kernel.KeyLengths(lengths).And(kernel.QueryLengths(lengths)),
+	} {
+		err := kernel.Attention(view(out), view(x), view(x), view(v), kernel.Options{Mask: mask})
+		fmt.Println(out, err)
+	}
+
+	// Output:
+	// [2.5 2.5 2.5 2.5 5.5 5.5 NaN NaN] <nil>
+	// [2.5 2.5 2.5 2.5 5.5 5.5 0 0] <nil>
 }
 
 // Masks are intersected: causal, and the second text has but two tokens.

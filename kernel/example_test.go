@@ -33,6 +33,19 @@ func Example() {
 	// Output: [3 4 1 2] <nil>
 }
 
+// A prompt: each query sees the keys up to its own. With queries of zeros the result is the mean of
+// the values.
+func ExampleAttention() {
+	const batch, heads, length, size = 1, 1, 3, 1
+	q, k, v, out := []float32{0, 0, 0}, []float32{5, 6, 7}, []float32{1, 3, 8}, make([]float32, 3)
+
+	view := func(x []float32) kernel.Tensor { return kernel.BHLD(x, batch, heads, length, size) }
+	err := kernel.Attention(view(out), view(q), view(k), view(v), kernel.Options{Mask: kernel.Causal(0)})
+	fmt.Println(out, err)
+
+	// Output: [1 2 4] <nil>
+}
+
 // The output of one projection, a row [q0 q1 k0 k1 v0 v1] per token, is used as
 // it lies; the result is laid out as the next projection reads it.
 func ExamplePackedQKV() {

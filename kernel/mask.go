@@ -67,9 +67,12 @@ func BlockSparse(keep []bool, queryBlock, keyBlock int) Mask {
 	return Mask(mask.OfBlocks(mask.BlockSparse{Keep: keep, QueryBlock: queryBlock, KeyBlock: keyBlock}))
 }
 
-// KeyLengths lets the queries of batch row b see the first lengths[b] keys; memory
-// after them is never read. There must be one length from 0 to Lk per batch row. The
+// KeyLengths lets the queries of batch row b see the first lengths[b] keys; keys and values
+// after them are never read. There must be one length from 0 to Lk per batch row. The
 // slice is not copied: it must not change during the call.
+//
+// All queries are computed, also those of padding: a NaN in such a row of q makes its row of out
+// NaN. If they are padded, too, KeyLengths(n).And(QueryLengths(n)) makes their rows zeros.
 func KeyLengths(lengths []int) Mask {
 	return Mask(mask.OfRule(mask.Rule{Kind: &keyLengths, Ints: lengths}, nil))
 }
@@ -81,8 +84,8 @@ var keyLengths = mask.Kind{
 }
 
 // QueryLengths lets the queries of batch row b from number lengths[b] on see nothing:
-// their rows are zeros. There must be one length from 0 to Lq per batch row. The slice
-// is not copied: it must not change during the call.
+// their rows are zeros, whatever is in their rows of q. There must be one length from 0 to Lq
+// per batch row. The slice is not copied: it must not change during the call.
 func QueryLengths(lengths []int) Mask {
 	return Mask(mask.OfRule(mask.Rule{Kind: &queryLengths, Ints: lengths}, nil))
 }

@@ -8,8 +8,8 @@ import "github.com/attn-go/attn/internal/engine"
 // the call.
 //
 // Between the product of a query with a key and its weight, the options apply in this
-// order: Scale, Score, Softcap, ALiBi, Bias, Mask. The package documentation has the
-// arithmetic.
+// order: Scale, Score, Softcap, ALiBi, Bias, Mask. The numeric contract, package contract,
+// has the arithmetic.
 type Options struct {
 	Exec
 

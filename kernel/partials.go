@@ -16,7 +16,7 @@ import (
 // sequence exchange. All slices are contiguous and blocks come first, so the Partials
 // of two shards, one after the other, are those of both.
 //
-//	Max, Sum [Blocks, Batch, Heads, Queries]            m and l of the package documentation
+//	Max, Sum [Blocks, Batch, Heads, Queries]            m and l of the numeric contract
 //	Out      [Blocks, Batch, Heads, Queries, HeadSize]  o; HeadSize is that of the values
 //
 // A row that sees no key of a block has Max -Inf, Sum 0 and Out 0. Maxima are in the

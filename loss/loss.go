@@ -1,7 +1,7 @@
 // Package loss has what a model is trained to minimise: [CrossEntropy], with its gradient.
 //
 // Like all of this module, a result has the same bits on every CPU and with any number of
-// threads. The numeric contract in package kernel defines them.
+// threads. The numeric contract, package contract, defines them.
 package loss
 
 import (

@@ -45,7 +45,7 @@ type BackwardOptions struct {
 // with respect to the sum, and thereby to both summands.
 //
 // X may be dy, x or Direct. Other memory is not shared. Gradients.Bias must not be set. The numeric
-// contract in package kernel defines the bits. A NaN makes its row of X NaN, and Weight.
+// contract, package contract, defines the bits. A NaN makes its row of X NaN, and Weight.
 //
 // In the steady state a call allocates nothing. An error is a [*kernel.ArgumentError] or a
 // [*kernel.TierError], and leaves the gradients untouched.

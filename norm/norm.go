@@ -37,9 +37,8 @@ type Options struct {
 //	eps                  0 or more, finite
 //
 // A row is the D elements of a token, or with H heads those of each head. out may be x or
-// the residual. The
-// contract in package kernel defines the bits. A NaN makes its row NaN. Infinite elements, and
-// squares beyond float32, give what the formula gives: zeros and NaN.
+// the residual. The numeric contract, package contract, defines the bits. A NaN makes its row
+// NaN. Infinite elements, and squares beyond float32, give what the formula gives: zeros and NaN.
 //
 // In the steady state a call allocates nothing, see [kernel.ReleaseMemory]. Calls that share no
 // row may run at once. An error is a [*kernel.ArgumentError] or a [*kernel.TierError], and

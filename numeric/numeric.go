@@ -1,4 +1,4 @@
-// Package numeric has the functions that the numeric contract in package kernel is made
+// Package numeric has the functions that the numeric contract, package contract, is made
 // of, for programs that also want the same bits on every CPU:
 //
 //   - [FMA], [Exp2], [Tanh] and [Log2] of single numbers

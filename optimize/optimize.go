@@ -2,7 +2,7 @@
 // [Clip] has limited the norm of the gradients. The state of the optimizer lies in memory of the program.
 //
 // Like all of this module, a result has the same bits on every CPU and with any number of
-// threads. The numeric contract in package kernel defines them.
+// threads. The numeric contract, package contract, defines them.
 package optimize
 
 import (

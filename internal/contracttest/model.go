@@ -19,7 +19,7 @@ var (
 	ln2   = math.Float32frombits(0x3F317218)
 )
 
-// A Model computes calls of kernel.Attention as the documentation of package kernel
+// A Model computes calls of kernel.Attention as the text in package contract
 // defines them, row by row and key by key, with all options: no tiles, no lanes, no
 // spans, no blocks of work. From the rest of the module it uses the functions of single
 // numbers in package fallback.

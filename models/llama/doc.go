@@ -13,7 +13,7 @@
 //
 // # Bits
 //
-// All arithmetic is that of the numeric contract in package kernel. The logits after a token
+// All arithmetic is that of the numeric contract of attn, package contract. The logits after a token
 // have the same bits on every CPU, tier and number of threads, whether the text was read at
 // once, in chunks or token by token, alone or beside others, with or without forks: for every
 // type of cache, as a prompt also reads its keys and values as they are stored. So a seed

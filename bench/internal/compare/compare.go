@@ -29,6 +29,7 @@ type Row struct {
 	Runs     [2]int
 	Certain  bool // the difference is hardly chance: P is small, and 1 is not between Low and High
 	Slower   bool // by more than the threshold, and not known to be chance
+	Faster   bool // the same in the other direction: the old version is slower by more than the threshold
 }
 
 // FewRuns says whether there are too few runs to tell a difference from chance.
@@ -46,7 +47,8 @@ type Comparison struct {
 var ErrNothing = errors.New("the files have no figure in common")
 
 // Files compares the runs of two versions. With a threshold of 5, what takes more than 1.05 times
-// as long is slower: if the difference is certain, or if there are too few runs to know.
+// as long is slower: if the difference is certain, or if there are too few runs to know. What the old
+// version takes more than 1.05 times as long for is faster, by the same rule.
 func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, error) {
 	before, names := samples(old)
 	after, _ := samples(new)
@@ -67,10 +69,15 @@ func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, err
 }
 
 // Slower returns the rows that are.
-func (c *Comparison) Slower() (rows []Row) {
-	for _, r := range c.Rows {
-		if r.Slower {
-			rows = append(rows, r)
+func (c *Comparison) Slower() []Row { return c.which(func(r *Row) bool { return r.Slower }) }
+
+// Faster returns the rows that are.
+func (c *Comparison) Faster() []Row { return c.which(func(r *Row) bool { return r.Faster }) }
+
+func (c *Comparison) which(is func(r *Row) bool) (rows []Row) {
+	for i := range c.Rows {
+		if is(&c.Rows[i]) {
+			rows = append(rows, c.Rows[i])
 		}
 	}
 	return rows
@@ -95,7 +102,9 @@ func row(name string, old, new []float64, thresholdPercent float64) Row {
 	test := benchmath.AssumeNothing.Compare(a, b)
 	r.P = test.P
 	r.Certain = !r.FewRuns() && test.P < test.Alpha && !(r.Low < 1 && r.High > 1)
-	r.Slower = r.Ratio > 1+thresholdPercent/100 && (r.Certain || r.FewRuns())
+	if most := 1 + thresholdPercent/100; r.Certain || r.FewRuns() {
+		r.Slower, r.Faster = r.Ratio > most, r.Ratio*most < 1
+	}
 	return r
 }
 

@@ -17,23 +17,27 @@ func TestFiles(t *testing.T) {
 	slower := []float64{120, 121, 119, 120, 122, 118}
 	noisy := []float64{60, 150, 160, 62, 155, 58}
 	for name, c := range map[string]struct {
-		old, new        []float64
-		certain, slower bool
+		old, new       []float64
+		certain        bool
+		slower, faster bool
 	}{
-		"the same":                {steady, steady, false, false},
-		"slower":                  {steady, slower, true, true},
-		"faster":                  {slower, steady, true, false},
-		"noise":                   {steady, noisy, false, false},
-		"few runs, slower":        {steady[:1], slower[:1], false, true},
-		"few runs, same":          {steady[:1], steady[1:2], false, false},
-		"numbers of runs differ":  {steady, slower[:5], true, true},
-		"slower by less than 10%": {steady, []float64{106, 107, 105, 106, 108, 104}, true, false},
+		"the same":                {steady, steady, false, false, false},
+		"slower":                  {steady, slower, true, true, false},
+		"faster":                  {slower, steady, true, false, true},
+		"noise":                   {steady, noisy, false, false, false},
+		"few runs, slower":        {steady[:1], slower[:1], false, true, false},
+		"few runs, faster":        {[]float64{516e6}, []float64{54.5e6}, false, false, true},
+		"few runs, same":          {steady[:1], steady[1:2], false, false, false},
+		"numbers of runs differ":  {steady, slower[:5], true, true, false},
+		"slower by less than 10%": {steady, []float64{106, 107, 105, 106, 108, 104}, true, false, false},
+		"faster by less than 10%": {[]float64{106, 107, 105, 106, 108, 104}, steady, true, false, false},
 	} {
 		got, err := Files([]*results.File{runs(c.old...)}, []*results.File{runs(c.new...)}, 10)
 		if err != nil || len(got.Rows) != 1 {
 			t.Fatal(name, got, err)
 		}
-		if r := got.Rows[0]; r.Certain != c.certain || r.Slower != c.slower || len(got.Slower()) > 0 != c.slower {
+		r := got.Rows[0]
+		if r.Certain != c.certain || r.Slower != c.slower || r.Faster != c.faster || len(got.Slower()) > 0 != c.slower || len(got.Faster()) > 0 != c.faster {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}

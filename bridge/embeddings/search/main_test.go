@@ -16,7 +16,7 @@ func TestSearch(t *testing.T) {
 	if _, err := weights.Find(weights.MiniLM); err != nil {
 		t.Skipf("NOT RUN: %v", err)
 	}
-	folder := t.TempDir()
+	folder, database := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		"cats.txt":   "A kitten sleeps on the sofa.",
 		"money.txt":  "The bank raises its rates.",
@@ -27,7 +27,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	var out, report bytes.Buffer
-	if err := semantic.Run(t.Context(), "search", load, []string{"-n", "1", folder, "interest on loans"}, &out, &report); err != nil {
+	if err := semantic.Run(t.Context(), "search", load, []string{"-n", "1", "-db", database, folder, "interest on loans"}, &out, &report); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "money.txt:1  The bank") {

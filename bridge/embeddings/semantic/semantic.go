@@ -4,6 +4,7 @@ package semantic
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -39,7 +40,7 @@ func parse(name string, args []string, help io.Writer) (*settings, error) {
 			"prints those that are nearest to the query in meaning.\n\n", name)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&s.database, "db", "", "`folder` of the database (default FOLDER/.semantic)")
+	fs.StringVar(&s.database, "db", "", "`folder` of the database (default: one for FOLDER and the model below the user's cache folder)")
 	fetched, _ := weights.Path(weights.MiniLM) // "" if there is no folder for models
 	fs.StringVar(&s.model, "model", fetched, "`folder` of the model")
 	fs.IntVar(&s.results, "n", 3, "how many passages are printed")
@@ -55,9 +56,29 @@ func parse(name string, args []string, help io.Writer) (*settings, error) {
 	}
 	s.folder, s.query = fs.Arg(0), strings.Join(fs.Args()[1:], " ")
 	if s.database == "" {
-		s.database = filepath.Join(s.folder, ".semantic")
+		var err error
+		if s.database, err = databaseOf(s.folder, s.model); err != nil {
+			return nil, fmt.Errorf("there is no folder for the database, -db names one: %w", err)
+		}
 	}
 	return s, nil
+}
+
+// databaseOf returns the folder of the database of a folder's passages, below the user's cache
+// folder: what is searched stays as it is.
+func databaseOf(folder, model string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return "", err
+	}
+	if model, err = filepath.Abs(model); err != nil {
+		return "", err
+	}
+	key := sha256.Sum256([]byte(folder + "\x00" + model))
+	return filepath.Join(cache, "attn", "search", fmt.Sprintf("%s-%x", filepath.Base(folder), key[:6])), nil
 }
 
 // Run runs the command called name. Results go to out, and everything else to report.

@@ -40,6 +40,7 @@ func letters(context.Context, string, int) (func(context.Context, []string) ([][
 
 // TestRun: a second run computes what is new, deletes what is gone, and keeps the rest.
 func TestRun(t *testing.T) {
+	useCache(t)
 	folder := t.TempDir()
 	write := func(name, text string) {
 		t.Helper()
@@ -70,8 +71,48 @@ func TestRun(t *testing.T) {
 	run("zebra", "1 passages, 0 of them new, 1 gone\n", "0.387  b.txt:3  quick and more\n")
 }
 
+// useCache gives the user's cache folder another place for the time of a test.
+func useCache(t *testing.T) string {
+	t.Helper()
+	cache := t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, cache)
+	}
+	return cache
+}
+
+// TestDatabase: a search leaves nothing in the folder that it searches. Each folder and each model have
+// a database of their own, and -db names another one.
+func TestDatabase(t *testing.T) {
+	cache := useCache(t)
+	folder, other := t.TempDir(), filepath.Join(t.TempDir(), "db")
+	if err := os.WriteFile(filepath.Join(folder, "a.md"), []byte("zebra"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{folder, "zebra"}, {"-db", other, folder, "zebra"}} {
+		if err := Run(t.Context(), "search", letters, args, io.Discard, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files, err := os.ReadDir(folder); err != nil || len(files) != 1 {
+		t.Errorf("the folder has %v, %v; want a.md alone", files, err)
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Error(err)
+	}
+	seen := map[string]bool{}
+	for _, x := range [][2]string{{folder, "m"}, {t.TempDir(), "m"}, {folder, "n"}} {
+		database, err := databaseOf(x[0], x[1])
+		if err != nil || !strings.HasPrefix(database, cache) || seen[database] {
+			t.Errorf("%q: database %q, %v", x, database, err)
+		}
+		seen[database] = true
+	}
+}
+
 // TestErrors: bad command lines, folders without passages, and errors of the model.
 func TestErrors(t *testing.T) {
+	useCache(t)
 	empty := t.TempDir()
 	for _, args := range [][]string{{}, {"-n", "0", "."}, {"-threads", "-1", "."}, {"-no"}, {empty}, {filepath.Join(empty, "missing")}} {
 		if err := Run(t.Context(), "search", letters, append([]string{}, args...), io.Discard, io.Discard); err == nil {

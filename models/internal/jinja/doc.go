@@ -3,6 +3,9 @@
 // break and continue, set, macro, filter and raw blocks, and the filters, tests and methods that
 // templates of well-known models call; there are no files, no includes and no calls into Go.
 //
+// It is no library of others because none limits the time, memory and stack of a template, nor tells
+// the text of a message from that of the template. Package chattemplate says which ones were tried.
+//
 // A template comes out of a file that somebody else made. So there is a limit on the work of a
 // rendering, which covers its time and its memory, and there are limits on depth. All of it is
 // charged to the meter of the rendering, before it is done: evaluating by eval, whatever an

@@ -1,6 +1,6 @@
 // # The numeric contract
 //
-// This is version 2 of the contract. The constant [Contract] is its number. Version 1, in
+// This is version 2 of the contract. The constant kernel.Contract is its number. Version 1, in
 // which a score was one chain over all columns and an output of a linear layer one over all
 // inputs, has the same bits for heads of up to 64 columns and layers of up to 128 inputs.
 //
@@ -160,7 +160,7 @@
 //
 // # Contract: backward
 //
-// [AttentionBackward] computes the scores s of visible keys again, as above, and takes LSE and
+// kernel.AttentionBackward computes the scores s of visible keys again, as above, and takes LSE and
 // dout. For every row, with L = LSE·LOG2E:
 //
 //	p[j]  = exp2(the smaller of s[j]-L and +0)
@@ -200,7 +200,7 @@
 //
 // # Contract: additive scores
 //
-// The scores of [Additive] are sums in 16 chains. q, k and the weights are continued
+// The scores of kernel.Additive are sums in 16 chains. q, k and the weights are continued
 // with zeros up to a multiple of 16. There is no q̂:
 //
 //	w[d]   = float32(float64(weights[d])·scale·log2 e), scale is 1 by default
@@ -483,4 +483,4 @@
 // optimize.Clip sums up squares in binary64, where they are exact: for each slice in 8 chains,
 // chain r taking the elements i with i mod 8 = r, then the sums of halves as in a norm, then those of
 // the slices. The factor of the gradients is most/sqrt(sum), rounded once.
-package kernel
+package contract
