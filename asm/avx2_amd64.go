@@ -99,6 +99,11 @@ func weightPackHalvesAVX2(dst []uint16, ld int, src []uint16, lds int, n int, d 
 //go:noescape
 func weightGemmQ8_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8Q8_0AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+//
+//go:noescape
+func weightGemmInt8Q8_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenQ8_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
 //
 //go:noescape
@@ -108,6 +113,11 @@ func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmQ4_0AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8Q4_0AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+//
+//go:noescape
+func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenQ4_0AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
 //
@@ -119,10 +129,20 @@ func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmQ4_1AVX2(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8Q4_1AVX2 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+//
+//go:noescape
+func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenQ4_1AVX2 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
 //
 //go:noescape
 func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
+
+// weightQuantizeAVX2 is WeightKernels.Quantize, see package ukernel.
+//
+//go:noescape
+func weightQuantizeAVX2(dst []uint32, src []float32)
 
 // skinnyAdditiveAVX2 is SkinnyKernels.Additive, see package ukernel.
 //

@@ -6220,6 +6220,857 @@ DATA const4b800000AVX2<>+24(SB)/4, $0x4b800000
 DATA const4b800000AVX2<>+28(SB)/4, $0x4b800000
 GLOBL const4b800000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func weightGemmInt8Q8_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8Q8_0AVX2(SB), NOSPLIT, $384-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+34, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 6 × 2 vectors.
+vectors2rows6:
+	CMPQ m+96(FP), $+6
+	JL   vectors2rows6done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows6block:
+	MOVQ    SI, R8
+	LEAQ    (R8)(DX*2), R9
+	ADDQ    DX, R9
+	VMOVDQU (R8), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, (SP)
+	VMOVDQU Y1, 32(SP)
+	VMOVDQU (R8)(DX*1), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 64(SP)
+	VMOVDQU Y1, 96(SP)
+	VMOVDQU (R8)(DX*2), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 128(SP)
+	VMOVDQU Y1, 160(SP)
+	VMOVDQU (R9), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 192(SP)
+	VMOVDQU Y1, 224(SP)
+	VMOVDQU (R9)(DX*1), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 256(SP)
+	VMOVDQU Y1, 288(SP)
+	VMOVDQU (R9)(DX*2), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 320(SP)
+	VMOVDQU Y1, 352(SP)
+	XORQ    R8, R8
+
+vectors2rows6lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+	LEAQ    (SP), R10
+	MOVQ    $0x00000008, R11
+	PCALIGN $0x40
+
+vectors2rows6word:
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y12
+	VPAND        (R9), Y12, Y12
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y13
+	VPAND        32(R9), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y0, Y0
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y1, Y1
+	VPBROADCASTD 64(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y2, Y2
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y3, Y3
+	VPBROADCASTD 128(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y5, Y5
+	VPBROADCASTD 192(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y6, Y6
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y7, Y7
+	VPBROADCASTD 256(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y8, Y8
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y9, Y9
+	VPBROADCASTD 320(R10), Y14
+	VPMADDWD     Y14, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPMADDWD     Y14, Y13, Y12
+	VPADDD       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x08, Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x08, Y13, Y13
+	VPBROADCASTD 32(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y0, Y0
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y1, Y1
+	VPBROADCASTD 96(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y2, Y2
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y3, Y3
+	VPBROADCASTD 160(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y4, Y4
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y5, Y5
+	VPBROADCASTD 224(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y6, Y6
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y7, Y7
+	VPBROADCASTD 288(R10), Y14
+	VPMADDWD     Y14, Y12, Y15
+	VPADDD       Y15, Y8, Y8
+	VPMADDWD     Y14, Y13, Y14
+	VPADDD       Y14, Y9, Y9
+	VPBROADCASTD 352(R10), Y14
+	VPMADDWD     Y14, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPMADDWD     Y14, Y13, Y12
+	VPADDD       Y12, Y11, Y11
+	ADDQ         $0x04, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows6word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	VPBROADCASTD 40(R9), Y12
+	VPSLLD       $0x07, Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y12
+	VPSLLD       $0x07, Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPADDD       Y12, Y3, Y3
+	VPBROADCASTD 40(R9)(DX*2), Y12
+	VPSLLD       $0x07, Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 40(R10), Y12
+	VPSLLD       $0x07, Y12, Y12
+	VPADDD       Y12, Y6, Y6
+	VPADDD       Y12, Y7, Y7
+	VPBROADCASTD 40(R10)(DX*1), Y12
+	VPSLLD       $0x07, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPBROADCASTD 40(R10)(DX*2), Y12
+	VPSLLD       $0x07, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPADDD       Y12, Y11, Y11
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y12
+	VCVTPH2PS    16(DI)(R8*1), Y13
+	VBROADCASTSS 32(R9), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y15, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y14, Y13, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	VBROADCASTSS 32(R10)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  (R12)(CX*1), Y1, Y8
+	VMOVUPS      Y8, (R12)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  32(R12)(CX*1), Y0, Y9
+	VMOVUPS      Y9, 32(R12)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  (R12)(CX*2), Y1, Y10
+	VMOVUPS      Y10, (R12)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  32(R12)(CX*2), Y0, Y11
+	VMOVUPS      Y11, 32(R12)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows6lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows6block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+6, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+6, m+96(FP)
+	JMP    vectors2rows6
+
+vectors2rows6done:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	MOVQ    SI, R8
+	LEAQ    (R8)(DX*2), R9
+	ADDQ    DX, R9
+	VMOVDQU (R8), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, (SP)
+	VMOVDQU Y1, 32(SP)
+	VMOVDQU (R8)(DX*1), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 64(SP)
+	VMOVDQU Y1, 96(SP)
+	VMOVDQU (R8)(DX*2), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 128(SP)
+	VMOVDQU Y1, 160(SP)
+	VMOVDQU (R9), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 192(SP)
+	VMOVDQU Y1, 224(SP)
+	XORQ    R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	LEAQ    (SP), R10
+	MOVQ    $0x00000008, R11
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y8
+	VPAND        (R9), Y8, Y8
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y9
+	VPAND        32(R9), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD 64(R10), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD 128(R10), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 192(R10), Y10
+	VPMADDWD     Y10, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y10, Y9, Y8
+	VPADDD       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x08, Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x08, Y9, Y9
+	VPBROADCASTD 32(R10), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y0, Y0
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y1, Y1
+	VPBROADCASTD 96(R10), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y2, Y2
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y3, Y3
+	VPBROADCASTD 160(R10), Y10
+	VPMADDWD     Y10, Y8, Y11
+	VPADDD       Y11, Y4, Y4
+	VPMADDWD     Y10, Y9, Y10
+	VPADDD       Y10, Y5, Y5
+	VPBROADCASTD 224(R10), Y10
+	VPMADDWD     Y10, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPMADDWD     Y10, Y9, Y8
+	VPADDD       Y8, Y7, Y7
+	ADDQ         $0x04, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows4word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	VPBROADCASTD 40(R9), Y8
+	VPSLLD       $0x07, Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y8
+	VPSLLD       $0x07, Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 40(R9)(DX*2), Y8
+	VPSLLD       $0x07, Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 40(R10), Y8
+	VPSLLD       $0x07, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y8
+	VCVTPH2PS    16(DI)(R8*1), Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	MOVQ    SI, R8
+	VMOVDQU (R8), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, (SP)
+	VMOVDQU Y1, 32(SP)
+	VMOVDQU (R8)(DX*1), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 64(SP)
+	VMOVDQU Y1, 96(SP)
+	VMOVDQU (R8)(DX*2), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 128(SP)
+	VMOVDQU Y1, 160(SP)
+	XORQ    R8, R8
+
+vectors2rows3lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	LEAQ    (SP), R10
+	MOVQ    $0x00000008, R11
+	PCALIGN $0x40
+
+vectors2rows3word:
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y6
+	VPAND        (R9), Y6, Y6
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y7
+	VPAND        32(R9), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTD 64(R10), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 128(R10), Y8
+	VPMADDWD     Y8, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     Y8, Y7, Y6
+	VPADDD       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x08, Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x08, Y7, Y7
+	VPBROADCASTD 32(R10), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPADDD       Y9, Y0, Y0
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTD 96(R10), Y8
+	VPMADDWD     Y8, Y6, Y9
+	VPADDD       Y9, Y2, Y2
+	VPMADDWD     Y8, Y7, Y8
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 160(R10), Y8
+	VPMADDWD     Y8, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPMADDWD     Y8, Y7, Y6
+	VPADDD       Y6, Y5, Y5
+	ADDQ         $0x04, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3word
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y6
+	VPSLLD       $0x07, Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y6
+	VPSLLD       $0x07, Y6, Y6
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y6, Y3, Y3
+	VPBROADCASTD 40(R9)(DX*2), Y6
+	VPSLLD       $0x07, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	MOVQ    SI, R8
+	VMOVDQU (R8), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, (SP)
+	VMOVDQU Y1, 32(SP)
+	VMOVDQU (R8)(DX*1), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, 64(SP)
+	VMOVDQU Y1, 96(SP)
+	XORQ    R8, R8
+
+vectors2rows2lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	LEAQ    (SP), R10
+	MOVQ    $0x00000008, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y4
+	VPAND        (R9), Y4, Y4
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y5
+	VPAND        32(R9), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y6, Y1, Y1
+	VPBROADCASTD 64(R10), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPMADDWD     Y6, Y5, Y4
+	VPADDD       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x08, Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x08, Y5, Y5
+	VPBROADCASTD 32(R10), Y6
+	VPMADDWD     Y6, Y4, Y7
+	VPADDD       Y7, Y0, Y0
+	VPMADDWD     Y6, Y5, Y6
+	VPADDD       Y6, Y1, Y1
+	VPBROADCASTD 96(R10), Y6
+	VPMADDWD     Y6, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPMADDWD     Y6, Y5, Y4
+	VPADDD       Y4, Y3, Y3
+	ADDQ         $0x04, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y4
+	VPSLLD       $0x07, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y4, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y4
+	VPSLLD       $0x07, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y4
+	VCVTPH2PS    16(DI)(R8*1), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y6, Y5, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y4, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	MOVQ    SI, R8
+	VMOVDQU (R8), Y1
+	VPSLLW  $0x08, Y1, Y0
+	VPSRAW  $0x08, Y0, Y0
+	VPSRAW  $0x08, Y1, Y1
+	VMOVDQU Y0, (SP)
+	VMOVDQU Y1, 32(SP)
+	XORQ    R8, R8
+
+vectors2rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	LEAQ    (SP), R10
+	MOVQ    $0x00000008, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y2
+	VPAND        (R9), Y2, Y2
+	VMOVDQU      const00ff00ffAVX2<>+0(SB), Y3
+	VPAND        32(R9), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	VPMADDWD     Y4, Y3, Y2
+	VPADDD       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x08, Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x08, Y3, Y3
+	VPBROADCASTD 32(R10), Y4
+	VPMADDWD     Y4, Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	VPMADDWD     Y4, Y3, Y2
+	VPADDD       Y2, Y1, Y1
+	ADDQ         $0x04, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y2
+	VPSLLD       $0x07, Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	VPADDD       Y2, Y1, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y2
+	VCVTPH2PS    16(DI)(R8*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y4, Y3, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const00ff00ffAVX2<>+0(SB)/4, $0x00ff00ff
+DATA const00ff00ffAVX2<>+4(SB)/4, $0x00ff00ff
+DATA const00ff00ffAVX2<>+8(SB)/4, $0x00ff00ff
+DATA const00ff00ffAVX2<>+12(SB)/4, $0x00ff00ff
+DATA const00ff00ffAVX2<>+16(SB)/4, $0x00ff00ff
+DATA const00ff00ffAVX2<>+20(SB)/4, $0x00ff00ff
+DATA const00ff00ffAVX2<>+24(SB)/4, $0x00ff00ff
+DATA const00ff00ffAVX2<>+28(SB)/4, $0x00ff00ff
+GLOBL const00ff00ffAVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightWidenQ8_0AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenQ8_0AVX2(SB), NOSPLIT, $0-64
@@ -7287,6 +8138,810 @@ DATA const4d800000AVX2<>+24(SB)/4, $0x4d800000
 DATA const4d800000AVX2<>+28(SB)/4, $0x4d800000
 GLOBL const4d800000AVX2<>(SB), RODATA|NOPTR, $32
 
+// func weightGemmInt8Q4_0AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8Q4_0AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+18, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 6 × 2 vectors.
+vectors2rows6:
+	CMPQ m+96(FP), $+6
+	JL   vectors2rows6done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows6block:
+	XORQ R8, R8
+
+vectors2rows6lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows6word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y12
+	VPAND        (R9), Y12, Y12
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y13
+	VPAND        32(R9), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows6word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
+	VPMADDWD     const00010001AVX2<>+0(SB), Y7, Y7
+	VPMADDWD     const00010001AVX2<>+0(SB), Y8, Y8
+	VPMADDWD     const00010001AVX2<>+0(SB), Y9, Y9
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y11, Y11
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	VPBROADCASTD 40(R9), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPADDD       Y12, Y0, Y0
+	VPADDD       Y12, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPADDD       Y12, Y2, Y2
+	VPADDD       Y12, Y3, Y3
+	VPBROADCASTD 40(R9)(DX*2), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPADDD       Y12, Y4, Y4
+	VPADDD       Y12, Y5, Y5
+	VPBROADCASTD 40(R10), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPADDD       Y12, Y6, Y6
+	VPADDD       Y12, Y7, Y7
+	VPBROADCASTD 40(R10)(DX*1), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPADDD       Y12, Y8, Y8
+	VPADDD       Y12, Y9, Y9
+	VPBROADCASTD 40(R10)(DX*2), Y12
+	VPSLLD       $0x03, Y12, Y12
+	VPADDD       Y12, Y10, Y10
+	VPADDD       Y12, Y11, Y11
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y12
+	VCVTPH2PS    16(DI)(R8*1), Y13
+	VBROADCASTSS 32(R9), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y15, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y14, Y13, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	VBROADCASTSS 32(R10)(DX*1), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  (R12)(CX*1), Y1, Y8
+	VMOVUPS      Y8, (R12)(CX*1)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  32(R12)(CX*1), Y0, Y9
+	VMOVUPS      Y9, 32(R12)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Y0
+	VMULPS       Y0, Y12, Y1
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  (R12)(CX*2), Y1, Y10
+	VMOVUPS      Y10, (R12)(CX*2)
+	VMULPS       Y0, Y13, Y0
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  32(R12)(CX*2), Y0, Y11
+	VMOVUPS      Y11, 32(R12)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows6lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows6block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+6, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+6, m+96(FP)
+	JMP    vectors2rows6
+
+vectors2rows6done:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	XORQ R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y8
+	VPAND        (R9), Y8, Y8
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y9
+	VPAND        32(R9), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
+	VPMADDWD     const00010001AVX2<>+0(SB), Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	VPBROADCASTD 40(R9), Y8
+	VPSLLD       $0x03, Y8, Y8
+	VPADDD       Y8, Y0, Y0
+	VPADDD       Y8, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y8
+	VPSLLD       $0x03, Y8, Y8
+	VPADDD       Y8, Y2, Y2
+	VPADDD       Y8, Y3, Y3
+	VPBROADCASTD 40(R9)(DX*2), Y8
+	VPSLLD       $0x03, Y8, Y8
+	VPADDD       Y8, Y4, Y4
+	VPADDD       Y8, Y5, Y5
+	VPBROADCASTD 40(R10), Y8
+	VPSLLD       $0x03, Y8, Y8
+	VPADDD       Y8, Y6, Y6
+	VPADDD       Y8, Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y8
+	VCVTPH2PS    16(DI)(R8*1), Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMOVUPS      Y0, (R11)
+	VMULPS       Y10, Y9, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y0, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 32(R10), Y0
+	VMULPS       Y0, Y8, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y1, Y6
+	VMOVUPS      Y6, (R12)
+	VMULPS       Y0, Y9, Y0
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y0, Y7
+	VMOVUPS      Y7, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	XORQ R8, R8
+
+vectors2rows3lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows3word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y6
+	VPAND        (R9), Y6, Y6
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y7
+	VPAND        32(R9), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPADDD       Y6, Y0, Y0
+	VPADDD       Y6, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPADDD       Y6, Y2, Y2
+	VPADDD       Y6, Y3, Y3
+	VPBROADCASTD 40(R9)(DX*2), Y6
+	VPSLLD       $0x03, Y6, Y6
+	VPADDD       Y6, Y4, Y4
+	VPADDD       Y6, Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y8, Y7, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Y0
+	VMULPS       Y0, Y6, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y1, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VMULPS       Y0, Y7, Y0
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y0, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	XORQ R8, R8
+
+vectors2rows2lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y4
+	VPAND        (R9), Y4, Y4
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y5
+	VPAND        32(R9), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y4
+	VPSLLD       $0x03, Y4, Y4
+	VPADDD       Y4, Y0, Y0
+	VPADDD       Y4, Y1, Y1
+	VPBROADCASTD 40(R9)(DX*1), Y4
+	VPSLLD       $0x03, Y4, Y4
+	VPADDD       Y4, Y2, Y2
+	VPADDD       Y4, Y3, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y4
+	VCVTPH2PS    16(DI)(R8*1), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y6, Y5, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 32(R9)(DX*1), Y0
+	VMULPS       Y0, Y4, Y1
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y1, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VMULPS       Y0, Y5, Y0
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y0, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	XORQ R8, R8
+
+vectors2rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
+	VPAND        (R9), Y2, Y2
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
+	VPAND        32(R9), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	MOVQ         SI, R9
+	VPBROADCASTD 40(R9), Y2
+	VPSLLD       $0x03, Y2, Y2
+	VPADDD       Y2, Y0, Y0
+	VPADDD       Y2, Y1, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y2
+	VCVTPH2PS    16(DI)(R8*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VMULPS       Y4, Y3, Y0
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y0, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
+DATA const0f0f0f0fAVX2<>+0(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX2<>+4(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX2<>+8(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX2<>+12(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX2<>+16(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX2<>+20(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX2<>+24(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX2<>+28(SB)/4, $0x0f0f0f0f
+GLOBL const0f0f0f0fAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const00010001AVX2<>+0(SB)/4, $0x00010001
+DATA const00010001AVX2<>+4(SB)/4, $0x00010001
+DATA const00010001AVX2<>+8(SB)/4, $0x00010001
+DATA const00010001AVX2<>+12(SB)/4, $0x00010001
+DATA const00010001AVX2<>+16(SB)/4, $0x00010001
+DATA const00010001AVX2<>+20(SB)/4, $0x00010001
+DATA const00010001AVX2<>+24(SB)/4, $0x00010001
+DATA const00010001AVX2<>+28(SB)/4, $0x00010001
+GLOBL const00010001AVX2<>(SB), RODATA|NOPTR, $32
+
 // func weightWidenQ4_0AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenQ4_0AVX2(SB), NOSPLIT, $0-64
@@ -8282,6 +9937,785 @@ rows1done:
 	VZEROUPPER
 	RET
 
+// func weightGemmInt8Q4_1AVX2(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·weightGemmInt8Q4_1AVX2(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+20, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Y0, Y0, Y0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Y0, (DI)(R8*2)
+	ADDQ    $0x00000010, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	// Tiles of 6 × 2 vectors.
+vectors2rows6:
+	CMPQ m+96(FP), $+6
+	JL   vectors2rows6done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows6block:
+	XORQ R8, R8
+
+vectors2rows6lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows6word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y12
+	VPAND        (R9), Y12, Y12
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y13
+	VPAND        32(R9), Y13, Y13
+	VPBROADCASTD (R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	VMOVDQU      (R9), Y12
+	VPSRLW       $0x04, Y12, Y12
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y12, Y12
+	VMOVDQU      32(R9), Y13
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y13, Y13
+	VPBROADCASTD 16(R10), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(R11), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y6, Y6
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R11)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPADDW       Y15, Y8, Y8
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(R11)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPADDW       Y12, Y10, Y10
+	VPMADDUBSW   Y14, Y13, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows6word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
+	VPMADDWD     const00010001AVX2<>+0(SB), Y7, Y7
+	VPMADDWD     const00010001AVX2<>+0(SB), Y8, Y8
+	VPMADDWD     const00010001AVX2<>+0(SB), Y9, Y9
+	VPMADDWD     const00010001AVX2<>+0(SB), Y10, Y10
+	VPMADDWD     const00010001AVX2<>+0(SB), Y11, Y11
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y12
+	VCVTPH2PS    16(DI)(R8*1), Y13
+	VBROADCASTSS 32(R9), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y15, Y0
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y14, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y15, Y2
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y14, Y3
+	VBROADCASTSS 32(R9)(DX*2), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y15, Y4
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y14, Y5
+	VBROADCASTSS 32(R10), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y15, Y6
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y14, Y7
+	VBROADCASTSS 32(R10)(DX*1), Y14
+	VMULPS       Y14, Y12, Y15
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  (R12)(CX*1), Y15, Y8
+	VMULPS       Y14, Y13, Y14
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  32(R12)(CX*1), Y14, Y9
+	VBROADCASTSS 32(R10)(DX*2), Y14
+	VMULPS       Y14, Y12, Y12
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  (R12)(CX*2), Y12, Y10
+	VMULPS       Y14, Y13, Y12
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  32(R12)(CX*2), Y12, Y11
+	LEAQ         (DI)(R8*1), R13
+	VCVTPH2PS    (R13)(BX*1), Y12
+	VCVTPH2PS    16(R13)(BX*1), Y13
+	VBROADCASTSS 36(R9), Y14
+	VFMADD231PS  Y14, Y12, Y0
+	VMOVUPS      Y0, (R11)
+	VFMADD231PS  Y14, Y13, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 36(R9)(DX*1), Y0
+	VFMADD231PS  Y0, Y12, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VFMADD231PS  Y0, Y13, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 36(R9)(DX*2), Y0
+	VFMADD231PS  Y0, Y12, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VFMADD231PS  Y0, Y13, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 36(R10), Y0
+	VFMADD231PS  Y0, Y12, Y6
+	VMOVUPS      Y6, (R12)
+	VFMADD231PS  Y0, Y13, Y7
+	VMOVUPS      Y7, 32(R12)
+	VBROADCASTSS 36(R10)(DX*1), Y0
+	VFMADD231PS  Y0, Y12, Y8
+	VMOVUPS      Y8, (R12)(CX*1)
+	VFMADD231PS  Y0, Y13, Y9
+	VMOVUPS      Y9, 32(R12)(CX*1)
+	VBROADCASTSS 36(R10)(DX*2), Y0
+	VFMADD231PS  Y0, Y12, Y10
+	VMOVUPS      Y10, (R12)(CX*2)
+	VFMADD231PS  Y0, Y13, Y11
+	VMOVUPS      Y11, 32(R12)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows6lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows6block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+6, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+6, m+96(FP)
+	JMP    vectors2rows6
+
+vectors2rows6done:
+	// Tiles of 4 × 2 vectors.
+vectors2rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors2rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows4block:
+	XORQ R8, R8
+
+vectors2rows4lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    SI, R10
+	LEAQ    (R10)(DX*2), R11
+	ADDQ    DX, R11
+	MOVQ    $0x00000004, R12
+	PCALIGN $0x40
+
+vectors2rows4word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y8
+	VPAND        (R9), Y8, Y8
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y9
+	VPAND        32(R9), Y9, Y9
+	VPBROADCASTD (R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD (R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	VMOVDQU      (R9), Y8
+	VPSRLW       $0x04, Y8, Y8
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y8, Y8
+	VMOVDQU      32(R9), Y9
+	VPSRLW       $0x04, Y9, Y9
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y9, Y9
+	VPBROADCASTD 16(R10), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y0, Y0
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y10
+	VPMADDUBSW   Y10, Y8, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 16(R11), Y10
+	VPMADDUBSW   Y10, Y8, Y8
+	VPADDW       Y8, Y6, Y6
+	VPMADDUBSW   Y10, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors2rows4word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	VPMADDWD     const00010001AVX2<>+0(SB), Y6, Y6
+	VPMADDWD     const00010001AVX2<>+0(SB), Y7, Y7
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Y8
+	VCVTPH2PS    16(DI)(R8*1), Y9
+	VBROADCASTSS 32(R9), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R11), Y11, Y0
+	VMULPS       Y10, Y9, Y10
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R11), Y10, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R11)(CX*1), Y11, Y2
+	VMULPS       Y10, Y9, Y10
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R11)(CX*1), Y10, Y3
+	VBROADCASTSS 32(R9)(DX*2), Y10
+	VMULPS       Y10, Y8, Y11
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R11)(CX*2), Y11, Y4
+	VMULPS       Y10, Y9, Y10
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R11)(CX*2), Y10, Y5
+	VBROADCASTSS 32(R10), Y10
+	VMULPS       Y10, Y8, Y8
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  (R12), Y8, Y6
+	VMULPS       Y10, Y9, Y8
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  32(R12), Y8, Y7
+	LEAQ         (DI)(R8*1), R13
+	VCVTPH2PS    (R13)(BX*1), Y8
+	VCVTPH2PS    16(R13)(BX*1), Y9
+	VBROADCASTSS 36(R9), Y10
+	VFMADD231PS  Y10, Y8, Y0
+	VMOVUPS      Y0, (R11)
+	VFMADD231PS  Y10, Y9, Y1
+	VMOVUPS      Y1, 32(R11)
+	VBROADCASTSS 36(R9)(DX*1), Y0
+	VFMADD231PS  Y0, Y8, Y2
+	VMOVUPS      Y2, (R11)(CX*1)
+	VFMADD231PS  Y0, Y9, Y3
+	VMOVUPS      Y3, 32(R11)(CX*1)
+	VBROADCASTSS 36(R9)(DX*2), Y0
+	VFMADD231PS  Y0, Y8, Y4
+	VMOVUPS      Y4, (R11)(CX*2)
+	VFMADD231PS  Y0, Y9, Y5
+	VMOVUPS      Y5, 32(R11)(CX*2)
+	VBROADCASTSS 36(R10), Y0
+	VFMADD231PS  Y0, Y8, Y6
+	VMOVUPS      Y6, (R12)
+	VFMADD231PS  Y0, Y9, Y7
+	VMOVUPS      Y7, 32(R12)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors2rows4
+
+vectors2rows4done:
+	// Tiles of 3 × 2 vectors.
+vectors2rows3:
+	CMPQ m+96(FP), $+3
+	JL   vectors2rows3done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows3block:
+	XORQ R8, R8
+
+vectors2rows3lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows3word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y6
+	VPAND        (R9), Y6, Y6
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y7
+	VPAND        32(R9), Y7, Y7
+	VPBROADCASTD (R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD (R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	VMOVDQU      (R9), Y6
+	VPSRLW       $0x04, Y6, Y6
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y6, Y6
+	VMOVDQU      32(R9), Y7
+	VPSRLW       $0x04, Y7, Y7
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y7, Y7
+	VPBROADCASTD 16(R10), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y0, Y0
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y8
+	VPMADDUBSW   Y8, Y6, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y8, Y7, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 16(R10)(DX*2), Y8
+	VPMADDUBSW   Y8, Y6, Y6
+	VPADDW       Y6, Y4, Y4
+	VPMADDUBSW   Y8, Y7, Y6
+	VPADDW       Y6, Y5, Y5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows3word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	VPMADDWD     const00010001AVX2<>+0(SB), Y4, Y4
+	VPMADDWD     const00010001AVX2<>+0(SB), Y5, Y5
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y6
+	VCVTPH2PS    16(DI)(R8*1), Y7
+	VBROADCASTSS 32(R9), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y9, Y0
+	VMULPS       Y8, Y7, Y8
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y8, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y8
+	VMULPS       Y8, Y6, Y9
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y9, Y2
+	VMULPS       Y8, Y7, Y8
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y8, Y3
+	VBROADCASTSS 32(R9)(DX*2), Y8
+	VMULPS       Y8, Y6, Y6
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  (R10)(CX*2), Y6, Y4
+	VMULPS       Y8, Y7, Y6
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  32(R10)(CX*2), Y6, Y5
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y6
+	VCVTPH2PS    16(R11)(BX*1), Y7
+	VBROADCASTSS 36(R9), Y8
+	VFMADD231PS  Y8, Y6, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD231PS  Y8, Y7, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 36(R9)(DX*1), Y0
+	VFMADD231PS  Y0, Y6, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VFMADD231PS  Y0, Y7, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	VBROADCASTSS 36(R9)(DX*2), Y0
+	VFMADD231PS  Y0, Y6, Y4
+	VMOVUPS      Y4, (R10)(CX*2)
+	VFMADD231PS  Y0, Y7, Y5
+	VMOVUPS      Y5, 32(R10)(CX*2)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows3lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows3block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+3, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+3, m+96(FP)
+	JMP    vectors2rows3
+
+vectors2rows3done:
+	// Tiles of 2 × 2 vectors.
+vectors2rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors2rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows2block:
+	XORQ R8, R8
+
+vectors2rows2lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows2word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y4
+	VPAND        (R9), Y4, Y4
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y5
+	VPAND        32(R9), Y5, Y5
+	VPBROADCASTD (R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD (R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	VMOVDQU      (R9), Y4
+	VPSRLW       $0x04, Y4, Y4
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y4, Y4
+	VMOVDQU      32(R9), Y5
+	VPSRLW       $0x04, Y5, Y5
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y5, Y5
+	VPBROADCASTD 16(R10), Y6
+	VPMADDUBSW   Y6, Y4, Y7
+	VPADDW       Y7, Y0, Y0
+	VPMADDUBSW   Y6, Y5, Y6
+	VPADDW       Y6, Y1, Y1
+	VPBROADCASTD 16(R10)(DX*1), Y6
+	VPMADDUBSW   Y6, Y4, Y4
+	VPADDW       Y4, Y2, Y2
+	VPMADDUBSW   Y6, Y5, Y4
+	VPADDW       Y4, Y3, Y3
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows2word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	VPMADDWD     const00010001AVX2<>+0(SB), Y2, Y2
+	VPMADDWD     const00010001AVX2<>+0(SB), Y3, Y3
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y4
+	VCVTPH2PS    16(DI)(R8*1), Y5
+	VBROADCASTSS 32(R9), Y6
+	VMULPS       Y6, Y4, Y7
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y7, Y0
+	VMULPS       Y6, Y5, Y6
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y6, Y1
+	VBROADCASTSS 32(R9)(DX*1), Y6
+	VMULPS       Y6, Y4, Y4
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  (R10)(CX*1), Y4, Y2
+	VMULPS       Y6, Y5, Y4
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  32(R10)(CX*1), Y4, Y3
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y4
+	VCVTPH2PS    16(R11)(BX*1), Y5
+	VBROADCASTSS 36(R9), Y6
+	VFMADD231PS  Y6, Y4, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD231PS  Y6, Y5, Y1
+	VMOVUPS      Y1, 32(R10)
+	VBROADCASTSS 36(R9)(DX*1), Y0
+	VFMADD231PS  Y0, Y4, Y2
+	VMOVUPS      Y2, (R10)(CX*1)
+	VFMADD231PS  Y0, Y5, Y3
+	VMOVUPS      Y3, 32(R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors2rows2
+
+vectors2rows2done:
+	// Tiles of 1 × 2 vectors.
+vectors2rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors2rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors2rows1block:
+	XORQ R8, R8
+
+vectors2rows1lanes:
+	MOVQ    DI, R9
+	ADDQ    BX, R9
+	ADDQ    BX, R9
+	LEAQ    (R9)(R8*2), R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    SI, R10
+	MOVQ    $0x00000004, R11
+	PCALIGN $0x40
+
+vectors2rows1word:
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y2
+	VPAND        (R9), Y2, Y2
+	VMOVDQU      const0f0f0f0fAVX2<>+0(SB), Y3
+	VPAND        32(R9), Y3, Y3
+	VPBROADCASTD (R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	VMOVDQU      (R9), Y2
+	VPSRLW       $0x04, Y2, Y2
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y2, Y2
+	VMOVDQU      32(R9), Y3
+	VPSRLW       $0x04, Y3, Y3
+	VPAND        const0f0f0f0fAVX2<>+0(SB), Y3, Y3
+	VPBROADCASTD 16(R10), Y4
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDW       Y2, Y0, Y0
+	VPMADDUBSW   Y4, Y3, Y2
+	VPADDW       Y2, Y1, Y1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors2rows1word
+	VPMADDWD     const00010001AVX2<>+0(SB), Y0, Y0
+	VPMADDWD     const00010001AVX2<>+0(SB), Y1, Y1
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Y2
+	VCVTPH2PS    16(DI)(R8*1), Y3
+	VBROADCASTSS 32(R9), Y4
+	VMULPS       Y4, Y2, Y2
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (R10), Y2, Y0
+	VMULPS       Y4, Y3, Y2
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(R10), Y2, Y1
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Y2
+	VCVTPH2PS    16(R11)(BX*1), Y3
+	VBROADCASTSS 36(R9), Y4
+	VFMADD231PS  Y4, Y2, Y0
+	VMOVUPS      Y0, (R10)
+	VFMADD231PS  Y4, Y3, Y1
+	VMOVUPS      Y1, 32(R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors2rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors2rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors2rows1
+
+vectors2rows1done:
+	VZEROUPPER
+	RET
+
 // func weightWidenQ4_1AVX2(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·weightWidenQ4_1AVX2(SB), NOSPLIT, $0-64
@@ -8359,6 +10793,136 @@ step:
 done:
 	VZEROUPPER
 	RET
+
+// func weightQuantizeAVX2(dst []uint32, src []float32)
+// Requires: AVX, AVX2
+TEXT ·weightQuantizeAVX2(SB), NOSPLIT, $0-48
+	PCALIGN $0x40
+	MOVQ    dst_base+0(FP), AX
+	MOVQ    src_base+24(FP), CX
+	MOVQ    src_len+32(FP), DX
+	VMOVUPS const7fffffffAVX2<>+0(SB), Y0
+	VMOVUPS const42fe0000AVX2<>+0(SB), Y1
+	TESTQ   DX, DX
+	JZ      done
+
+block:
+	VMOVUPS      (CX), Y2
+	VPAND        Y0, Y2, Y6
+	VMOVUPS      32(CX), Y3
+	VPAND        Y0, Y3, Y4
+	VPMAXUD      Y4, Y6, Y6
+	VMOVUPS      64(CX), Y4
+	VPAND        Y0, Y4, Y5
+	VPMAXUD      Y5, Y6, Y6
+	VMOVUPS      96(CX), Y5
+	VPAND        Y0, Y5, Y7
+	VPMAXUD      Y7, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X7
+	VPMAXUD      X6, X7, X7
+	VPSHUFD      $0x4e, X7, X6
+	VPMAXUD      X6, X7, X7
+	VPSHUFD      $0xb1, X7, X6
+	VPMAXUD      X6, X7, X7
+	VMOVD        X7, BX
+	CMPL         BX, $0x7f800000
+	JAE          infinite
+	CMPL         BX, $0x0d800000
+	JB           zeros
+	VDIVSS       X7, X1, X6
+	VBROADCASTSS X6, Y6
+	VMULPS       Y6, Y2, Y2
+	VCVTPS2DQ    Y2, Y2
+	VMOVDQU      Y2, Y8
+	VPAND        const000000ffAVX2<>+0(SB), Y2, Y2
+	VMULPS       Y6, Y3, Y3
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       Y3, Y8, Y8
+	VPAND        const000000ffAVX2<>+0(SB), Y3, Y3
+	VPSLLD       $0x08, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VMULPS       Y6, Y4, Y4
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       Y4, Y8, Y8
+	VPAND        const000000ffAVX2<>+0(SB), Y4, Y4
+	VPSLLD       $0x10, Y4, Y4
+	VPOR         Y4, Y2, Y2
+	VMULPS       Y6, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPADDD       Y5, Y8, Y8
+	VPSLLD       $0x18, Y5, Y5
+	VPOR         Y5, Y2, Y2
+	VMOVDQU      Y2, (AX)
+	VEXTRACTI128 $0x01, Y8, X2
+	VPADDD       X8, X2, X2
+	VPSHUFD      $0x4e, X2, X3
+	VPADDD       X3, X2, X2
+	VPSHUFD      $0xb1, X2, X3
+	VPADDD       X3, X2, X2
+	VMULSS       const3c010204AVX2<>+0(SB), X7, X3
+	VMOVSS       X3, 32(AX)
+	VPXOR        X4, X4, X4
+	VPSUBD       X2, X4, X4
+	VMOVD        X4, 40(AX)
+	VCVTDQ2PS    X2, X2
+	VMULSS       X3, X2, X2
+	VMOVSS       X2, 36(AX)
+	MOVL         $0x00000000, 44(AX)
+
+next:
+	ADDQ $0x00000080, CX
+	ADDQ $0x00000030, AX
+	SUBQ $0x00000020, DX
+	JNZ  block
+
+done:
+	VZEROUPPER
+	RET
+
+infinite:
+	MOVL $0x7fc00000, BX
+	JMP  fill
+
+zeros:
+	XORL BX, BX
+
+fill:
+	VPXOR   Y2, Y2, Y2
+	VMOVDQU Y2, (AX)
+	VMOVDQU X2, 32(AX)
+	MOVL    BX, 32(AX)
+	MOVL    BX, 36(AX)
+	JMP     next
+
+DATA const7fffffffAVX2<>+0(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+4(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+8(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+12(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+16(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+20(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+24(SB)/4, $0x7fffffff
+DATA const7fffffffAVX2<>+28(SB)/4, $0x7fffffff
+GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const42fe0000AVX2<>+0(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+4(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+8(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+12(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+16(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+20(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+24(SB)/4, $0x42fe0000
+DATA const42fe0000AVX2<>+28(SB)/4, $0x42fe0000
+GLOBL const42fe0000AVX2<>(SB), RODATA|NOPTR, $32
+
+DATA const3c010204AVX2<>+0(SB)/4, $0x3c010204
+DATA const3c010204AVX2<>+4(SB)/4, $0x3c010204
+DATA const3c010204AVX2<>+8(SB)/4, $0x3c010204
+DATA const3c010204AVX2<>+12(SB)/4, $0x3c010204
+DATA const3c010204AVX2<>+16(SB)/4, $0x3c010204
+DATA const3c010204AVX2<>+20(SB)/4, $0x3c010204
+DATA const3c010204AVX2<>+24(SB)/4, $0x3c010204
+DATA const3c010204AVX2<>+28(SB)/4, $0x3c010204
+GLOBL const3c010204AVX2<>(SB), RODATA|NOPTR, $32
 
 // func skinnyAdditiveAVX2(s []float32, ld int, q []float32, ldq int, k []float32, ldk int, n int, m int, weights []float32, next []float32)
 // Requires: AVX, AVX2, FMA3, MMX+
@@ -20956,16 +23520,6 @@ DATA const43f00000AVX2<>+24(SB)/4, $0x43f00000
 DATA const43f00000AVX2<>+28(SB)/4, $0x43f00000
 GLOBL const43f00000AVX2<>(SB), RODATA|NOPTR, $32
 
-DATA const7fffffffAVX2<>+0(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+4(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+8(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+12(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+16(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+20(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+24(SB)/4, $0x7fffffff
-DATA const7fffffffAVX2<>+28(SB)/4, $0x7fffffff
-GLOBL const7fffffffAVX2<>(SB), RODATA|NOPTR, $32
-
 DATA const7f800000AVX2<>+0(SB)/4, $0x7f800000
 DATA const7f800000AVX2<>+4(SB)/4, $0x7f800000
 DATA const7f800000AVX2<>+8(SB)/4, $0x7f800000
@@ -21265,16 +23819,6 @@ infinite:
 	MOVB AL, ret+120(FP)
 	VZEROUPPER
 	RET
-
-DATA const42fe0000AVX2<>+0(SB)/4, $0x42fe0000
-DATA const42fe0000AVX2<>+4(SB)/4, $0x42fe0000
-DATA const42fe0000AVX2<>+8(SB)/4, $0x42fe0000
-DATA const42fe0000AVX2<>+12(SB)/4, $0x42fe0000
-DATA const42fe0000AVX2<>+16(SB)/4, $0x42fe0000
-DATA const42fe0000AVX2<>+20(SB)/4, $0x42fe0000
-DATA const42fe0000AVX2<>+24(SB)/4, $0x42fe0000
-DATA const42fe0000AVX2<>+28(SB)/4, $0x42fe0000
-GLOBL const42fe0000AVX2<>(SB), RODATA|NOPTR, $32
 
 DATA constc2fe0000AVX2<>+0(SB)/4, $0xc2fe0000
 DATA constc2fe0000AVX2<>+4(SB)/4, $0xc2fe0000

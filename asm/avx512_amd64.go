@@ -149,6 +149,11 @@ func weightPackHalvesAVX512(dst []uint16, ld int, src []uint16, lds int, n int, 
 //go:noescape
 func weightGemmQ8_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8Q8_0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q8_0.
+//
+//go:noescape
+func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenQ8_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q8_0.
 //
 //go:noescape
@@ -159,6 +164,11 @@ func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
 //go:noescape
 func weightGemmQ4_0AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
 
+// weightGemmInt8Q4_0AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_0.
+//
+//go:noescape
+func weightGemmInt8Q4_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+
 // weightWidenQ4_0AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_0.
 //
 //go:noescape
@@ -168,6 +178,11 @@ func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
 //
 //go:noescape
 func weightGemmQ4_1AVX512(c []float32, ldc int, a []float32, rs int, cs int, b []byte, m int, k int, load bool)
+
+// weightGemmInt8Q4_1AVX512 is BlockKernels.GemmInt8, see package ukernel. The format is Q4_1.
+//
+//go:noescape
+func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
 
 // weightWidenQ4_1AVX512 is BlockKernels.Widen, see package ukernel. The format is Q4_1.
 //

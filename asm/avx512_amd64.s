@@ -10274,6 +10274,862 @@ DATA const4b800000AVX512<>+56(SB)/4, $0x4b800000
 DATA const4b800000AVX512<>+60(SB)/4, $0x4b800000
 GLOBL const4b800000AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmInt8Q8_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8Q8_0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+34, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	CMPQ BX, $0x00000060
+	JNE  vectors3done
+
+	// Tiles of 8 × 3 vectors.
+vectors3rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors3rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows8block:
+	XORQ R8, R8
+
+vectors3rows8lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (R11)(DX*2), R12
+	ADDQ         DX, R12
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R11), Z9
+	VPSLLD       $0x07, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	VPBROADCASTD 40(R11)(DX*1), Z12
+	VPSLLD       $0x07, Z12, Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 40(R11)(DX*2), Z15
+	VPSLLD       $0x07, Z15, Z15
+	VMOVDQA32    Z15, Z16
+	VMOVDQA32    Z15, Z17
+	VPBROADCASTD 40(R12), Z18
+	VPSLLD       $0x07, Z18, Z18
+	VMOVDQA32    Z18, Z19
+	VMOVDQA32    Z18, Z20
+	VPBROADCASTD 40(R12)(DX*1), Z21
+	VPSLLD       $0x07, Z21, Z21
+	VMOVDQA32    Z21, Z22
+	VMOVDQA32    Z21, Z23
+	MOVQ         $0x00000008, R13
+	PCALIGN      $0x40
+
+vectors3rows8word:
+	VMOVDQU32    (R9), Z24
+	VMOVDQU32    64(R9), Z25
+	VMOVDQU32    128(R9), Z26
+	VPBROADCASTD (R10), Z27
+	VPDPBUSD     Z27, Z24, Z0
+	VPDPBUSD     Z27, Z25, Z1
+	VPDPBUSD     Z27, Z26, Z2
+	VPBROADCASTD (R10)(DX*1), Z27
+	VPDPBUSD     Z27, Z24, Z3
+	VPDPBUSD     Z27, Z25, Z4
+	VPDPBUSD     Z27, Z26, Z5
+	VPBROADCASTD (R10)(DX*2), Z27
+	VPDPBUSD     Z27, Z24, Z6
+	VPDPBUSD     Z27, Z25, Z7
+	VPDPBUSD     Z27, Z26, Z8
+	VPBROADCASTD (R11), Z27
+	VPDPBUSD     Z27, Z24, Z9
+	VPDPBUSD     Z27, Z25, Z10
+	VPDPBUSD     Z27, Z26, Z11
+	VPBROADCASTD (R11)(DX*1), Z27
+	VPDPBUSD     Z27, Z24, Z12
+	VPDPBUSD     Z27, Z25, Z13
+	VPDPBUSD     Z27, Z26, Z14
+	VPBROADCASTD (R11)(DX*2), Z27
+	VPDPBUSD     Z27, Z24, Z15
+	VPDPBUSD     Z27, Z25, Z16
+	VPDPBUSD     Z27, Z26, Z17
+	VPBROADCASTD (R12), Z27
+	VPDPBUSD     Z27, Z24, Z18
+	VPDPBUSD     Z27, Z25, Z19
+	VPDPBUSD     Z27, Z26, Z20
+	VPBROADCASTD (R12)(DX*1), Z27
+	VPDPBUSD     Z27, Z24, Z21
+	VPDPBUSD     Z27, Z25, Z22
+	VPDPBUSD     Z27, Z26, Z23
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors3rows8word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R8*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	LEAQ         (R13)(CX*2), R14
+	ADDQ         CX, R14
+	VCVTPH2PS    (DI)(R8*1), Z24
+	VCVTPH2PS    32(DI)(R8*1), Z25
+	VCVTPH2PS    64(DI)(R8*1), Z26
+	VBROADCASTSS 32(R9), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R12), Z28, Z0
+	VMOVUPS      Z0, (R12)
+	VMULPS       Z27, Z25, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R12), Z0, Z1
+	VMOVUPS      Z1, 64(R12)
+	VMULPS       Z27, Z26, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R12), Z0, Z2
+	VMOVUPS      Z2, 128(R12)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R12)(CX*1), Z1, Z3
+	VMOVUPS      Z3, (R12)(CX*1)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R12)(CX*1), Z1, Z4
+	VMOVUPS      Z4, 64(R12)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R12)(CX*1), Z0, Z5
+	VMOVUPS      Z5, 128(R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R12)(CX*2), Z1, Z6
+	VMOVUPS      Z6, (R12)(CX*2)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R12)(CX*2), Z1, Z7
+	VMOVUPS      Z7, 64(R12)(CX*2)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R12)(CX*2), Z0, Z8
+	VMOVUPS      Z8, 128(R12)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  (R13), Z1, Z9
+	VMOVUPS      Z9, (R13)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  64(R13), Z1, Z10
+	VMOVUPS      Z10, 64(R13)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  128(R13), Z0, Z11
+	VMOVUPS      Z11, 128(R13)
+	VBROADCASTSS 32(R10)(DX*1), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z12, Z12
+	VFMADD213PS  (R13)(CX*1), Z1, Z12
+	VMOVUPS      Z12, (R13)(CX*1)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z13, Z13
+	VFMADD213PS  64(R13)(CX*1), Z1, Z13
+	VMOVUPS      Z13, 64(R13)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z14, Z14
+	VFMADD213PS  128(R13)(CX*1), Z0, Z14
+	VMOVUPS      Z14, 128(R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z15, Z15
+	VFMADD213PS  (R13)(CX*2), Z1, Z15
+	VMOVUPS      Z15, (R13)(CX*2)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z16, Z16
+	VFMADD213PS  64(R13)(CX*2), Z1, Z16
+	VMOVUPS      Z16, 64(R13)(CX*2)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z17, Z17
+	VFMADD213PS  128(R13)(CX*2), Z0, Z17
+	VMOVUPS      Z17, 128(R13)(CX*2)
+	VBROADCASTSS 32(R11), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z18, Z18
+	VFMADD213PS  (R14), Z1, Z18
+	VMOVUPS      Z18, (R14)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z19, Z19
+	VFMADD213PS  64(R14), Z1, Z19
+	VMOVUPS      Z19, 64(R14)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z20, Z20
+	VFMADD213PS  128(R14), Z0, Z20
+	VMOVUPS      Z20, 128(R14)
+	VBROADCASTSS 32(R11)(DX*1), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z21, Z21
+	VFMADD213PS  (R14)(CX*1), Z1, Z21
+	VMOVUPS      Z21, (R14)(CX*1)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z22, Z22
+	VFMADD213PS  64(R14)(CX*1), Z1, Z22
+	VMOVUPS      Z22, 64(R14)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z23, Z23
+	VFMADD213PS  128(R14)(CX*1), Z0, Z23
+	VMOVUPS      Z23, 128(R14)(CX*1)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors3rows8
+
+vectors3rows8done:
+	// Tiles of 4 × 3 vectors.
+vectors3rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors3rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows4block:
+	XORQ R8, R8
+
+vectors3rows4lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R11), Z9
+	VPSLLD       $0x07, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	MOVQ         $0x00000008, R12
+	PCALIGN      $0x40
+
+vectors3rows4word:
+	VMOVDQU32    (R9), Z12
+	VMOVDQU32    64(R9), Z13
+	VMOVDQU32    128(R9), Z14
+	VPBROADCASTD (R10), Z15
+	VPDPBUSD     Z15, Z12, Z0
+	VPDPBUSD     Z15, Z13, Z1
+	VPDPBUSD     Z15, Z14, Z2
+	VPBROADCASTD (R10)(DX*1), Z15
+	VPDPBUSD     Z15, Z12, Z3
+	VPDPBUSD     Z15, Z13, Z4
+	VPDPBUSD     Z15, Z14, Z5
+	VPBROADCASTD (R10)(DX*2), Z15
+	VPDPBUSD     Z15, Z12, Z6
+	VPDPBUSD     Z15, Z13, Z7
+	VPDPBUSD     Z15, Z14, Z8
+	VPBROADCASTD (R11), Z15
+	VPDPBUSD     Z15, Z12, Z9
+	VPDPBUSD     Z15, Z13, Z10
+	VPDPBUSD     Z15, Z14, Z11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors3rows4word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Z12
+	VCVTPH2PS    32(DI)(R8*1), Z13
+	VCVTPH2PS    64(DI)(R8*1), Z14
+	VBROADCASTSS 32(R9), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R11), Z16, Z0
+	VMOVUPS      Z0, (R11)
+	VMULPS       Z15, Z13, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R11), Z0, Z1
+	VMOVUPS      Z1, 64(R11)
+	VMULPS       Z15, Z14, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R11), Z0, Z2
+	VMOVUPS      Z2, 128(R11)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z12, Z1
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R11)(CX*1), Z1, Z3
+	VMOVUPS      Z3, (R11)(CX*1)
+	VMULPS       Z0, Z13, Z1
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R11)(CX*1), Z1, Z4
+	VMOVUPS      Z4, 64(R11)(CX*1)
+	VMULPS       Z0, Z14, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R11)(CX*1), Z0, Z5
+	VMOVUPS      Z5, 128(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VMULPS       Z0, Z12, Z1
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R11)(CX*2), Z1, Z6
+	VMOVUPS      Z6, (R11)(CX*2)
+	VMULPS       Z0, Z13, Z1
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R11)(CX*2), Z1, Z7
+	VMOVUPS      Z7, 64(R11)(CX*2)
+	VMULPS       Z0, Z14, Z0
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R11)(CX*2), Z0, Z8
+	VMOVUPS      Z8, 128(R11)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VMULPS       Z0, Z12, Z1
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  (R12), Z1, Z9
+	VMOVUPS      Z9, (R12)
+	VMULPS       Z0, Z13, Z1
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  64(R12), Z1, Z10
+	VMOVUPS      Z10, 64(R12)
+	VMULPS       Z0, Z14, Z0
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  128(R12), Z0, Z11
+	VMOVUPS      Z11, 128(R12)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors3rows4
+
+vectors3rows4done:
+	// Tiles of 2 × 3 vectors.
+vectors3rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors3rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows2block:
+	XORQ R8, R8
+
+vectors3rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors3rows2word:
+	VMOVDQU32    (R9), Z6
+	VMOVDQU32    64(R9), Z7
+	VMOVDQU32    128(R9), Z8
+	VPBROADCASTD (R10), Z9
+	VPDPBUSD     Z9, Z6, Z0
+	VPDPBUSD     Z9, Z7, Z1
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD (R10)(DX*1), Z9
+	VPDPBUSD     Z9, Z6, Z3
+	VPDPBUSD     Z9, Z7, Z4
+	VPDPBUSD     Z9, Z8, Z5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows2word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z6
+	VCVTPH2PS    32(DI)(R8*1), Z7
+	VCVTPH2PS    64(DI)(R8*1), Z8
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z6, Z10
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z10, Z0
+	VMOVUPS      Z0, (R10)
+	VMULPS       Z9, Z7, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z0, Z1
+	VMOVUPS      Z1, 64(R10)
+	VMULPS       Z9, Z8, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z0, Z2
+	VMOVUPS      Z2, 128(R10)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z6, Z1
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R10)(CX*1), Z1, Z3
+	VMOVUPS      Z3, (R10)(CX*1)
+	VMULPS       Z0, Z7, Z1
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R10)(CX*1), Z1, Z4
+	VMOVUPS      Z4, 64(R10)(CX*1)
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R10)(CX*1), Z0, Z5
+	VMOVUPS      Z5, 128(R10)(CX*1)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors3rows2
+
+vectors3rows2done:
+	// Tiles of 1 × 3 vectors.
+vectors3rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors3rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows1block:
+	XORQ R8, R8
+
+vectors3rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors3rows1word:
+	VMOVDQU32    (R9), Z3
+	VMOVDQU32    64(R9), Z4
+	VMOVDQU32    128(R9), Z5
+	VPBROADCASTD (R10), Z6
+	VPDPBUSD     Z6, Z3, Z0
+	VPDPBUSD     Z6, Z4, Z1
+	VPDPBUSD     Z6, Z5, Z2
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows1word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z3
+	VCVTPH2PS    32(DI)(R8*1), Z4
+	VCVTPH2PS    64(DI)(R8*1), Z5
+	VBROADCASTSS 32(R9), Z6
+	VMULPS       Z6, Z3, Z3
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z3, Z0
+	VMOVUPS      Z0, (R10)
+	VMULPS       Z6, Z4, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z0, Z1
+	VMOVUPS      Z1, 64(R10)
+	VMULPS       Z6, Z5, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z0, Z2
+	VMOVUPS      Z2, 128(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors3rows1
+
+vectors3rows1done:
+vectors3done:
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows8block:
+	XORQ R8, R8
+
+vectors1rows8lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (R11)(DX*2), R12
+	ADDQ         DX, R12
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x07, Z1, Z1
+	VPBROADCASTD 40(R10)(DX*2), Z2
+	VPSLLD       $0x07, Z2, Z2
+	VPBROADCASTD 40(R11), Z3
+	VPSLLD       $0x07, Z3, Z3
+	VPBROADCASTD 40(R11)(DX*1), Z4
+	VPSLLD       $0x07, Z4, Z4
+	VPBROADCASTD 40(R11)(DX*2), Z5
+	VPSLLD       $0x07, Z5, Z5
+	VPBROADCASTD 40(R12), Z6
+	VPSLLD       $0x07, Z6, Z6
+	VPBROADCASTD 40(R12)(DX*1), Z7
+	VPSLLD       $0x07, Z7, Z7
+	MOVQ         $0x00000008, R13
+	PCALIGN      $0x40
+
+vectors1rows8word:
+	VMOVDQU32    (R9), Z8
+	VPBROADCASTD (R10), Z9
+	VPDPBUSD     Z9, Z8, Z0
+	VPBROADCASTD (R10)(DX*1), Z9
+	VPDPBUSD     Z9, Z8, Z1
+	VPBROADCASTD (R10)(DX*2), Z9
+	VPDPBUSD     Z9, Z8, Z2
+	VPBROADCASTD (R11), Z9
+	VPDPBUSD     Z9, Z8, Z3
+	VPBROADCASTD (R11)(DX*1), Z9
+	VPDPBUSD     Z9, Z8, Z4
+	VPBROADCASTD (R11)(DX*2), Z9
+	VPDPBUSD     Z9, Z8, Z5
+	VPBROADCASTD (R12), Z9
+	VPDPBUSD     Z9, Z8, Z6
+	VPBROADCASTD (R12)(DX*1), Z9
+	VPDPBUSD     Z9, Z8, Z7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors1rows8word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R8*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	LEAQ         (R13)(CX*2), R14
+	ADDQ         CX, R14
+	VCVTPH2PS    (DI)(R8*1), Z8
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R12), Z9, Z0
+	VMOVUPS      Z0, (R12)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R12)(CX*1), Z0, Z1
+	VMOVUPS      Z1, (R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  (R12)(CX*2), Z0, Z2
+	VMOVUPS      Z2, (R12)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R13), Z0, Z3
+	VMOVUPS      Z3, (R13)
+	VBROADCASTSS 32(R10)(DX*1), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  (R13)(CX*1), Z0, Z4
+	VMOVUPS      Z4, (R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  (R13)(CX*2), Z0, Z5
+	VMOVUPS      Z5, (R13)(CX*2)
+	VBROADCASTSS 32(R11), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R14), Z0, Z6
+	VMOVUPS      Z6, (R14)
+	VBROADCASTSS 32(R11)(DX*1), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  (R14)(CX*1), Z0, Z7
+	VMOVUPS      Z7, (R14)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
+
+vectors1rows8done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	XORQ R8, R8
+
+vectors1rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x07, Z1, Z1
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors1rows2word:
+	VMOVDQU32    (R9), Z2
+	VPBROADCASTD (R10), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	VPBROADCASTD (R10)(DX*1), Z3
+	VPDPBUSD     Z3, Z2, Z1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows2word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z2
+	VBROADCASTSS 32(R9), Z3
+	VMULPS       Z3, Z2, Z3
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z3, Z0
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z2, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R10)(CX*1), Z0, Z1
+	VMOVUPS      Z1, (R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	XORQ R8, R8
+
+vectors1rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x07, Z0, Z0
+	MOVQ         $0x00000008, R11
+	PCALIGN      $0x40
+
+vectors1rows1word:
+	VMOVDQU32    (R9), Z1
+	VPBROADCASTD (R10), Z2
+	VPDPBUSD     Z2, Z1, Z0
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows1word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z1
+	VBROADCASTSS 32(R9), Z2
+	VMULPS       Z2, Z1, Z1
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z1, Z0
+	VMOVUPS      Z0, (R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
+
+vectors1rows1done:
+	VZEROUPPER
+	RET
+
 // func weightWidenQ8_0AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
 TEXT ·weightWidenQ8_0AVX512(SB), NOSPLIT, $0-64
@@ -11247,6 +12103,999 @@ DATA const00000004AVX512<>+56(SB)/4, $0x00000004
 DATA const00000004AVX512<>+60(SB)/4, $0x00000004
 GLOBL const00000004AVX512<>(SB), RODATA|NOPTR, $64
 
+// func weightGemmInt8Q4_0AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8Q4_0AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+18, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	CMPQ BX, $0x00000060
+	JNE  vectors3done
+
+	// Tiles of 8 × 3 vectors.
+vectors3rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors3rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows8block:
+	XORQ R8, R8
+
+vectors3rows8lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (R11)(DX*2), R12
+	ADDQ         DX, R12
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R11), Z9
+	VPSLLD       $0x03, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	VPBROADCASTD 40(R11)(DX*1), Z12
+	VPSLLD       $0x03, Z12, Z12
+	VMOVDQA32    Z12, Z13
+	VMOVDQA32    Z12, Z14
+	VPBROADCASTD 40(R11)(DX*2), Z15
+	VPSLLD       $0x03, Z15, Z15
+	VMOVDQA32    Z15, Z16
+	VMOVDQA32    Z15, Z17
+	VPBROADCASTD 40(R12), Z18
+	VPSLLD       $0x03, Z18, Z18
+	VMOVDQA32    Z18, Z19
+	VMOVDQA32    Z18, Z20
+	VPBROADCASTD 40(R12)(DX*1), Z21
+	VPSLLD       $0x03, Z21, Z21
+	VMOVDQA32    Z21, Z22
+	VMOVDQA32    Z21, Z23
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z24
+	MOVQ         $0x00000004, R13
+	PCALIGN      $0x40
+
+vectors3rows8word:
+	VPANDD       (R9), Z24, Z25
+	VPANDD       64(R9), Z24, Z26
+	VPANDD       128(R9), Z24, Z27
+	VPBROADCASTD (R10), Z28
+	VPDPBUSD     Z28, Z25, Z0
+	VPDPBUSD     Z28, Z26, Z1
+	VPDPBUSD     Z28, Z27, Z2
+	VPBROADCASTD (R10)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z3
+	VPDPBUSD     Z28, Z26, Z4
+	VPDPBUSD     Z28, Z27, Z5
+	VPBROADCASTD (R10)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z6
+	VPDPBUSD     Z28, Z26, Z7
+	VPDPBUSD     Z28, Z27, Z8
+	VPBROADCASTD (R11), Z28
+	VPDPBUSD     Z28, Z25, Z9
+	VPDPBUSD     Z28, Z26, Z10
+	VPDPBUSD     Z28, Z27, Z11
+	VPBROADCASTD (R11)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z12
+	VPDPBUSD     Z28, Z26, Z13
+	VPDPBUSD     Z28, Z27, Z14
+	VPBROADCASTD (R11)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z15
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD (R12), Z28
+	VPDPBUSD     Z28, Z25, Z18
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD (R12)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z21
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	VPSRLD       $0x04, (R9), Z25
+	VPANDD       Z24, Z25, Z25
+	VPSRLD       $0x04, 64(R9), Z26
+	VPANDD       Z24, Z26, Z26
+	VPSRLD       $0x04, 128(R9), Z27
+	VPANDD       Z24, Z27, Z27
+	VPBROADCASTD 16(R10), Z28
+	VPDPBUSD     Z28, Z25, Z0
+	VPDPBUSD     Z28, Z26, Z1
+	VPDPBUSD     Z28, Z27, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z3
+	VPDPBUSD     Z28, Z26, Z4
+	VPDPBUSD     Z28, Z27, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z6
+	VPDPBUSD     Z28, Z26, Z7
+	VPDPBUSD     Z28, Z27, Z8
+	VPBROADCASTD 16(R11), Z28
+	VPDPBUSD     Z28, Z25, Z9
+	VPDPBUSD     Z28, Z26, Z10
+	VPDPBUSD     Z28, Z27, Z11
+	VPBROADCASTD 16(R11)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z12
+	VPDPBUSD     Z28, Z26, Z13
+	VPDPBUSD     Z28, Z27, Z14
+	VPBROADCASTD 16(R11)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z15
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD 16(R12), Z28
+	VPDPBUSD     Z28, Z25, Z18
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 16(R12)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z21
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors3rows8word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R8*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	LEAQ         (R13)(CX*2), R14
+	ADDQ         CX, R14
+	VCVTPH2PS    (DI)(R8*1), Z24
+	VCVTPH2PS    32(DI)(R8*1), Z25
+	VCVTPH2PS    64(DI)(R8*1), Z26
+	VBROADCASTSS 32(R9), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R12), Z28, Z0
+	VMOVUPS      Z0, (R12)
+	VMULPS       Z27, Z25, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R12), Z0, Z1
+	VMOVUPS      Z1, 64(R12)
+	VMULPS       Z27, Z26, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R12), Z0, Z2
+	VMOVUPS      Z2, 128(R12)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R12)(CX*1), Z1, Z3
+	VMOVUPS      Z3, (R12)(CX*1)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R12)(CX*1), Z1, Z4
+	VMOVUPS      Z4, 64(R12)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R12)(CX*1), Z0, Z5
+	VMOVUPS      Z5, 128(R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R12)(CX*2), Z1, Z6
+	VMOVUPS      Z6, (R12)(CX*2)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R12)(CX*2), Z1, Z7
+	VMOVUPS      Z7, 64(R12)(CX*2)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R12)(CX*2), Z0, Z8
+	VMOVUPS      Z8, 128(R12)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  (R13), Z1, Z9
+	VMOVUPS      Z9, (R13)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  64(R13), Z1, Z10
+	VMOVUPS      Z10, 64(R13)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  128(R13), Z0, Z11
+	VMOVUPS      Z11, 128(R13)
+	VBROADCASTSS 32(R10)(DX*1), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z12, Z12
+	VFMADD213PS  (R13)(CX*1), Z1, Z12
+	VMOVUPS      Z12, (R13)(CX*1)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z13, Z13
+	VFMADD213PS  64(R13)(CX*1), Z1, Z13
+	VMOVUPS      Z13, 64(R13)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z14, Z14
+	VFMADD213PS  128(R13)(CX*1), Z0, Z14
+	VMOVUPS      Z14, 128(R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z15, Z15
+	VFMADD213PS  (R13)(CX*2), Z1, Z15
+	VMOVUPS      Z15, (R13)(CX*2)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z16, Z16
+	VFMADD213PS  64(R13)(CX*2), Z1, Z16
+	VMOVUPS      Z16, 64(R13)(CX*2)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z17, Z17
+	VFMADD213PS  128(R13)(CX*2), Z0, Z17
+	VMOVUPS      Z17, 128(R13)(CX*2)
+	VBROADCASTSS 32(R11), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z18, Z18
+	VFMADD213PS  (R14), Z1, Z18
+	VMOVUPS      Z18, (R14)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z19, Z19
+	VFMADD213PS  64(R14), Z1, Z19
+	VMOVUPS      Z19, 64(R14)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z20, Z20
+	VFMADD213PS  128(R14), Z0, Z20
+	VMOVUPS      Z20, 128(R14)
+	VBROADCASTSS 32(R11)(DX*1), Z0
+	VMULPS       Z0, Z24, Z1
+	VCVTDQ2PS    Z21, Z21
+	VFMADD213PS  (R14)(CX*1), Z1, Z21
+	VMOVUPS      Z21, (R14)(CX*1)
+	VMULPS       Z0, Z25, Z1
+	VCVTDQ2PS    Z22, Z22
+	VFMADD213PS  64(R14)(CX*1), Z1, Z22
+	VMOVUPS      Z22, 64(R14)(CX*1)
+	VMULPS       Z0, Z26, Z0
+	VCVTDQ2PS    Z23, Z23
+	VFMADD213PS  128(R14)(CX*1), Z0, Z23
+	VMOVUPS      Z23, 128(R14)(CX*1)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors3rows8
+
+vectors3rows8done:
+	// Tiles of 4 × 3 vectors.
+vectors3rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors3rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows4block:
+	XORQ R8, R8
+
+vectors3rows4lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VPBROADCASTD 40(R10)(DX*2), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VMOVDQA32    Z6, Z7
+	VMOVDQA32    Z6, Z8
+	VPBROADCASTD 40(R11), Z9
+	VPSLLD       $0x03, Z9, Z9
+	VMOVDQA32    Z9, Z10
+	VMOVDQA32    Z9, Z11
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z12
+	MOVQ         $0x00000004, R12
+	PCALIGN      $0x40
+
+vectors3rows4word:
+	VPANDD       (R9), Z12, Z13
+	VPANDD       64(R9), Z12, Z14
+	VPANDD       128(R9), Z12, Z15
+	VPBROADCASTD (R10), Z16
+	VPDPBUSD     Z16, Z13, Z0
+	VPDPBUSD     Z16, Z14, Z1
+	VPDPBUSD     Z16, Z15, Z2
+	VPBROADCASTD (R10)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z3
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z5
+	VPBROADCASTD (R10)(DX*2), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD (R11), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	VPSRLD       $0x04, (R9), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 64(R9), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 128(R9), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 16(R10), Z16
+	VPDPBUSD     Z16, Z13, Z0
+	VPDPBUSD     Z16, Z14, Z1
+	VPDPBUSD     Z16, Z15, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z3
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 16(R11), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors3rows4word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Z12
+	VCVTPH2PS    32(DI)(R8*1), Z13
+	VCVTPH2PS    64(DI)(R8*1), Z14
+	VBROADCASTSS 32(R9), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R11), Z16, Z0
+	VMOVUPS      Z0, (R11)
+	VMULPS       Z15, Z13, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R11), Z0, Z1
+	VMOVUPS      Z1, 64(R11)
+	VMULPS       Z15, Z14, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R11), Z0, Z2
+	VMOVUPS      Z2, 128(R11)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z12, Z1
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R11)(CX*1), Z1, Z3
+	VMOVUPS      Z3, (R11)(CX*1)
+	VMULPS       Z0, Z13, Z1
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R11)(CX*1), Z1, Z4
+	VMOVUPS      Z4, 64(R11)(CX*1)
+	VMULPS       Z0, Z14, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R11)(CX*1), Z0, Z5
+	VMOVUPS      Z5, 128(R11)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VMULPS       Z0, Z12, Z1
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R11)(CX*2), Z1, Z6
+	VMOVUPS      Z6, (R11)(CX*2)
+	VMULPS       Z0, Z13, Z1
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R11)(CX*2), Z1, Z7
+	VMOVUPS      Z7, 64(R11)(CX*2)
+	VMULPS       Z0, Z14, Z0
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R11)(CX*2), Z0, Z8
+	VMOVUPS      Z8, 128(R11)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VMULPS       Z0, Z12, Z1
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  (R12), Z1, Z9
+	VMOVUPS      Z9, (R12)
+	VMULPS       Z0, Z13, Z1
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  64(R12), Z1, Z10
+	VMOVUPS      Z10, 64(R12)
+	VMULPS       Z0, Z14, Z0
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  128(R12), Z0, Z11
+	VMOVUPS      Z11, 128(R12)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors3rows4
+
+vectors3rows4done:
+	// Tiles of 2 × 3 vectors.
+vectors3rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors3rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows2block:
+	XORQ R8, R8
+
+vectors3rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VPBROADCASTD 40(R10)(DX*1), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VMOVDQA32    Z3, Z4
+	VMOVDQA32    Z3, Z5
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z6
+	MOVQ         $0x00000004, R11
+	PCALIGN      $0x40
+
+vectors3rows2word:
+	VPANDD       (R9), Z6, Z7
+	VPANDD       64(R9), Z6, Z8
+	VPANDD       128(R9), Z6, Z9
+	VPBROADCASTD (R10), Z10
+	VPDPBUSD     Z10, Z7, Z0
+	VPDPBUSD     Z10, Z8, Z1
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD (R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	VPSRLD       $0x04, (R9), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 64(R9), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 128(R9), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 16(R10), Z10
+	VPDPBUSD     Z10, Z7, Z0
+	VPDPBUSD     Z10, Z8, Z1
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows2word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z6
+	VCVTPH2PS    32(DI)(R8*1), Z7
+	VCVTPH2PS    64(DI)(R8*1), Z8
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z6, Z10
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z10, Z0
+	VMOVUPS      Z0, (R10)
+	VMULPS       Z9, Z7, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z0, Z1
+	VMOVUPS      Z1, 64(R10)
+	VMULPS       Z9, Z8, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z0, Z2
+	VMOVUPS      Z2, 128(R10)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z6, Z1
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R10)(CX*1), Z1, Z3
+	VMOVUPS      Z3, (R10)(CX*1)
+	VMULPS       Z0, Z7, Z1
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R10)(CX*1), Z1, Z4
+	VMOVUPS      Z4, 64(R10)(CX*1)
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R10)(CX*1), Z0, Z5
+	VMOVUPS      Z5, 128(R10)(CX*1)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors3rows2
+
+vectors3rows2done:
+	// Tiles of 1 × 3 vectors.
+vectors3rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors3rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows1block:
+	XORQ R8, R8
+
+vectors3rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQA32    Z0, Z1
+	VMOVDQA32    Z0, Z2
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z3
+	MOVQ         $0x00000004, R11
+	PCALIGN      $0x40
+
+vectors3rows1word:
+	VPANDD       (R9), Z3, Z4
+	VPANDD       64(R9), Z3, Z5
+	VPANDD       128(R9), Z3, Z6
+	VPBROADCASTD (R10), Z7
+	VPDPBUSD     Z7, Z4, Z0
+	VPDPBUSD     Z7, Z5, Z1
+	VPDPBUSD     Z7, Z6, Z2
+	VPSRLD       $0x04, (R9), Z4
+	VPANDD       Z3, Z4, Z4
+	VPSRLD       $0x04, 64(R9), Z5
+	VPANDD       Z3, Z5, Z5
+	VPSRLD       $0x04, 128(R9), Z6
+	VPANDD       Z3, Z6, Z6
+	VPBROADCASTD 16(R10), Z7
+	VPDPBUSD     Z7, Z4, Z0
+	VPDPBUSD     Z7, Z5, Z1
+	VPDPBUSD     Z7, Z6, Z2
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows1word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z3
+	VCVTPH2PS    32(DI)(R8*1), Z4
+	VCVTPH2PS    64(DI)(R8*1), Z5
+	VBROADCASTSS 32(R9), Z6
+	VMULPS       Z6, Z3, Z3
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z3, Z0
+	VMOVUPS      Z0, (R10)
+	VMULPS       Z6, Z4, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z0, Z1
+	VMOVUPS      Z1, 64(R10)
+	VMULPS       Z6, Z5, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z0, Z2
+	VMOVUPS      Z2, 128(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors3rows1
+
+vectors3rows1done:
+vectors3done:
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows8block:
+	XORQ R8, R8
+
+vectors1rows8lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (R11)(DX*2), R12
+	ADDQ         DX, R12
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x03, Z1, Z1
+	VPBROADCASTD 40(R10)(DX*2), Z2
+	VPSLLD       $0x03, Z2, Z2
+	VPBROADCASTD 40(R11), Z3
+	VPSLLD       $0x03, Z3, Z3
+	VPBROADCASTD 40(R11)(DX*1), Z4
+	VPSLLD       $0x03, Z4, Z4
+	VPBROADCASTD 40(R11)(DX*2), Z5
+	VPSLLD       $0x03, Z5, Z5
+	VPBROADCASTD 40(R12), Z6
+	VPSLLD       $0x03, Z6, Z6
+	VPBROADCASTD 40(R12)(DX*1), Z7
+	VPSLLD       $0x03, Z7, Z7
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z8
+	MOVQ         $0x00000004, R13
+	PCALIGN      $0x40
+
+vectors1rows8word:
+	VPANDD       (R9), Z8, Z9
+	VPBROADCASTD (R10), Z10
+	VPDPBUSD     Z10, Z9, Z0
+	VPBROADCASTD (R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z1
+	VPBROADCASTD (R10)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD (R11), Z10
+	VPDPBUSD     Z10, Z9, Z3
+	VPBROADCASTD (R11)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z4
+	VPBROADCASTD (R11)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD (R12), Z10
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD (R12)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z7
+	VPSRLD       $0x04, (R9), Z9
+	VPANDD       Z8, Z9, Z9
+	VPBROADCASTD 16(R10), Z10
+	VPDPBUSD     Z10, Z9, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z1
+	VPBROADCASTD 16(R10)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD 16(R11), Z10
+	VPDPBUSD     Z10, Z9, Z3
+	VPBROADCASTD 16(R11)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z4
+	VPBROADCASTD 16(R11)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD 16(R12), Z10
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD 16(R12)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors1rows8word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R8*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	LEAQ         (R13)(CX*2), R14
+	ADDQ         CX, R14
+	VCVTPH2PS    (DI)(R8*1), Z8
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R12), Z9, Z0
+	VMOVUPS      Z0, (R12)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R12)(CX*1), Z0, Z1
+	VMOVUPS      Z1, (R12)(CX*1)
+	VBROADCASTSS 32(R9)(DX*2), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  (R12)(CX*2), Z0, Z2
+	VMOVUPS      Z2, (R12)(CX*2)
+	VBROADCASTSS 32(R10), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R13), Z0, Z3
+	VMOVUPS      Z3, (R13)
+	VBROADCASTSS 32(R10)(DX*1), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  (R13)(CX*1), Z0, Z4
+	VMOVUPS      Z4, (R13)(CX*1)
+	VBROADCASTSS 32(R10)(DX*2), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  (R13)(CX*2), Z0, Z5
+	VMOVUPS      Z5, (R13)(CX*2)
+	VBROADCASTSS 32(R11), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R14), Z0, Z6
+	VMOVUPS      Z6, (R14)
+	VBROADCASTSS 32(R11)(DX*1), Z0
+	VMULPS       Z0, Z8, Z0
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  (R14)(CX*1), Z0, Z7
+	VMOVUPS      Z7, (R14)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
+
+vectors1rows8done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	XORQ R8, R8
+
+vectors1rows2lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VPBROADCASTD 40(R10)(DX*1), Z1
+	VPSLLD       $0x03, Z1, Z1
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z2
+	MOVQ         $0x00000004, R11
+	PCALIGN      $0x40
+
+vectors1rows2word:
+	VPANDD       (R9), Z2, Z3
+	VPBROADCASTD (R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	VPBROADCASTD (R10)(DX*1), Z4
+	VPDPBUSD     Z4, Z3, Z1
+	VPSRLD       $0x04, (R9), Z3
+	VPANDD       Z2, Z3, Z3
+	VPBROADCASTD 16(R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z4
+	VPDPBUSD     Z4, Z3, Z1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows2word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z2
+	VBROADCASTSS 32(R9), Z3
+	VMULPS       Z3, Z2, Z3
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z3, Z0
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS 32(R9)(DX*1), Z0
+	VMULPS       Z0, Z2, Z0
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R10)(CX*1), Z0, Z1
+	VMOVUPS      Z1, (R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	XORQ R8, R8
+
+vectors1rows1lanes:
+	MOVQ         DI, R9
+	ADDQ         BX, R9
+	LEAQ         (R9)(R8*2), R9
+	MOVQ         SI, R10
+	VPBROADCASTD 40(R10), Z0
+	VPSLLD       $0x03, Z0, Z0
+	VMOVDQU32    const0f0f0f0fAVX512<>+0(SB), Z1
+	MOVQ         $0x00000004, R11
+	PCALIGN      $0x40
+
+vectors1rows1word:
+	VPANDD       (R9), Z1, Z2
+	VPBROADCASTD (R10), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	VPSRLD       $0x04, (R9), Z2
+	VPANDD       Z1, Z2, Z2
+	VPBROADCASTD 16(R10), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows1word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z1
+	VBROADCASTSS 32(R9), Z2
+	VMULPS       Z2, Z1, Z1
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z1, Z0
+	VMOVUPS      Z0, (R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
+
+vectors1rows1done:
+	VZEROUPPER
+	RET
+
+DATA const0f0f0f0fAVX512<>+0(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+4(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+8(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+12(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+16(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+20(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+24(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+28(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+32(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+36(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+40(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+44(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+48(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+52(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+56(SB)/4, $0x0f0f0f0f
+DATA const0f0f0f0fAVX512<>+60(SB)/4, $0x0f0f0f0f
+GLOBL const0f0f0f0fAVX512<>(SB), RODATA|NOPTR, $64
+
 // func weightWidenQ4_0AVX512(dst []float32, b []byte, lanes int, k int)
 // Requires: AVX, AVX512F
 TEXT ·weightWidenQ4_0AVX512(SB), NOSPLIT, $0-64
@@ -12149,6 +13998,1066 @@ rows1store:
 	JMP  rows1
 
 rows1done:
+	VZEROUPPER
+	RET
+
+// func weightGemmInt8Q4_1AVX512(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes int, m int, k int, load bool)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VNNI, MMX+
+TEXT ·weightGemmInt8Q4_1AVX512(SB), NOSPLIT, $0-113
+	PCALIGN $0x40
+	MOVQ    c_base+0(FP), AX
+	MOVQ    ldc+24(FP), CX
+	SHLQ    $0x02, CX
+	MOVQ    ldx+56(FP), DX
+	SHLQ    $0x02, DX
+	MOVQ    lanes+88(FP), BX
+	IMUL3Q  $+20, BX, SI
+	MOVQ    SI, b_len+72(FP)
+	SHLQ    $0x01, BX
+	MOVBQZX load+112(FP), SI
+	TESTQ   SI, SI
+	JNZ     cleared
+	VXORPS  Z0, Z0, Z0
+	MOVQ    m+96(FP), SI
+	TESTQ   SI, SI
+	JZ      cleared
+	MOVQ    AX, DI
+
+clear:
+	XORQ R8, R8
+
+clearlanes:
+	VMOVUPS Z0, (DI)(R8*2)
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, BX
+	JL      clearlanes
+	ADDQ    CX, DI
+	DECQ    SI
+	JNZ     clear
+
+cleared:
+	CMPQ BX, $0x00000060
+	JNE  vectors3done
+
+	// Tiles of 8 × 3 vectors.
+vectors3rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors3rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows8block:
+	XORQ R8, R8
+
+vectors3rows8lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	LEAQ      (R10)(DX*2), R11
+	ADDQ      DX, R11
+	LEAQ      (R11)(DX*2), R12
+	ADDQ      DX, R12
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z11, Z11, Z11
+	VXORPS    Z12, Z12, Z12
+	VXORPS    Z13, Z13, Z13
+	VXORPS    Z14, Z14, Z14
+	VXORPS    Z15, Z15, Z15
+	VXORPS    Z16, Z16, Z16
+	VXORPS    Z17, Z17, Z17
+	VXORPS    Z18, Z18, Z18
+	VXORPS    Z19, Z19, Z19
+	VXORPS    Z20, Z20, Z20
+	VXORPS    Z21, Z21, Z21
+	VXORPS    Z22, Z22, Z22
+	VXORPS    Z23, Z23, Z23
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z24
+	MOVQ      $0x00000004, R13
+	PCALIGN   $0x40
+
+vectors3rows8word:
+	VPANDD       (R9), Z24, Z25
+	VPANDD       64(R9), Z24, Z26
+	VPANDD       128(R9), Z24, Z27
+	VPBROADCASTD (R10), Z28
+	VPDPBUSD     Z28, Z25, Z0
+	VPDPBUSD     Z28, Z26, Z1
+	VPDPBUSD     Z28, Z27, Z2
+	VPBROADCASTD (R10)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z3
+	VPDPBUSD     Z28, Z26, Z4
+	VPDPBUSD     Z28, Z27, Z5
+	VPBROADCASTD (R10)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z6
+	VPDPBUSD     Z28, Z26, Z7
+	VPDPBUSD     Z28, Z27, Z8
+	VPBROADCASTD (R11), Z28
+	VPDPBUSD     Z28, Z25, Z9
+	VPDPBUSD     Z28, Z26, Z10
+	VPDPBUSD     Z28, Z27, Z11
+	VPBROADCASTD (R11)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z12
+	VPDPBUSD     Z28, Z26, Z13
+	VPDPBUSD     Z28, Z27, Z14
+	VPBROADCASTD (R11)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z15
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD (R12), Z28
+	VPDPBUSD     Z28, Z25, Z18
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD (R12)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z21
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	VPSRLD       $0x04, (R9), Z25
+	VPANDD       Z24, Z25, Z25
+	VPSRLD       $0x04, 64(R9), Z26
+	VPANDD       Z24, Z26, Z26
+	VPSRLD       $0x04, 128(R9), Z27
+	VPANDD       Z24, Z27, Z27
+	VPBROADCASTD 16(R10), Z28
+	VPDPBUSD     Z28, Z25, Z0
+	VPDPBUSD     Z28, Z26, Z1
+	VPDPBUSD     Z28, Z27, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z3
+	VPDPBUSD     Z28, Z26, Z4
+	VPDPBUSD     Z28, Z27, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z6
+	VPDPBUSD     Z28, Z26, Z7
+	VPDPBUSD     Z28, Z27, Z8
+	VPBROADCASTD 16(R11), Z28
+	VPDPBUSD     Z28, Z25, Z9
+	VPDPBUSD     Z28, Z26, Z10
+	VPDPBUSD     Z28, Z27, Z11
+	VPBROADCASTD 16(R11)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z12
+	VPDPBUSD     Z28, Z26, Z13
+	VPDPBUSD     Z28, Z27, Z14
+	VPBROADCASTD 16(R11)(DX*2), Z28
+	VPDPBUSD     Z28, Z25, Z15
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z17
+	VPBROADCASTD 16(R12), Z28
+	VPDPBUSD     Z28, Z25, Z18
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 16(R12)(DX*1), Z28
+	VPDPBUSD     Z28, Z25, Z21
+	VPDPBUSD     Z28, Z26, Z22
+	VPDPBUSD     Z28, Z27, Z23
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors3rows8word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R8*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	LEAQ         (R13)(CX*2), R14
+	ADDQ         CX, R14
+	VCVTPH2PS    (DI)(R8*1), Z24
+	VCVTPH2PS    32(DI)(R8*1), Z25
+	VCVTPH2PS    64(DI)(R8*1), Z26
+	VBROADCASTSS 32(R9), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R12), Z28, Z0
+	VMULPS       Z27, Z25, Z28
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R12), Z28, Z1
+	VMULPS       Z27, Z26, Z27
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R12), Z27, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R12)(CX*1), Z28, Z3
+	VMULPS       Z27, Z25, Z28
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R12)(CX*1), Z28, Z4
+	VMULPS       Z27, Z26, Z27
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R12)(CX*1), Z27, Z5
+	VBROADCASTSS 32(R9)(DX*2), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R12)(CX*2), Z28, Z6
+	VMULPS       Z27, Z25, Z28
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R12)(CX*2), Z28, Z7
+	VMULPS       Z27, Z26, Z27
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R12)(CX*2), Z27, Z8
+	VBROADCASTSS 32(R10), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  (R13), Z28, Z9
+	VMULPS       Z27, Z25, Z28
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  64(R13), Z28, Z10
+	VMULPS       Z27, Z26, Z27
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  128(R13), Z27, Z11
+	VBROADCASTSS 32(R10)(DX*1), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z12, Z12
+	VFMADD213PS  (R13)(CX*1), Z28, Z12
+	VMULPS       Z27, Z25, Z28
+	VCVTDQ2PS    Z13, Z13
+	VFMADD213PS  64(R13)(CX*1), Z28, Z13
+	VMULPS       Z27, Z26, Z27
+	VCVTDQ2PS    Z14, Z14
+	VFMADD213PS  128(R13)(CX*1), Z27, Z14
+	VBROADCASTSS 32(R10)(DX*2), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z15, Z15
+	VFMADD213PS  (R13)(CX*2), Z28, Z15
+	VMULPS       Z27, Z25, Z28
+	VCVTDQ2PS    Z16, Z16
+	VFMADD213PS  64(R13)(CX*2), Z28, Z16
+	VMULPS       Z27, Z26, Z27
+	VCVTDQ2PS    Z17, Z17
+	VFMADD213PS  128(R13)(CX*2), Z27, Z17
+	VBROADCASTSS 32(R11), Z27
+	VMULPS       Z27, Z24, Z28
+	VCVTDQ2PS    Z18, Z18
+	VFMADD213PS  (R14), Z28, Z18
+	VMULPS       Z27, Z25, Z28
+	VCVTDQ2PS    Z19, Z19
+	VFMADD213PS  64(R14), Z28, Z19
+	VMULPS       Z27, Z26, Z27
+	VCVTDQ2PS    Z20, Z20
+	VFMADD213PS  128(R14), Z27, Z20
+	VBROADCASTSS 32(R11)(DX*1), Z27
+	VMULPS       Z27, Z24, Z24
+	VCVTDQ2PS    Z21, Z21
+	VFMADD213PS  (R14)(CX*1), Z24, Z21
+	VMULPS       Z27, Z25, Z24
+	VCVTDQ2PS    Z22, Z22
+	VFMADD213PS  64(R14)(CX*1), Z24, Z22
+	VMULPS       Z27, Z26, Z24
+	VCVTDQ2PS    Z23, Z23
+	VFMADD213PS  128(R14)(CX*1), Z24, Z23
+	LEAQ         (DI)(R8*1), R15
+	VCVTPH2PS    (R15)(BX*1), Z24
+	VCVTPH2PS    32(R15)(BX*1), Z25
+	VCVTPH2PS    64(R15)(BX*1), Z26
+	VBROADCASTSS 36(R9), Z27
+	VFMADD231PS  Z27, Z24, Z0
+	VMOVUPS      Z0, (R12)
+	VFMADD231PS  Z27, Z25, Z1
+	VMOVUPS      Z1, 64(R12)
+	VFMADD231PS  Z27, Z26, Z2
+	VMOVUPS      Z2, 128(R12)
+	VBROADCASTSS 36(R9)(DX*1), Z0
+	VFMADD231PS  Z0, Z24, Z3
+	VMOVUPS      Z3, (R12)(CX*1)
+	VFMADD231PS  Z0, Z25, Z4
+	VMOVUPS      Z4, 64(R12)(CX*1)
+	VFMADD231PS  Z0, Z26, Z5
+	VMOVUPS      Z5, 128(R12)(CX*1)
+	VBROADCASTSS 36(R9)(DX*2), Z0
+	VFMADD231PS  Z0, Z24, Z6
+	VMOVUPS      Z6, (R12)(CX*2)
+	VFMADD231PS  Z0, Z25, Z7
+	VMOVUPS      Z7, 64(R12)(CX*2)
+	VFMADD231PS  Z0, Z26, Z8
+	VMOVUPS      Z8, 128(R12)(CX*2)
+	VBROADCASTSS 36(R10), Z0
+	VFMADD231PS  Z0, Z24, Z9
+	VMOVUPS      Z9, (R13)
+	VFMADD231PS  Z0, Z25, Z10
+	VMOVUPS      Z10, 64(R13)
+	VFMADD231PS  Z0, Z26, Z11
+	VMOVUPS      Z11, 128(R13)
+	VBROADCASTSS 36(R10)(DX*1), Z0
+	VFMADD231PS  Z0, Z24, Z12
+	VMOVUPS      Z12, (R13)(CX*1)
+	VFMADD231PS  Z0, Z25, Z13
+	VMOVUPS      Z13, 64(R13)(CX*1)
+	VFMADD231PS  Z0, Z26, Z14
+	VMOVUPS      Z14, 128(R13)(CX*1)
+	VBROADCASTSS 36(R10)(DX*2), Z0
+	VFMADD231PS  Z0, Z24, Z15
+	VMOVUPS      Z15, (R13)(CX*2)
+	VFMADD231PS  Z0, Z25, Z16
+	VMOVUPS      Z16, 64(R13)(CX*2)
+	VFMADD231PS  Z0, Z26, Z17
+	VMOVUPS      Z17, 128(R13)(CX*2)
+	VBROADCASTSS 36(R11), Z0
+	VFMADD231PS  Z0, Z24, Z18
+	VMOVUPS      Z18, (R14)
+	VFMADD231PS  Z0, Z25, Z19
+	VMOVUPS      Z19, 64(R14)
+	VFMADD231PS  Z0, Z26, Z20
+	VMOVUPS      Z20, 128(R14)
+	VBROADCASTSS 36(R11)(DX*1), Z0
+	VFMADD231PS  Z0, Z24, Z21
+	VMOVUPS      Z21, (R14)(CX*1)
+	VFMADD231PS  Z0, Z25, Z22
+	VMOVUPS      Z22, 64(R14)(CX*1)
+	VFMADD231PS  Z0, Z26, Z23
+	VMOVUPS      Z23, 128(R14)(CX*1)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors3rows8
+
+vectors3rows8done:
+	// Tiles of 4 × 3 vectors.
+vectors3rows4:
+	CMPQ m+96(FP), $+4
+	JL   vectors3rows4done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows4block:
+	XORQ R8, R8
+
+vectors3rows4lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	LEAQ      (R10)(DX*2), R11
+	ADDQ      DX, R11
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VXORPS    Z8, Z8, Z8
+	VXORPS    Z9, Z9, Z9
+	VXORPS    Z10, Z10, Z10
+	VXORPS    Z11, Z11, Z11
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z12
+	MOVQ      $0x00000004, R12
+	PCALIGN   $0x40
+
+vectors3rows4word:
+	VPANDD       (R9), Z12, Z13
+	VPANDD       64(R9), Z12, Z14
+	VPANDD       128(R9), Z12, Z15
+	VPBROADCASTD (R10), Z16
+	VPDPBUSD     Z16, Z13, Z0
+	VPDPBUSD     Z16, Z14, Z1
+	VPDPBUSD     Z16, Z15, Z2
+	VPBROADCASTD (R10)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z3
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z5
+	VPBROADCASTD (R10)(DX*2), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD (R11), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	VPSRLD       $0x04, (R9), Z13
+	VPANDD       Z12, Z13, Z13
+	VPSRLD       $0x04, 64(R9), Z14
+	VPANDD       Z12, Z14, Z14
+	VPSRLD       $0x04, 128(R9), Z15
+	VPANDD       Z12, Z15, Z15
+	VPBROADCASTD 16(R10), Z16
+	VPDPBUSD     Z16, Z13, Z0
+	VPDPBUSD     Z16, Z14, Z1
+	VPDPBUSD     Z16, Z15, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z16
+	VPDPBUSD     Z16, Z13, Z3
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z5
+	VPBROADCASTD 16(R10)(DX*2), Z16
+	VPDPBUSD     Z16, Z13, Z6
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 16(R11), Z16
+	VPDPBUSD     Z16, Z13, Z9
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z11
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R12
+	JNZ          vectors3rows4word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (AX)(R8*2), R11
+	LEAQ         (R11)(CX*2), R12
+	ADDQ         CX, R12
+	VCVTPH2PS    (DI)(R8*1), Z12
+	VCVTPH2PS    32(DI)(R8*1), Z13
+	VCVTPH2PS    64(DI)(R8*1), Z14
+	VBROADCASTSS 32(R9), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R11), Z16, Z0
+	VMULPS       Z15, Z13, Z16
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R11), Z16, Z1
+	VMULPS       Z15, Z14, Z15
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R11), Z15, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R11)(CX*1), Z16, Z3
+	VMULPS       Z15, Z13, Z16
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R11)(CX*1), Z16, Z4
+	VMULPS       Z15, Z14, Z15
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R11)(CX*1), Z15, Z5
+	VBROADCASTSS 32(R9)(DX*2), Z15
+	VMULPS       Z15, Z12, Z16
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R11)(CX*2), Z16, Z6
+	VMULPS       Z15, Z13, Z16
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  64(R11)(CX*2), Z16, Z7
+	VMULPS       Z15, Z14, Z15
+	VCVTDQ2PS    Z8, Z8
+	VFMADD213PS  128(R11)(CX*2), Z15, Z8
+	VBROADCASTSS 32(R10), Z15
+	VMULPS       Z15, Z12, Z12
+	VCVTDQ2PS    Z9, Z9
+	VFMADD213PS  (R12), Z12, Z9
+	VMULPS       Z15, Z13, Z12
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  64(R12), Z12, Z10
+	VMULPS       Z15, Z14, Z12
+	VCVTDQ2PS    Z11, Z11
+	VFMADD213PS  128(R12), Z12, Z11
+	LEAQ         (DI)(R8*1), R13
+	VCVTPH2PS    (R13)(BX*1), Z12
+	VCVTPH2PS    32(R13)(BX*1), Z13
+	VCVTPH2PS    64(R13)(BX*1), Z14
+	VBROADCASTSS 36(R9), Z15
+	VFMADD231PS  Z15, Z12, Z0
+	VMOVUPS      Z0, (R11)
+	VFMADD231PS  Z15, Z13, Z1
+	VMOVUPS      Z1, 64(R11)
+	VFMADD231PS  Z15, Z14, Z2
+	VMOVUPS      Z2, 128(R11)
+	VBROADCASTSS 36(R9)(DX*1), Z0
+	VFMADD231PS  Z0, Z12, Z3
+	VMOVUPS      Z3, (R11)(CX*1)
+	VFMADD231PS  Z0, Z13, Z4
+	VMOVUPS      Z4, 64(R11)(CX*1)
+	VFMADD231PS  Z0, Z14, Z5
+	VMOVUPS      Z5, 128(R11)(CX*1)
+	VBROADCASTSS 36(R9)(DX*2), Z0
+	VFMADD231PS  Z0, Z12, Z6
+	VMOVUPS      Z6, (R11)(CX*2)
+	VFMADD231PS  Z0, Z13, Z7
+	VMOVUPS      Z7, 64(R11)(CX*2)
+	VFMADD231PS  Z0, Z14, Z8
+	VMOVUPS      Z8, 128(R11)(CX*2)
+	VBROADCASTSS 36(R10), Z0
+	VFMADD231PS  Z0, Z12, Z9
+	VMOVUPS      Z9, (R12)
+	VFMADD231PS  Z0, Z13, Z10
+	VMOVUPS      Z10, 64(R12)
+	VFMADD231PS  Z0, Z14, Z11
+	VMOVUPS      Z11, 128(R12)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows4lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows4block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+4, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+4, m+96(FP)
+	JMP    vectors3rows4
+
+vectors3rows4done:
+	// Tiles of 2 × 3 vectors.
+vectors3rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors3rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows2block:
+	XORQ R8, R8
+
+vectors3rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z6
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors3rows2word:
+	VPANDD       (R9), Z6, Z7
+	VPANDD       64(R9), Z6, Z8
+	VPANDD       128(R9), Z6, Z9
+	VPBROADCASTD (R10), Z10
+	VPDPBUSD     Z10, Z7, Z0
+	VPDPBUSD     Z10, Z8, Z1
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD (R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	VPSRLD       $0x04, (R9), Z7
+	VPANDD       Z6, Z7, Z7
+	VPSRLD       $0x04, 64(R9), Z8
+	VPANDD       Z6, Z8, Z8
+	VPSRLD       $0x04, 128(R9), Z9
+	VPANDD       Z6, Z9, Z9
+	VPBROADCASTD 16(R10), Z10
+	VPDPBUSD     Z10, Z7, Z0
+	VPDPBUSD     Z10, Z8, Z1
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD 16(R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z7, Z3
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z5
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows2word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z6
+	VCVTPH2PS    32(DI)(R8*1), Z7
+	VCVTPH2PS    64(DI)(R8*1), Z8
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z6, Z10
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z10, Z0
+	VMULPS       Z9, Z7, Z10
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z10, Z1
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z9, Z2
+	VBROADCASTSS 32(R9)(DX*1), Z9
+	VMULPS       Z9, Z6, Z6
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R10)(CX*1), Z6, Z3
+	VMULPS       Z9, Z7, Z6
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  64(R10)(CX*1), Z6, Z4
+	VMULPS       Z9, Z8, Z6
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  128(R10)(CX*1), Z6, Z5
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z6
+	VCVTPH2PS    32(R11)(BX*1), Z7
+	VCVTPH2PS    64(R11)(BX*1), Z8
+	VBROADCASTSS 36(R9), Z9
+	VFMADD231PS  Z9, Z6, Z0
+	VMOVUPS      Z0, (R10)
+	VFMADD231PS  Z9, Z7, Z1
+	VMOVUPS      Z1, 64(R10)
+	VFMADD231PS  Z9, Z8, Z2
+	VMOVUPS      Z2, 128(R10)
+	VBROADCASTSS 36(R9)(DX*1), Z0
+	VFMADD231PS  Z0, Z6, Z3
+	VMOVUPS      Z3, (R10)(CX*1)
+	VFMADD231PS  Z0, Z7, Z4
+	VMOVUPS      Z4, 64(R10)(CX*1)
+	VFMADD231PS  Z0, Z8, Z5
+	VMOVUPS      Z5, 128(R10)(CX*1)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors3rows2
+
+vectors3rows2done:
+	// Tiles of 1 × 3 vectors.
+vectors3rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors3rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors3rows1block:
+	XORQ R8, R8
+
+vectors3rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z3
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors3rows1word:
+	VPANDD       (R9), Z3, Z4
+	VPANDD       64(R9), Z3, Z5
+	VPANDD       128(R9), Z3, Z6
+	VPBROADCASTD (R10), Z7
+	VPDPBUSD     Z7, Z4, Z0
+	VPDPBUSD     Z7, Z5, Z1
+	VPDPBUSD     Z7, Z6, Z2
+	VPSRLD       $0x04, (R9), Z4
+	VPANDD       Z3, Z4, Z4
+	VPSRLD       $0x04, 64(R9), Z5
+	VPANDD       Z3, Z5, Z5
+	VPSRLD       $0x04, 128(R9), Z6
+	VPANDD       Z3, Z6, Z6
+	VPBROADCASTD 16(R10), Z7
+	VPDPBUSD     Z7, Z4, Z0
+	VPDPBUSD     Z7, Z5, Z1
+	VPDPBUSD     Z7, Z6, Z2
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	PREFETCHT0   4224(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors3rows1word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z3
+	VCVTPH2PS    32(DI)(R8*1), Z4
+	VCVTPH2PS    64(DI)(R8*1), Z5
+	VBROADCASTSS 32(R9), Z6
+	VMULPS       Z6, Z3, Z3
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z3, Z0
+	VMULPS       Z6, Z4, Z3
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  64(R10), Z3, Z1
+	VMULPS       Z6, Z5, Z3
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  128(R10), Z3, Z2
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z3
+	VCVTPH2PS    32(R11)(BX*1), Z4
+	VCVTPH2PS    64(R11)(BX*1), Z5
+	VBROADCASTSS 36(R9), Z6
+	VFMADD231PS  Z6, Z3, Z0
+	VMOVUPS      Z0, (R10)
+	VFMADD231PS  Z6, Z4, Z1
+	VMOVUPS      Z1, 64(R10)
+	VFMADD231PS  Z6, Z5, Z2
+	VMOVUPS      Z2, 128(R10)
+	ADDQ         $0x00000060, R8
+	CMPQ         R8, BX
+	JL           vectors3rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors3rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors3rows1
+
+vectors3rows1done:
+vectors3done:
+	// Tiles of 8 × 1 vectors.
+vectors1rows8:
+	CMPQ m+96(FP), $+8
+	JL   vectors1rows8done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows8block:
+	XORQ R8, R8
+
+vectors1rows8lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	LEAQ      (R10)(DX*2), R11
+	ADDQ      DX, R11
+	LEAQ      (R11)(DX*2), R12
+	ADDQ      DX, R12
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VXORPS    Z2, Z2, Z2
+	VXORPS    Z3, Z3, Z3
+	VXORPS    Z4, Z4, Z4
+	VXORPS    Z5, Z5, Z5
+	VXORPS    Z6, Z6, Z6
+	VXORPS    Z7, Z7, Z7
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z8
+	MOVQ      $0x00000004, R13
+	PCALIGN   $0x40
+
+vectors1rows8word:
+	VPANDD       (R9), Z8, Z9
+	VPBROADCASTD (R10), Z10
+	VPDPBUSD     Z10, Z9, Z0
+	VPBROADCASTD (R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z1
+	VPBROADCASTD (R10)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD (R11), Z10
+	VPDPBUSD     Z10, Z9, Z3
+	VPBROADCASTD (R11)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z4
+	VPBROADCASTD (R11)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD (R12), Z10
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD (R12)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z7
+	VPSRLD       $0x04, (R9), Z9
+	VPANDD       Z8, Z9, Z9
+	VPBROADCASTD 16(R10), Z10
+	VPDPBUSD     Z10, Z9, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z1
+	VPBROADCASTD 16(R10)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z2
+	VPBROADCASTD 16(R11), Z10
+	VPDPBUSD     Z10, Z9, Z3
+	VPBROADCASTD 16(R11)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z4
+	VPBROADCASTD 16(R11)(DX*2), Z10
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD 16(R12), Z10
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD 16(R12)(DX*1), Z10
+	VPDPBUSD     Z10, Z9, Z7
+	ADDQ         $0x00000004, R10
+	ADDQ         $0x00000004, R11
+	ADDQ         $0x00000004, R12
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R13
+	JNZ          vectors1rows8word
+	MOVQ         SI, R9
+	LEAQ         (R9)(DX*2), R10
+	ADDQ         DX, R10
+	LEAQ         (R10)(DX*2), R11
+	ADDQ         DX, R11
+	LEAQ         (AX)(R8*2), R12
+	LEAQ         (R12)(CX*2), R13
+	ADDQ         CX, R13
+	LEAQ         (R13)(CX*2), R14
+	ADDQ         CX, R14
+	VCVTPH2PS    (DI)(R8*1), Z8
+	VBROADCASTSS 32(R9), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R12), Z9, Z0
+	VBROADCASTSS 32(R9)(DX*1), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R12)(CX*1), Z9, Z1
+	VBROADCASTSS 32(R9)(DX*2), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z2, Z2
+	VFMADD213PS  (R12)(CX*2), Z9, Z2
+	VBROADCASTSS 32(R10), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z3, Z3
+	VFMADD213PS  (R13), Z9, Z3
+	VBROADCASTSS 32(R10)(DX*1), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z4, Z4
+	VFMADD213PS  (R13)(CX*1), Z9, Z4
+	VBROADCASTSS 32(R10)(DX*2), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z5, Z5
+	VFMADD213PS  (R13)(CX*2), Z9, Z5
+	VBROADCASTSS 32(R11), Z9
+	VMULPS       Z9, Z8, Z9
+	VCVTDQ2PS    Z6, Z6
+	VFMADD213PS  (R14), Z9, Z6
+	VBROADCASTSS 32(R11)(DX*1), Z9
+	VMULPS       Z9, Z8, Z8
+	VCVTDQ2PS    Z7, Z7
+	VFMADD213PS  (R14)(CX*1), Z8, Z7
+	LEAQ         (DI)(R8*1), R15
+	VCVTPH2PS    (R15)(BX*1), Z8
+	VBROADCASTSS 36(R9), Z9
+	VFMADD231PS  Z9, Z8, Z0
+	VMOVUPS      Z0, (R12)
+	VBROADCASTSS 36(R9)(DX*1), Z0
+	VFMADD231PS  Z0, Z8, Z1
+	VMOVUPS      Z1, (R12)(CX*1)
+	VBROADCASTSS 36(R9)(DX*2), Z0
+	VFMADD231PS  Z0, Z8, Z2
+	VMOVUPS      Z2, (R12)(CX*2)
+	VBROADCASTSS 36(R10), Z0
+	VFMADD231PS  Z0, Z8, Z3
+	VMOVUPS      Z3, (R13)
+	VBROADCASTSS 36(R10)(DX*1), Z0
+	VFMADD231PS  Z0, Z8, Z4
+	VMOVUPS      Z4, (R13)(CX*1)
+	VBROADCASTSS 36(R10)(DX*2), Z0
+	VFMADD231PS  Z0, Z8, Z5
+	VMOVUPS      Z5, (R13)(CX*2)
+	VBROADCASTSS 36(R11), Z0
+	VFMADD231PS  Z0, Z8, Z6
+	VMOVUPS      Z6, (R14)
+	VBROADCASTSS 36(R11)(DX*1), Z0
+	VFMADD231PS  Z0, Z8, Z7
+	VMOVUPS      Z7, (R14)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows8lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows8block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+8, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+8, m+96(FP)
+	JMP    vectors1rows8
+
+vectors1rows8done:
+	// Tiles of 2 × 1 vectors.
+vectors1rows2:
+	CMPQ m+96(FP), $+2
+	JL   vectors1rows2done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows2block:
+	XORQ R8, R8
+
+vectors1rows2lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	VXORPS    Z0, Z0, Z0
+	VXORPS    Z1, Z1, Z1
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z2
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors1rows2word:
+	VPANDD       (R9), Z2, Z3
+	VPBROADCASTD (R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	VPBROADCASTD (R10)(DX*1), Z4
+	VPDPBUSD     Z4, Z3, Z1
+	VPSRLD       $0x04, (R9), Z3
+	VPANDD       Z2, Z3, Z3
+	VPBROADCASTD 16(R10), Z4
+	VPDPBUSD     Z4, Z3, Z0
+	VPBROADCASTD 16(R10)(DX*1), Z4
+	VPDPBUSD     Z4, Z3, Z1
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows2word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z2
+	VBROADCASTSS 32(R9), Z3
+	VMULPS       Z3, Z2, Z3
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z3, Z0
+	VBROADCASTSS 32(R9)(DX*1), Z3
+	VMULPS       Z3, Z2, Z2
+	VCVTDQ2PS    Z1, Z1
+	VFMADD213PS  (R10)(CX*1), Z2, Z1
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z2
+	VBROADCASTSS 36(R9), Z3
+	VFMADD231PS  Z3, Z2, Z0
+	VMOVUPS      Z0, (R10)
+	VBROADCASTSS 36(R9)(DX*1), Z0
+	VFMADD231PS  Z0, Z2, Z1
+	VMOVUPS      Z1, (R10)(CX*1)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows2lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows2block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	ADDQ   CX, AX
+	IMUL3Q $+2, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+2, m+96(FP)
+	JMP    vectors1rows2
+
+vectors1rows2done:
+	// Tiles of 1 × 1 vectors.
+vectors1rows1:
+	CMPQ m+96(FP), $+1
+	JL   vectors1rows1done
+	MOVQ x_base+32(FP), SI
+	MOVQ b_base+64(FP), DI
+	MOVQ k+104(FP), R8
+	MOVQ R8, x_len+40(FP)
+
+vectors1rows1block:
+	XORQ R8, R8
+
+vectors1rows1lanes:
+	MOVQ      DI, R9
+	ADDQ      BX, R9
+	ADDQ      BX, R9
+	LEAQ      (R9)(R8*2), R9
+	MOVQ      SI, R10
+	VXORPS    Z0, Z0, Z0
+	VMOVDQU32 const0f0f0f0fAVX512<>+0(SB), Z1
+	MOVQ      $0x00000004, R11
+	PCALIGN   $0x40
+
+vectors1rows1word:
+	VPANDD       (R9), Z1, Z2
+	VPBROADCASTD (R10), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	VPSRLD       $0x04, (R9), Z2
+	VPANDD       Z1, Z2, Z2
+	VPBROADCASTD 16(R10), Z3
+	VPDPBUSD     Z3, Z2, Z0
+	ADDQ         $0x00000004, R10
+	PREFETCHT0   4096(R9)
+	LEAQ         (R9)(BX*2), R9
+	DECQ         R11
+	JNZ          vectors1rows1word
+	MOVQ         SI, R9
+	LEAQ         (AX)(R8*2), R10
+	VCVTPH2PS    (DI)(R8*1), Z1
+	VBROADCASTSS 32(R9), Z2
+	VMULPS       Z2, Z1, Z1
+	VCVTDQ2PS    Z0, Z0
+	VFMADD213PS  (R10), Z1, Z0
+	LEAQ         (DI)(R8*1), R11
+	VCVTPH2PS    (R11)(BX*1), Z1
+	VBROADCASTSS 36(R9), Z2
+	VFMADD231PS  Z2, Z1, Z0
+	VMOVUPS      Z0, (R10)
+	ADDQ         $0x00000020, R8
+	CMPQ         R8, BX
+	JL           vectors1rows1lanes
+	ADDQ         b_len+72(FP), DI
+	ADDQ         $0x00000030, SI
+	SUBQ         $+32, x_len+40(FP)
+	JNZ          vectors1rows1block
+
+	// Go on to the next rows.
+	ADDQ   CX, AX
+	IMUL3Q $+1, DX, SI
+	ADDQ   SI, x_base+32(FP)
+	SUBQ   $+1, m+96(FP)
+	JMP    vectors1rows1
+
+vectors1rows1done:
 	VZEROUPPER
 	RET
 

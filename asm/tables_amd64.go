@@ -244,20 +244,24 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2"}, Kernels: ukernel.WeightKernels{
 		PackHalves: weightPackHalvesAVX2,
+		Quantize:   weightQuantizeAVX2,
 	}},
 	{ISA: "avx2", Needs: []string{"AVX2", "F16C", "FMA3"}, Kernels: ukernel.WeightKernels{
 		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
 			ukernel.Q8_0: {
-				Gemm:  weightGemmQ8_0AVX2,
-				Widen: weightWidenQ8_0AVX2,
+				Gemm:     weightGemmQ8_0AVX2,
+				GemmInt8: weightGemmInt8Q8_0AVX2,
+				Widen:    weightWidenQ8_0AVX2,
 			},
 			ukernel.Q4_0: {
-				Gemm:  weightGemmQ4_0AVX2,
-				Widen: weightWidenQ4_0AVX2,
+				Gemm:     weightGemmQ4_0AVX2,
+				GemmInt8: weightGemmInt8Q4_0AVX2,
+				Widen:    weightWidenQ4_0AVX2,
 			},
 			ukernel.Q4_1: {
-				Gemm:  weightGemmQ4_1AVX2,
-				Widen: weightWidenQ4_1AVX2,
+				Gemm:     weightGemmQ4_1AVX2,
+				GemmInt8: weightGemmInt8Q4_1AVX2,
+				Widen:    weightWidenQ4_1AVX2,
 			},
 		},
 	}},
@@ -297,6 +301,19 @@ var Weights = []ukernel.Layer[ukernel.WeightKernels]{
 			},
 			ukernel.Q4_1: {
 				Gemm: weightGemmQ4_1AVX512,
+			},
+		},
+	}},
+	{ISA: "avx512", Needs: []string{"AVX512DQ", "AVX512F", "AVX512VNNI"}, Kernels: ukernel.WeightKernels{
+		Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
+			ukernel.Q8_0: {
+				GemmInt8: weightGemmInt8Q8_0AVX512,
+			},
+			ukernel.Q4_0: {
+				GemmInt8: weightGemmInt8Q4_0AVX512,
+			},
+			ukernel.Q4_1: {
+				GemmInt8: weightGemmInt8Q4_1AVX512,
 			},
 		},
 	}},

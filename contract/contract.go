@@ -24,6 +24,15 @@ const (
 	Canonical = 0x7fc00000 // the NaN of every result that is one
 )
 
+// Numbers of the quantized rows of linear layers: the largest code, its reciprocal as float32 bits,
+// and the least magnitude of a block that is not taken for zeros, 2^-100, below which quotients could
+// overflow and scales be subnormal.
+const (
+	MostCode     = 127
+	PerCode      = 0x3c010204
+	LeastOfBlock = 0x0d800000
+)
+
 // RoundMagic is 1.5·2^23. Added to a number of magnitude below 2^22 it rounds that to an integer,
 // ties to even, which is in the low bits of the sum.
 const RoundMagic = 0x4b400000

@@ -231,9 +231,21 @@
 // Quantized weights have a scale d for every 32 inputs of an output, and Q4_1 has a minimum m,
 // both binary16. With the integer q, -128 to 127 in Q8_0 and 0 to 15 in the others, a weight is
 //
-//	Q8_0:  w = d·q             exactly
-//	Q4_0:  w = fma(d, q, -8d)  exactly; a zero is +0
-//	Q4_1:  w = fma(d, q, m)    rounded to binary32; the product is exact
+//	Q8_0:  w = fma(d, q+128, -128d)  exactly, if d is finite; a zero is +0
+//	Q4_0:  w = fma(d, q, -8d)        the same
+//	Q4_1:  w = fma(d, q, m)          rounded to binary32; the product is exact
+//
+// With Options.Int8 the rows of x are quantized, too, in blocks of 32 inputs. With the largest
+// magnitude a of a block, every operation rounded and 1/127 as binary32, its scale and integers are
+//
+//	d'    = a·(1/127)    0 if a < 2^-100, NaN if the block has a NaN or an infinity
+//	q'[k] = x[k]·(127/a) rounded to an integer, ties to even; 0 if d' is 0 or NaN
+//
+// and an output is one chain over the blocks, ascending, from +0, where o is 0 in Q8_0 and Q4_1 and 8 in Q4_0:
+//
+//	acc = fma(S, d'·d, acc)              S = sum of q'[k]·(q[k]-o), an integer, which is exact; d'·d is rounded
+//	acc = fma(m, d'·T, acc)              for Q4_1; T = sum of q'[k], exact; d'·T is rounded
+//	out[m][n] = acc + b[n], or acc if there is no bias
 //
 // norm.RMS and norm.Layer normalise a row x of D numbers, with weights w and biases b:
 //

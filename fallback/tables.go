@@ -45,7 +45,7 @@ func Convert() ukernel.Converters {
 func Weights() ukernel.WeightKernels {
 	return ukernel.WeightKernels{
 		Gemm: weightGemm, GemmF16: weightGemmF16, GemmBF16: weightGemmBF16, Blocks: blockKernels(),
-		AddBias: addBias, Pack: weightPack, PackHalves: weightPackHalves,
+		Quantize: quantizeRow, AddBias: addBias, Pack: weightPack, PackHalves: weightPackHalves,
 	}
 }
 

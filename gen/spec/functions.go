@@ -7,6 +7,7 @@ import "fmt"
 // The functions that are the same for all types of operands.
 var (
 	AddBias          = kernel(WeightTable, "AddBias")
+	WeightQuantize   = kernel(WeightTable, "Quantize")
 	WeightPack       = kernel(WeightTable, "Pack")
 	WeightPackHalves = kernel(WeightTable, "PackHalves")
 	Additive         = kernel(SkinnyTable, "Additive")

@@ -8,6 +8,10 @@ const (
 	Log2E      = contract.Log2E
 	RoundMagic = contract.RoundMagic
 
+	MostCode     = contract.MostCode
+	PerCode      = contract.PerCode
+	LeastOfBlock = contract.LeastOfBlock
+
 	TanhLimit   = contract.TanhLimit
 	TanhDensity = contract.TanhDensity
 

@@ -44,6 +44,14 @@ func (q BlockFormat) HeaderBytes() int {
 	return 2
 }
 
+// The places in a block of a quantized row, in bytes, see ukernel.WeightKernels.Quantize, and its size.
+const (
+	RowScale    = 32
+	RowSum      = 36 // of the scaled codes
+	RowMinusSum = 40 // of the codes
+	RowBytes    = 48
+)
+
 // BlockBytes is the size of a block of a number of lanes.
 func (q BlockFormat) BlockBytes(lanes int) int {
 	return lanes * (q.HeaderBytes() + BlockSteps*q.Bits()/8)
@@ -51,6 +59,9 @@ func (q BlockFormat) BlockBytes(lanes int) int {
 
 // WeightGemmQ is the product with a packed panel of quantized weights.
 func WeightGemmQ(q BlockFormat) Function { return block(q, "Gemm") }
+
+// WeightGemmInt8 is the product of quantized rows with such a panel.
+func WeightGemmInt8(q BlockFormat) Function { return block(q, "GemmInt8") }
 
 // WeightWidenQ widens a packed panel of quantized weights.
 func WeightWidenQ(q BlockFormat) Function { return block(q, "Widen") }
@@ -65,12 +76,16 @@ func block(q BlockFormat, field string) Function {
 // A BlockEmitter emits the kernels for quantized weights.
 type BlockEmitter interface {
 	WeightGemmQ(q BlockFormat)
+	WeightGemmInt8(q BlockFormat)
 	WeightWidenQ(q BlockFormat)
+	WeightQuantize()
 }
 
 func emitBlocks(e BlockEmitter) {
 	for _, q := range BlockFormats {
 		e.WeightGemmQ(q)
+		e.WeightGemmInt8(q)
 		e.WeightWidenQ(q)
 	}
+	e.WeightQuantize()
 }

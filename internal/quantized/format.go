@@ -11,7 +11,7 @@
 //
 // All numbers are unsigned. So the words of a lane hold neighbouring steps at the same bits, in the
 // order of a chain; and the words with their bits beyond the lower 4 of every byte cleared are the
-// bytes of the same steps in both sizes: byte i of word g is step 8i+g, see Int8Block.
+// bytes of the same steps in both sizes, see Words.
 package quantized
 
 import (
@@ -68,6 +68,21 @@ func (f *Format) Number(block []byte, lanes, step, lane int) uint32 {
 	words := block[2*f.halves()*lanes:]
 	word := binary.LittleEndian.Uint32(words[4*(step%f.Bits*lanes+lane):])
 	return word >> (step / f.Bits * f.Bits) & (1<<f.Bits - 1)
+}
+
+// Words returns the numbers of a lane of a block as bytes: byte i of word g is the number of step 8i+g.
+func (f *Format) Words(block []byte, lanes, lane int) (words [8]uint32) {
+	numbers := block[2*f.halves()*lanes:]
+	word := func(g int) uint32 { return binary.LittleEndian.Uint32(numbers[4*(g*lanes+lane):]) }
+	for g := range words {
+		switch f.Bits {
+		case 8:
+			words[g] = word(g)
+		case 4:
+			words[g] = word(g%4) >> (g / 4 * 4) & 0x0f0f0f0f
+		}
+	}
+	return words
 }
 
 // Weight returns one weight of a block of lanes: d·q + m, rounded once, as the product is exact.

@@ -91,7 +91,7 @@ func benchmarks(w int) (list []benchmark) {
 	list = append(list, benchNorms()...)
 	list = append(list, benchActivations()...)
 	list = append(list, benchBackward(w)...)
-	return slices.Concat(list, benchWeights(), benchBlocks())
+	return slices.Concat(list, benchWeights(), benchBlocks(), benchInt8())
 }
 
 func benchGemm(kernel string, w, m, k int, a operand) benchmark {

@@ -23,11 +23,12 @@ var referenceWeights = ukernel.WeightKernels{
 		testutil.Gemm(ukernel.PanelLanes, c, ldc, a, rs, cs, widened(b, scalar.BF16), ldb, m, k, ukernel.InputSegment, load)
 	},
 	Blocks: [ukernel.BlockFormats]ukernel.BlockKernels{
-		ukernel.Q8_0: {Gemm: referenceGemm(ukernel.Q8_0), Widen: referenceWiden(ukernel.Q8_0)},
-		ukernel.Q4_0: {Gemm: referenceGemm(ukernel.Q4_0), Widen: referenceWiden(ukernel.Q4_0)},
-		ukernel.Q4_1: {Gemm: referenceGemm(ukernel.Q4_1), Widen: referenceWiden(ukernel.Q4_1)},
+		ukernel.Q8_0: {Gemm: referenceGemm(ukernel.Q8_0), GemmInt8: referenceGemmInt8(ukernel.Q8_0), Widen: referenceWiden(ukernel.Q8_0)},
+		ukernel.Q4_0: {Gemm: referenceGemm(ukernel.Q4_0), GemmInt8: referenceGemmInt8(ukernel.Q4_0), Widen: referenceWiden(ukernel.Q4_0)},
+		ukernel.Q4_1: {Gemm: referenceGemm(ukernel.Q4_1), GemmInt8: referenceGemmInt8(ukernel.Q4_1), Widen: referenceWiden(ukernel.Q4_1)},
 	},
-	AddBias: ref.Weights.AddBias,
+	Quantize: referenceQuantize,
+	AddBias:  ref.Weights.AddBias,
 	Pack: func(dst []float32, ld int, src []float32, lds, n, d int) {
 		for lane := range n {
 			for x := range d {

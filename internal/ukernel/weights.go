@@ -15,6 +15,17 @@ type WeightKernels struct {
 	// Blocks are the kernels for quantized weights, by their format.
 	Blocks [BlockFormats]BlockKernels
 
+	// Quantize quantizes len(src) numbers of a row, a multiple of BlockSteps, in blocks of BlockSteps.
+	// With the largest magnitude a of a block
+	//
+	//	d    = a·(1/127); 0 if a < 2^-100, and the NaN 0x7fc00000 if the block has a NaN or an infinity
+	//	q[i] = src[i]·(127/a), rounded to an integer, ties to even; 0 if d is 0 or NaN
+	//
+	// where 1/127 is a float32 and every operation is rounded. dst gets RowWords words a block: byte
+	// i of word g < 8 is q[8i+g], an int8. After them come the bits of d, those of d·float(q[0]+...+q[31]),
+	// -(q[0]+...+q[31]) as an int32, and 0.
+	Quantize func(dst []uint32, src []float32)
+
 	// AddBias is the epilogue of m rows of a product, in place:
 	//
 	//	c[i·ldc+lane] = c[i·ldc+lane] + bias[lane], lane < len(bias)
@@ -39,6 +50,18 @@ type BlockKernels struct {
 	// Gemm is WeightKernels.Gemm with a B of blocks. k is not 0.
 	Gemm func(c []float32, ldc int, a []float32, rs, cs int, b []byte, m, k int, load bool)
 
+	// GemmInt8 multiplies m quantized rows x, see WeightKernels.Quantize, which lie ldx words apart,
+	// with a B of blocks of some lanes, a multiple of PanelStep up to PanelLanes. For each row, lane
+	// and block, in ascending order of the blocks,
+	//
+	//	acc = fma(float(q[0]·(w[0]-o) + ... + q[31]·(w[31]-o)), d·dw, acc)
+	//	acc = fma(m, s, acc)                    if the format has minima
+	//
+	// where dw, m, o and w are the scale, the minimum, the offset and the numbers of the lane, and s the second
+	// number after the codes of x. The sum of integers is exact, the product d·dw is rounded. acc
+	// begins with c if load is set, else with +0, and c gets the last one. k is not 0.
+	GemmInt8 func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool)
+
 	// Widen converts k rows of a B of any number of lanes, a multiple of PanelStep, to float32
 	// without gaps.
 	Widen func(dst []float32, b []byte, lanes, k int)
@@ -54,6 +77,9 @@ const (
 	PanelLanes = 48
 	PanelStep  = 16
 )
+
+// RowWords is the number of words of 32 bits of a block of a quantized row.
+const RowWords = 12
 
 // BlockSteps is the number of inputs in a block of quantized weights.
 const BlockSteps = contract.WeightBlock

@@ -1,0 +1,87 @@
+package fallback
+
+import (
+	"math"
+
+	"github.com/attn-go/attn/contract"
+	"github.com/attn-go/attn/internal/quantized"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// quantizeRow quantizes a row for products with 8-bit activations, block by block.
+func quantizeRow(dst []uint32, src []float32) {
+	for ; len(src) > 0; dst, src = dst[ukernel.RowWords:], src[contract.WeightBlock:] {
+		quantizeBlock((*[ukernel.RowWords]uint32)(dst), (*[contract.WeightBlock]float32)(src))
+	}
+}
+
+func quantizeBlock(dst *[ukernel.RowWords]uint32, src *[contract.WeightBlock]float32) {
+	const infinity = 0x7f800000
+	var largest uint32 // magnitude, as bits, which have the order of the numbers; those of NaN are above infinity
+	for _, x := range src {
+		largest = max(largest, math.Float32bits(x)&^(1<<31))
+	}
+	*dst = [ukernel.RowWords]uint32{}
+	switch {
+	case largest >= infinity:
+		dst[8], dst[9] = contract.Canonical, contract.Canonical
+		return
+	case largest < contract.LeastOfBlock:
+		return
+	}
+	a := math.Float32frombits(largest)
+	d, inverse := float32(a*math.Float32frombits(contract.PerCode)), contract.MostCode/a
+	var sum int32
+	for i, x := range src {
+		q := roundToInt(float32(x * inverse))
+		sum += q
+		dst[i%8] |= uint32(uint8(q)) << (i / 8 * 8)
+	}
+	dst[8], dst[9] = math.Float32bits(d), math.Float32bits(float32(d*float32(sum)))
+	dst[10] = uint32(-sum)
+}
+
+// roundToInt rounds a number of magnitude below 2^22, ties to even.
+func roundToInt(x float32) int32 {
+	return int32(math.Float32bits(x+math.Float32frombits(contract.RoundMagic)) - contract.RoundMagic)
+}
+
+// gemmInt8 goes through the blocks, and takes the lanes of a block one by one: their numbers are unpacked
+// once for all rows.
+func gemmInt8(f *quantized.Format, c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+	if m == 0 {
+		return
+	}
+	for i := range m {
+		if !load {
+			clear(window(c, i*ldc, lanes))
+		}
+	}
+	size := f.Bytes(lanes)
+	for block := range k / contract.WeightBlock {
+		b, x := b[block*size:][:size], x[block*ukernel.RowWords:]
+		for lane := range lanes {
+			words := f.Words(b, lanes, lane)
+			dw, min := f.Scale(b, lanes, lane)
+			for i := range m {
+				row := (*[ukernel.RowWords]uint32)(x[i*ldx:])
+				sum := int32(row[10]) * int32(f.Offset)
+				for g, w := range words {
+					sum += dot4(w, row[g])
+				}
+				d, acc := math.Float32frombits(row[8]), &c[i*ldc+lane]
+				*acc = scalar.FMA(float32(sum), float32(d*dw), *acc)
+				if f.Offset == 0 {
+					*acc = scalar.FMA(min, math.Float32frombits(row[9]), *acc)
+				}
+			}
+		}
+	}
+}
+
+// dot4 is the sum of the products of four bytes: those of w are unsigned, those of q are not.
+func dot4(w, q uint32) int32 {
+	return int32(w&255)*int32(int8(q)) + int32(w>>8&255)*int32(int8(q>>8)) +
+		int32(w>>16&255)*int32(int8(q>>16)) + int32(w>>24)*int32(int8(q>>24))
+}

@@ -1,0 +1,349 @@
+package amd64
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Products of quantized rows with quantized weights. A tile has some rows of x and some vectors of a
+// panel. It goes through the panel block by block, and in a block through all lanes, one group of vectors
+// after the other: so weights come from memory in their order. The sums of a block are integers in
+// registers, of 16 or 32 bits. The sums over the blocks are float32 and stay in C, which is in L1. They
+// cost a load and a store for some 17 to 70 instructions.
+//
+// What a word of weights is multiplied with and how is the ISA's: file int8_avx2.go and int8_vnni.go.
+//
+// General registers: x, ldx, c, ldc, the block, twice the lanes; in a group of vectors twice its first lane, the
+// numbers, the row of x and that three and six rows below, a count; at its end as many rows of C.
+// m, k and x are in memory, in the place of arguments.
+
+// An int8Gemmer emits one product.
+type int8Gemmer struct {
+	g      *gen
+	format spec.BlockFormat
+	rows   int // of a tile
+	acc    [][]reg.VecVirtual
+
+	x, ldx, c, ldc, block    reg.GPVirtual // of the tile; distances in bytes
+	lanes2, lane2, numbers   reg.GPVirtual
+	xArg, kArg, mArg, blocks operand.Mem // x of the tile, inputs left, rows left, the first block
+	size, left               operand.Mem // of a block, in bytes; inputs left of the tile
+	frame                    operand.Mem // if rows are prepared, see prepare
+}
+
+// An int8Dot is what an ISA does with the numbers of a block.
+type int8Dot interface {
+	tiles() [][]spec.TileShape // by the number of vectors, the largest first; the last has 1 row
+
+	// prepare emits what is done once for a block of the rows.
+	prepare(t *int8Gemmer)
+
+	// sums emits the sums of a block: of 32 bits, and without the offset if that is left to it.
+	sums(t *int8Gemmer, name string)
+}
+
+func (g *gen) WeightGemmInt8(q spec.BlockFormat) {
+	g.Kernel(spec.WeightGemmInt8(q))
+	var dot int8Dot = avx2Dot{}
+	if g.EVEX() {
+		dot = vnniDot{}
+	}
+	b, x, c := g.Param("b"), g.Param("x"), g.Param("c")
+	t := &int8Gemmer{g: g, format: q, xArg: g.Memory(x.Base()), kArg: g.Argument("k"), mArg: g.Argument("m"),
+		blocks: g.Memory(b.Base()), size: g.Memory(b.Len()), left: g.Memory(x.Len())}
+	_ = c
+	t.c, t.ldc, t.ldx, t.lanes2 = g.Slice("c"), g.Stride("ldc"), g.Stride("ldx"), g.Num("lanes")
+	size := g.GP64()
+	g.IMUL3Q(operand.I32(q.BlockBytes(1)), t.lanes2, size)
+	g.MOVQ(size, t.size)
+	g.SHLQ(operand.Imm(1), t.lanes2)
+	if q.Bits() == 8 && !g.EVEX() {
+		t.frame = g.Frame(2 * spec.BlockSteps * dot.tiles()[0][0].Rows)
+	}
+	t.clear()
+	groups := dot.tiles()
+	for _, shapes := range groups {
+		name := fmt.Sprintf("vectors%d", shapes[0].Vectors)
+		if shapes[0].Vectors > groups[len(groups)-1][0].Vectors {
+			g.CMPQ(t.lanes2, operand.U32(2*shapes[0].Vectors*g.Lanes()))
+			g.JNE(operand.LabelRef(name + "done"))
+		}
+		for _, s := range shapes {
+			t.tile(dot, s, name)
+		}
+		g.Label(name + "done")
+	}
+	g.Return()
+}
+
+// clear sets C to zeros unless it is loaded.
+func (t *int8Gemmer) clear() {
+	load, m, c, zero := t.g.GP64(), t.g.GP64(), t.g.GP64(), t.g.Vec()
+	t.g.MOVBQZX(t.g.Argument("load"), load)
+	t.g.TESTQ(load, load)
+	t.g.JNZ(operand.LabelRef("cleared"))
+	t.g.Zero(t.g.Context, zero)
+	t.g.MOVQ(t.mArg, m)
+	t.g.JumpIfZero(m, "cleared")
+	t.g.MOVQ(t.c, c)
+	t.g.Label("clear")
+	lane := t.g.GP64()
+	t.g.XORQ(lane, lane)
+	t.g.Label("clearlanes")
+	t.g.VMOVUPS(zero, emit.Indexed(c, lane, 2))
+	t.g.ADDQ(operand.U32(2*t.g.Lanes()), lane)
+	t.g.CMPQ(lane, t.lanes2)
+	t.g.JL(operand.LabelRef("clearlanes"))
+	t.g.ADDQ(t.ldc, c)
+	t.g.DECQ(m)
+	t.g.JNZ(operand.LabelRef("clear"))
+	t.g.Label("cleared")
+}
+
+// tile emits the loop over tiles of a shape.
+func (t *int8Gemmer) tile(dot int8Dot, s spec.TileShape, group string) {
+	name := func(part string) string { return fmt.Sprintf("%srows%d%s", group, s.Rows, part) }
+	label := func(part string) operand.LabelRef { return operand.LabelRef(name(part)) }
+	t.rows = s.Rows
+	t.g.Commentf("Tiles of %d × %d vectors.", s.Rows, s.Vectors)
+	t.g.Label(name(""))
+	t.g.CMPQ(t.mArg, operand.I32(s.Rows))
+	t.g.JL(label("done"))
+	t.x, t.block = t.g.GP64(), t.g.GP64()
+	t.g.MOVQ(t.xArg, t.x)
+	t.g.MOVQ(t.blocks, t.block)
+	t.g.Move(t.kArg, t.left)
+
+	t.g.Label(name("block"))
+	dot.prepare(t)
+	t.lane2 = t.g.GP64()
+	t.g.XORQ(t.lane2, t.lane2)
+	t.g.Label(name("lanes"))
+	t.numbers = t.g.GP64()
+	t.g.MOVQ(t.block, t.numbers)
+	for range t.format.HeaderBytes() / 2 {
+		t.g.ADDQ(t.lanes2, t.numbers)
+	}
+	t.g.LEAQ(emit.Indexed(t.numbers, t.lane2, 2), t.numbers)
+	t.acc = make([][]reg.VecVirtual, s.Rows)
+	for i := range t.acc {
+		t.acc[i] = t.g.Vecs(s.Vectors)
+	}
+	dot.sums(t, name("word"))
+	t.addToC(s.Vectors)
+	t.g.ADDQ(operand.U32(2*s.Vectors*t.g.Lanes()), t.lane2)
+	t.g.CMPQ(t.lane2, t.lanes2)
+	t.g.JL(label("lanes"))
+	t.g.ADDQ(t.size, t.block)
+	t.g.ADDQ(operand.U32(spec.RowBytes), t.x)
+	t.g.SUBQ(operand.I32(spec.BlockSteps), t.left)
+	t.g.JNZ(label("block"))
+
+	t.g.Comment("Go on to the next rows.")
+	for range s.Rows {
+		t.g.ADDQ(t.ldc, t.c)
+	}
+	next := t.g.GP64()
+	t.g.IMUL3Q(operand.I32(s.Rows), t.ldx, next)
+	t.g.ADDQ(next, t.xArg)
+	t.g.SUBQ(operand.I32(s.Rows), t.mArg)
+	t.g.JMP(label(""))
+	t.g.Label(name("done"))
+}
+
+// A rowPointers addresses some rows of a stride in bytes: every third has a register.
+type rowPointers struct {
+	bases  []reg.GPVirtual
+	stride reg.GPVirtual
+}
+
+// rowsFrom returns pointers to n rows, the first of which begins at p.
+func (g *gen) rowsFrom(p, stride reg.GPVirtual, n int) (r rowPointers) {
+	r.stride = stride
+	for i := 0; i < n; i += 3 {
+		base := g.GP64()
+		if i == 0 {
+			g.MOVQ(p, base)
+		} else {
+			g.LEAQ(emit.Indexed(r.bases[len(r.bases)-1], stride, 2), base)
+			g.ADDQ(stride, base)
+		}
+		r.bases = append(r.bases, base)
+	}
+	return r
+}
+
+// at is the memory some bytes from the start of row i.
+func (r rowPointers) at(i, disp int) operand.Mem {
+	m := emit.At(r.bases[i/3], disp)
+	if i%3 > 0 {
+		m = emit.Indexed(r.bases[i/3], r.stride, uint8(i%3))
+		m.Disp = disp
+	}
+	return m
+}
+
+// advance moves all rows on.
+func (r rowPointers) advance(g *gen, bytes int) { g.Advance(bytes, r.bases...) }
+
+// addToC emits the rest of a block: the sums are scaled and added to C.
+func (t *int8Gemmer) addToC(vectors int) {
+	g := t.g
+	x := g.rowsFrom(t.x, t.ldx, t.rows)
+	first := g.GP64()
+	g.LEAQ(emit.Indexed(t.c, t.lane2, 2), first)
+	c := g.rowsFrom(first, t.ldc, t.rows)
+	scales := g.Vecs(vectors)
+	for v, d := range scales {
+		m := emit.Indexed(t.block, t.lane2, 1)
+		m.Disp = v * g.VecBytes() / 2
+		g.VCVTPH2PS(m, d)
+	}
+	for i, row := range t.acc {
+		d := g.Vec()
+		g.VBROADCASTSS(x.at(i, spec.RowScale), d)
+		for v, acc := range row {
+			p := g.Vec()
+			g.VMULPS(d, scales[v], p)
+			g.VCVTDQ2PS(acc, acc)
+			g.VFMADD213PS(c.at(i, v*g.VecBytes()), p, acc)
+			if t.format.Offset() != 0 {
+				g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
+			}
+		}
+	}
+	if t.format.Offset() != 0 {
+		return
+	}
+	place, minima := g.GP64(), g.Vecs(vectors)
+	g.LEAQ(emit.Indexed(t.block, t.lane2, 1), place)
+	for v, m := range minima {
+		from := emit.Indexed(place, t.lanes2, 1)
+		from.Disp = v * g.VecBytes() / 2
+		g.VCVTPH2PS(from, m)
+	}
+	for i, row := range t.acc {
+		s := g.Vec()
+		g.VBROADCASTSS(x.at(i, spec.RowSum), s)
+		for v, acc := range row {
+			g.VFMADD231PS(s, minima[v], acc)
+			g.VMOVUPS(acc, c.at(i, v*g.VecBytes()))
+		}
+	}
+}
+
+// broadcastOffset sets v to what makes up for the offset of the numbers in row i: minus the sum of its
+// codes, times the offset, which is a power of two.
+func (t *int8Gemmer) broadcastOffset(x rowPointers, i int, v reg.VecVirtual) {
+	t.g.VPBROADCASTD(x.at(i, spec.RowMinusSum), v)
+	t.g.VPSLLD(operand.Imm(uint64(bits.TrailingZeros(uint(t.format.Offset())))), v, v)
+}
+
+// WeightQuantize takes a block in four vectors of 8. Vector i has the steps 8i to 8i+7, which are the bytes i of
+// the 8 words of codes: so no lane moves. With AVX-512 it is the kernel of AVX2.
+func (g *gen) WeightQuantize() {
+	if g.EVEX() {
+		return
+	}
+	g.Kernel(spec.WeightQuantize)
+	dst, src, n := g.Slice("dst"), g.Slice("src"), g.SliceLen("src")
+	magnitude, most := g.Vec(), g.Vec()
+	g.VMOVUPS(g.Constant(^uint32(spec.SignBit)), magnitude)
+	g.VMOVUPS(g.Constant(math.Float32bits(spec.MostCode)), most)
+	g.JumpIfZero(n, "done")
+	g.Label("block")
+	xs := g.Vecs(4)
+	largest := g.Vec()
+	for i, x := range xs {
+		g.VMOVUPS(emit.At(src, i*g.VecBytes()), x)
+		if i == 0 {
+			g.VPAND(magnitude, x, largest)
+			continue
+		}
+		t := g.Vec()
+		g.VPAND(magnitude, x, t)
+		g.VPMAXUD(t, largest, largest)
+	}
+	a := g.acrossLanes(largest, g.VPMAXUD)
+	bits := g.GP32()
+	g.VMOVD(a, bits)
+	g.CMPL(bits, operand.U32(infinity))
+	g.JAE(operand.LabelRef("infinite"))
+	g.CMPL(bits, operand.U32(spec.LeastOfBlock))
+	g.JB(operand.LabelRef("zeros"))
+
+	inverse := g.Vec()
+	g.VDIVSS(a, most.AsX(), inverse.AsX())
+	g.VBROADCASTSS(inverse.AsX(), inverse)
+	sum, words := g.Vec(), g.Vec()
+	byteMask := g.Constant(255)
+	for i, x := range xs {
+		g.VMULPS(inverse, x, x)
+		g.VCVTPS2DQ(x, x)
+		switch i {
+		case 0:
+			g.VMOVDQU(x, sum)
+			g.VPAND(byteMask, x, words)
+			continue
+		case 3:
+			g.VPADDD(x, sum, sum)
+		default:
+			g.VPADDD(x, sum, sum)
+			g.VPAND(byteMask, x, x)
+		}
+		g.VPSLLD(operand.Imm(uint64(8*i)), x, x)
+		g.VPOR(x, words, words)
+	}
+	g.VMOVDQU(words, emit.At(dst, 0))
+	total := g.acrossLanes(sum, g.VPADDD)
+	d, zero := g.XMM(), g.XMM()
+	g.VMULSS(g.Constant(spec.PerCode), a, d)
+	g.VMOVSS(d, emit.At(dst, spec.RowScale))
+	g.VPXOR(zero, zero, zero)
+	g.VPSUBD(total, zero, zero)
+	g.VMOVD(zero, emit.At(dst, spec.RowMinusSum))
+	g.VCVTDQ2PS(total, total)
+	g.VMULSS(d, total, total)
+	g.VMOVSS(total, emit.At(dst, spec.RowSum))
+	g.MOVL(operand.U32(0), emit.At(dst, spec.RowMinusSum+4))
+	g.Label("next")
+	g.ADDQ(operand.U32(4*spec.BlockSteps), src)
+	g.ADDQ(operand.U32(spec.RowBytes), dst)
+	g.SUBQ(operand.U32(spec.BlockSteps), n)
+	g.JNZ(operand.LabelRef("block"))
+	g.Label("done")
+	g.Return()
+
+	scale := g.GP32()
+	g.Label("infinite")
+	g.MOVL(operand.U32(spec.NaN), scale)
+	g.JMP(operand.LabelRef("fill"))
+	g.Label("zeros")
+	g.XORL(scale, scale)
+	g.Label("fill")
+	none := g.Vec()
+	g.VPXOR(none, none, none)
+	g.VMOVDQU(none, emit.At(dst, 0))
+	g.VMOVDQU(none.AsX(), emit.At(dst, spec.RowScale))
+	g.MOVL(scale, emit.At(dst, spec.RowScale))
+	g.MOVL(scale, emit.At(dst, spec.RowSum))
+	g.JMP(operand.LabelRef("next"))
+}
+
+// acrossLanes combines the 8 lanes of a vector of AVX2 and returns the result in the lowest lane.
+func (g *gen) acrossLanes(v reg.VecVirtual, combine func(ops ...operand.Op)) reg.VecVirtual {
+	x, t := g.XMM(), g.XMM()
+	g.VEXTRACTI128(operand.Imm(1), v, x)
+	combine(v.AsX(), x, x)
+	g.VPSHUFD(operand.Imm(0x4e), x, t)
+	combine(t, x, x)
+	g.VPSHUFD(operand.Imm(0xb1), x, t)
+	combine(t, x, x)
+	return x
+}

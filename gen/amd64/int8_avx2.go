@@ -1,0 +1,153 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// avx2Dot multiplies bytes by VPMADDUBSW and words of 16 bits by VPMADDWD, both of which add
+// pairs of products. Twelve accumulators leave four registers: two vectors of weights, a number of x and a product.
+//
+// 4-bit numbers: VPMADDUBSW. A pair of products is at most 2·15·127 = 3810, and the 8 pairs that a
+// 16-bit lane sums up in a block 30480: no sum saturates. At the end VPMADDWD with ones adds two of
+// them in 32 bits.
+//
+// 8-bit numbers: a pair could be 2·255·127 = 64770, at which VPMADDUBSW saturates. So bytes become
+// words of 16 bits, in the weights by a mask and a shift for all rows of a tile, in x once for
+// all lanes of a block, on the stack; and VPMADDWD sums up in 32 bits.
+type avx2Dot struct{}
+
+func (avx2Dot) tiles() [][]spec.TileShape {
+	return [][]spec.TileShape{{{Vectors: 2, Rows: 6}, {Vectors: 2, Rows: 4}, {Vectors: 2, Rows: 3}, {Vectors: 2, Rows: 2}, {Vectors: 2, Rows: 1}}}
+}
+
+// prepare stores the codes of 8-bit products as 16-bit words: for each row the even bytes of all words
+// of codes, then the odd ones.
+func (avx2Dot) prepare(t *int8Gemmer) {
+	if t.format.Bits() == 4 {
+		return
+	}
+	rows := t.g.rowsFrom(t.x, t.ldx, t.rows)
+	for i := range t.rows {
+		even, odd := t.g.Vec(), t.g.Vec()
+		t.g.VMOVDQU(rows.at(i, 0), odd)
+		t.g.VPSLLW(operand.Imm(8), odd, even)
+		t.g.VPSRAW(operand.Imm(8), even, even)
+		t.g.VPSRAW(operand.Imm(8), odd, odd)
+		t.g.VMOVDQU(even, t.frame.Offset(2*spec.BlockSteps*i))
+		t.g.VMOVDQU(odd, t.frame.Offset(2*spec.BlockSteps*i+spec.BlockSteps))
+	}
+}
+
+func (d avx2Dot) sums(t *int8Gemmer, name string) {
+	g := t.g
+	for _, row := range t.acc {
+		for _, v := range row {
+			g.VPXOR(v, v, v)
+		}
+	}
+	if t.format.Bits() == 4 {
+		d.sums4(t, name)
+		for _, row := range t.acc {
+			for _, v := range row {
+				g.VPMADDWD(g.Constant(1<<16|1), v, v)
+			}
+		}
+	} else {
+		d.sums8(t, name)
+	}
+	if t.format.Offset() == 0 {
+		return
+	}
+	x := g.rowsFrom(t.x, t.ldx, t.rows)
+	for i, row := range t.acc {
+		offset := g.Vec()
+		t.broadcastOffset(x, i, offset)
+		for _, v := range row {
+			g.VPADDD(offset, v, v)
+		}
+	}
+}
+
+// sums4 takes a word in an iteration: its lower halves of bytes, then the upper ones.
+func (avx2Dot) sums4(t *int8Gemmer, name string) {
+	g := t.g
+	x, mask := g.rowsFrom(t.x, t.ldx, t.rows), g.Constant(0x0f0f0f0f)
+	halves := func(disp int, half func(from operand.Mem, w reg.VecVirtual)) {
+		ws := g.Vecs(len(t.acc[0]))
+		for v, w := range ws {
+			half(emit.At(t.numbers, v*g.VecBytes()), w)
+		}
+		for i, row := range t.acc {
+			number := g.Vec()
+			g.VPBROADCASTD(x.at(i, disp), number)
+			for v, acc := range row {
+				p := g.Vec()
+				g.VPMADDUBSW(number, ws[v], p)
+				g.VPADDW(p, acc, acc)
+			}
+		}
+	}
+	t.eachWord(name, 4, func() {
+		halves(0, func(from operand.Mem, w reg.VecVirtual) {
+			g.VMOVDQU(mask, w)
+			g.VPAND(from, w, w)
+		})
+		halves(16, func(from operand.Mem, w reg.VecVirtual) {
+			g.VMOVDQU(from, w)
+			g.VPSRLW(operand.Imm(4), w, w)
+			g.VPAND(mask, w, w)
+		})
+		x.advance(g, 4)
+	})
+}
+
+// sums8 takes a word in an iteration: its even bytes, then the odd ones.
+func (avx2Dot) sums8(t *int8Gemmer, name string) {
+	g := t.g
+	x, mask := g.GP64(), g.Constant(0x00ff00ff)
+	g.LEAQ(t.frame, x)
+	halves := func(disp int, half func(from operand.Mem, w reg.VecVirtual)) {
+		ws := g.Vecs(len(t.acc[0]))
+		for v, w := range ws {
+			half(emit.At(t.numbers, v*g.VecBytes()), w)
+		}
+		for i, row := range t.acc {
+			number := g.Vec()
+			g.VPBROADCASTD(emit.At(x, 2*spec.BlockSteps*i+disp), number)
+			for v, acc := range row {
+				p := g.Vec()
+				g.VPMADDWD(number, ws[v], p)
+				g.VPADDD(p, acc, acc)
+			}
+		}
+	}
+	t.eachWord(name, 8, func() {
+		halves(0, func(from operand.Mem, w reg.VecVirtual) {
+			g.VMOVDQU(mask, w)
+			g.VPAND(from, w, w)
+		})
+		halves(spec.BlockSteps, func(from operand.Mem, w reg.VecVirtual) {
+			g.VMOVDQU(from, w)
+			g.VPSRLW(operand.Imm(8), w, w)
+		})
+		g.ADDQ(operand.Imm(4), x)
+	})
+}
+
+// eachWord emits the loop over the words of a lane. Each iteration prefetches as much as it reads.
+func (t *int8Gemmer) eachWord(name string, words int, body func()) {
+	g, count := t.g, t.g.GP64()
+	g.MOVQ(operand.U32(words), count)
+	g.AlignLoop()
+	g.Label(name)
+	body()
+	for line := 0; line < len(t.acc[0])*g.VecBytes(); line += spec.LineBytes {
+		g.PREFETCHT0(emit.At(t.numbers, blockAhead+line))
+	}
+	g.LEAQ(emit.Indexed(t.numbers, t.lanes2, 2), t.numbers)
+	g.DECQ(count)
+	g.JNZ(operand.LabelRef(name))
+}

@@ -1,0 +1,72 @@
+package amd64
+
+import (
+	"github.com/attn-go/attn/gen/amd64/emit"
+	"github.com/attn-go/attn/gen/spec"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// vnniDot multiplies by VPDPBUSD: four unsigned bytes, the weights, times four signed ones, and adds
+// all products to a 32-bit lane. That is exact. Accumulators begin with what makes up for the offset.
+// CPUs with AVX-512 that have no VNNI take the kernels of AVX2.
+//
+// A tile of 8 rows and 3 vectors has 24 accumulators. The other registers are for 3 vectors of weights, a
+// number of x and a mask. Panels that are not whole are taken one vector at a time.
+type vnniDot struct{}
+
+func (vnniDot) tiles() [][]spec.TileShape {
+	return [][]spec.TileShape{
+		{{Vectors: 3, Rows: 8}, {Vectors: 3, Rows: 4}, {Vectors: 3, Rows: 2}, {Vectors: 3, Rows: 1}},
+		{{Vectors: 1, Rows: 8}, {Vectors: 1, Rows: 2}, {Vectors: 1, Rows: 1}},
+	}
+}
+
+func (vnniDot) prepare(*int8Gemmer) {}
+
+func (d vnniDot) sums(t *int8Gemmer, name string) {
+	g := t.g
+	x := g.rowsFrom(t.x, t.ldx, t.rows)
+	for i, row := range t.acc {
+		if t.format.Offset() == 0 {
+			for _, v := range row {
+				g.Zero(g.Context, v)
+			}
+			continue
+		}
+		t.broadcastOffset(x, i, row[0])
+		for _, v := range row[1:] {
+			g.VMOVDQA32(row[0], v)
+		}
+	}
+	dot := func(disp int, part func(from operand.Mem, w reg.VecVirtual)) {
+		ws := g.Vecs(len(t.acc[0]))
+		for v, w := range ws {
+			part(emit.At(t.numbers, v*g.VecBytes()), w)
+		}
+		for i, row := range t.acc {
+			number := g.Vec()
+			g.VPBROADCASTD(x.at(i, disp), number)
+			for v, acc := range row {
+				g.VPDPBUSD(number, ws[v], acc)
+			}
+		}
+	}
+	if t.format.Bits() == 8 {
+		t.eachWord(name, 8, func() {
+			dot(0, func(from operand.Mem, w reg.VecVirtual) { g.VMOVDQU32(from, w) })
+			x.advance(g, 4)
+		})
+		return
+	}
+	mask := g.Vec()
+	g.VMOVDQU32(g.Constant(0x0f0f0f0f), mask)
+	t.eachWord(name, 4, func() {
+		dot(0, func(from operand.Mem, w reg.VecVirtual) { g.VPANDD(from, mask, w) })
+		dot(16, func(from operand.Mem, w reg.VecVirtual) {
+			g.VPSRLD(operand.Imm(4), from, w)
+			g.VPANDD(mask, w, w)
+		})
+		x.advance(g, 4)
+	})
+}

@@ -1,0 +1,280 @@
+package tier
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/attn-go/attn/internal/quantized"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/testutil"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+type blockGemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool)
+
+// referenceGemmInt8 is the product of quantized rows and weights, number by number.
+func referenceGemmInt8(f ukernel.BlockFormat) blockGemmInt8 {
+	q := quantized.Of(f)
+	return func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+		for i := range m {
+			for lane := range lanes {
+				var acc float32
+				if load {
+					acc = c[i*ldc+lane]
+				}
+				for block := range k / ukernel.BlockSteps {
+					row, b := x[i*ldx+block*ukernel.RowWords:], b[block*q.Bytes(lanes):]
+					sum := 0
+					for step := range ukernel.BlockSteps {
+						code := int8(row[step%8] >> (step / 8 * 8))
+						sum += int(code) * (int(q.Number(b, lanes, step, lane)) - q.Offset)
+					}
+					dw, min := q.Scale(b, lanes, lane)
+					acc = scalar.FMA(float32(sum), float32(math.Float32frombits(row[8])*dw), acc)
+					if q.Offset == 0 {
+						acc = scalar.FMA(min, math.Float32frombits(row[9]), acc)
+					}
+				}
+				c[i*ldc+lane] = acc
+			}
+		}
+	}
+}
+
+// How the numbers of an int8Case are chosen.
+type codes int
+
+const (
+	anyCodes    codes = iota
+	most              // all codes 127, all numbers the largest: sums of 16 bits would overflow
+	least             // all codes -127, all numbers the largest
+	signsDiffer       // the largest numbers; codes ±127, so that pairs of a word cancel out or add up
+	codeKinds
+)
+
+func (c codes) String() string { return [...]string{"any", "most", "least", "signs differ"}[c] }
+
+// code returns the code of a step.
+func (c codes) code(r *testutil.Rand, step int) int8 {
+	switch c {
+	case most:
+		return 127
+	case least:
+		return -127
+	case signsDiffer:
+		return int8(127 - 254*(step/8%2))
+	}
+	return int8(r.Uint64() >> 40)
+}
+
+// An int8Case is a call of a product of quantized rows with a packed panel of quantized weights.
+type int8Case struct {
+	format      ukernel.BlockFormat
+	m, lanes, k int
+	gapX, gapC  int
+	load        bool
+	codes       codes
+	scales      testutil.Kind
+}
+
+func (c int8Case) String() string {
+	return fmt.Sprintf("m=%d lanes=%d k=%d gaps %d and %d load=%v codes %v, scales %v", c.m, c.lanes, c.k, c.gapX, c.gapC, c.load, c.codes, c.scales)
+}
+
+func int8Cases(f ukernel.BlockFormat) func(w int) []kernelCase {
+	return func(int) (list []kernelCase) {
+		for lanes := ukernel.PanelStep; lanes <= ukernel.PanelLanes; lanes += ukernel.PanelStep {
+			for _, k := range []int{32, 64, 96, 160} {
+				for _, m := range upTo(13, 19) {
+					i := len(list)
+					list = append(list, int8Case{f, m, lanes, k, i % 3 * ukernel.RowWords, i % 2 * 5, i%4 == 0, codes(i) % codeKinds, testutil.KindOf(i)})
+				}
+			}
+		}
+		return list
+	}
+}
+
+func (c int8Case) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	ldx, ldc := c.k/ukernel.BlockSteps*ukernel.RowWords+c.gapX, c.lanes+c.gapC
+	x := testutil.Rows[uint32](mem, "x", c.m, ldx-c.gapX, ldx)
+	for i := range x {
+		x[i] = uint32(r.Uint64() >> 30) // gaps, too
+	}
+	for i := range c.m {
+		for at := i * ldx; at < i*ldx+ldx-c.gapX; at += ukernel.RowWords {
+			c.row(r, x[at:][:ukernel.RowWords])
+		}
+	}
+	b := randomBlocks(mem, r, c.format, c.scales, c.lanes, c.k)
+	if c.codes != anyCodes {
+		q := quantized.Of(c.format)
+		header := q.Bytes(1) - ukernel.BlockSteps*q.Bits/8
+		for block := b; len(block) > 0; block = block[q.Bytes(c.lanes):] {
+			for i := header * c.lanes; i < q.Bytes(c.lanes); i++ {
+				block[i] = 255
+			}
+		}
+	}
+	out := mem.Matrix("c", c.m, c.lanes, ldc, testutil.Canary)
+	c.scales.Fill(r, out, c.m, c.lanes, ldc)
+	return func(p *kernelSet) {
+		p.Weights.Blocks[c.format].GemmInt8(out, ldc, x, ldx, b, c.lanes, c.m, c.k, c.load)
+	}
+}
+
+// row fills a block of a quantized row.
+func (c int8Case) row(r *testutil.Rand, block []uint32) {
+	clear(block)
+	sum := 0
+	for step := range ukernel.BlockSteps {
+		q := c.codes.code(r, step)
+		sum += int(q)
+		block[step%8] |= uint32(uint8(q)) << (step / 8 * 8)
+	}
+	d := c.scales.Next(r)
+	block[8], block[9], block[10] = math.Float32bits(d), math.Float32bits(d*float32(sum)), uint32(-sum)
+}
+
+// referenceQuantize quantizes a row, straight from the definition.
+func referenceQuantize(dst []uint32, src []float32) {
+	for ; len(src) > 0; dst, src = dst[ukernel.RowWords:], src[ukernel.BlockSteps:] {
+		clear(dst[:ukernel.RowWords])
+		a, finite := 0.0, true
+		for _, x := range src[:ukernel.BlockSteps] {
+			a = max(a, math.Abs(float64(x))) // NaN if x is
+			finite = finite && !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0)
+		}
+		if !finite {
+			dst[8], dst[9] = 0x7fc00000, 0x7fc00000
+			continue
+		}
+		if a < 0x1p-100 {
+			continue
+		}
+		d, inverse, sum := float32(a)*(float32(1)/127), 127/float32(a), 0
+		for step, x := range src[:ukernel.BlockSteps] {
+			q := int(math.RoundToEven(float64(float32(x * inverse))))
+			sum += q
+			dst[step%8] |= uint32(uint8(int8(q))) << (step / 8 * 8)
+		}
+		dst[8], dst[9], dst[10] = math.Float32bits(d), math.Float32bits(d*float32(sum)), uint32(-sum)
+	}
+}
+
+// A rowQuantizeCase is a call of the quantization of a row.
+type rowQuantizeCase struct {
+	blocks int
+	values testutil.Kind
+	scale  float32 // of all numbers
+	one    bool    // each block has one number that is not 0
+}
+
+func (c rowQuantizeCase) String() string {
+	return fmt.Sprintf("%d blocks of %v, times %g, one of them: %v", c.blocks, c.values, c.scale, c.one)
+}
+
+func rowQuantizeCases(int) (list []kernelCase) {
+	for values := range testutil.Kinds {
+		for blocks := range 10 {
+			// Around the least magnitude of a block, subnormal numbers, and the largest ones.
+			for i, scale := range []float32{1, 0x1p-98, 0x1p-101, 0x1p-140, 0x1p118} {
+				list = append(list, rowQuantizeCase{blocks, values, scale, (blocks+i)%3 == 0})
+			}
+		}
+	}
+	return list
+}
+
+func (c rowQuantizeCase) call(mem *testutil.Arena, r *testutil.Rand, _ int) func(p *kernelSet) {
+	dst := testutil.Slice[uint32](mem, "dst", c.blocks*ukernel.RowWords)
+	clear(dst)
+	src := mem.Vector("src", c.blocks*ukernel.BlockSteps, 0)
+	for i := range src {
+		x := c.values.Next(r) * c.scale
+		if !c.one || i%ukernel.BlockSteps == i/ukernel.BlockSteps*7%ukernel.BlockSteps {
+			src[i] = x
+		}
+		if c.values == testutil.Dyadics { // quotients are halves of odd numbers: ties
+			src[i] = c.scale * (float32(i*37%252) - 125.5)
+			if i%ukernel.BlockSteps == 0 {
+				src[i] = c.scale * 127
+			}
+		}
+	}
+	return func(p *kernelSet) { p.Weights.Quantize(dst, src) }
+}
+
+var int8Mutants = []mutant{
+	{"Weights.Blocks.Q8_0.GemmInt8", "what c holds does not count", func(p *kernelSet) {
+		gemm := p.Weights.Blocks[ukernel.Q8_0].GemmInt8
+		p.Weights.Blocks[ukernel.Q8_0].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			gemm(c, ldc, x, ldx, b, lanes, m, k, false)
+		}
+	}},
+	{"Weights.Blocks.Q4_0.GemmInt8", "a sum of 16 bits saturates", func(p *kernelSet) {
+		gemm := p.Weights.Blocks[ukernel.Q4_0].GemmInt8
+		p.Weights.Blocks[ukernel.Q4_0].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			x = slices.Clone(x)
+			for i := range x {
+				if x[i] == 0x7f7f7f7f {
+					x[i]--
+				}
+			}
+			gemm(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
+	{"Weights.Blocks.Q4_1.GemmInt8", "a minimum is left out", func(p *kernelSet) {
+		p.Weights.Blocks[ukernel.Q4_1].GemmInt8 = func(c []float32, ldc int, x []uint32, ldx int, b []byte, lanes, m, k int, load bool) {
+			x = slices.Clone(x)
+			for i := range m {
+				x[i*ldx+9] = 0
+			}
+			referenceGemmInt8(ukernel.Q4_1)(c, ldc, x, ldx, b, lanes, m, k, load)
+		}
+	}},
+	{"Weights.Quantize", "ties are rounded away from 0", func(p *kernelSet) {
+		p.Weights.Quantize = func(dst []uint32, src []float32) {
+			referenceQuantize(dst, src)
+			for i, x := range src {
+				block := src[i&^(ukernel.BlockSteps-1):][:ukernel.BlockSteps]
+				var a float32
+				for _, y := range block {
+					a = max(a, max(y, -y))
+				}
+				if y := x * (127 / a); a >= 0x1p-100 && math.Abs(float64(y)-math.RoundToEven(float64(y))) == 0.5 && int(y)%2 == 0 {
+					dst[i/ukernel.BlockSteps*ukernel.RowWords+i%8] ^= 1 << (i % ukernel.BlockSteps / 8 * 8)
+				}
+			}
+		}
+	}},
+	{"Weights.Quantize", "a NaN is not noticed", func(p *kernelSet) {
+		p.Weights.Quantize = func(dst []uint32, src []float32) {
+			for i, x := range src {
+				if x != x {
+					src[i] = 0
+				}
+			}
+			referenceQuantize(dst, src)
+		}
+	}},
+}
+
+// benchInt8 multiplies 1, 4 and 48 rows by a packed panel that is in cache, and quantizes a row.
+func benchInt8() (list []benchmark) {
+	const k = 1536
+	panel := make([]byte, k/ukernel.BlockSteps*quantized.Of(ukernel.Q8_0).Bytes(ukernel.PanelLanes))
+	words := k / ukernel.BlockSteps * ukernel.RowWords
+	for f := range ukernel.BlockFormat(ukernel.BlockFormats) {
+		b := panel[:k/ukernel.BlockSteps*quantized.Of(f).Bytes(ukernel.PanelLanes)]
+		for _, m := range []int{1, 2, 4, 48} {
+			x, c := make([]uint32, m*words), make([]float32, m*ukernel.PanelLanes)
+			list = append(list, benchmark{fmt.Sprintf("Weights.Blocks.%v.GemmInt8", f), fmt.Sprintf("m=%d/k=%d", m, k), 2 * float64(m*k*ukernel.PanelLanes), float64(len(b)), func(p *kernelSet) {
+				p.Weights.Blocks[f].GemmInt8(c, ukernel.PanelLanes, x, words, b, ukernel.PanelLanes, m, k, false)
+			}})
+		}
+	}
+	src, dst := testutil.Floats(k), make([]uint32, words)
+	return append(list, benchmark{"Weights.Quantize", fmt.Sprintf("k=%d", k), 0, k, func(p *kernelSet) { p.Weights.Quantize(dst, src) }})
+}
