@@ -101,7 +101,7 @@ func (c testCase) checkThreads(t *testing.T, want int) {
 	x, w, bias := c.inputs()
 	l, out := w.layer(t, bias), c.output()
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
-		o, got := options(tier, 5), 0
+		o, got := c.options(tier, 5), 0
 		o.ParallelFor = func(n int, task func(int)) { got = n }
 		if err := l.Apply(out.Matrix, x.Matrix, o); err != nil {
 			t.Fatal(err)
@@ -323,7 +323,7 @@ func TestConcurrent(t *testing.T) {
 				for i := range contracttest.Repeats(30) {
 					m := 1 + (i+g)%c.m
 					out := testutil.Filled(m*c.n, testutil.Canary)
-					if err := l.Apply(linear.DenseMatrix(out, m, c.n), x.from(0, m).Matrix, options("", 1+g%2)); err != nil {
+					if err := l.Apply(linear.DenseMatrix(out, m, c.n), x.from(0, m).Matrix, c.options("", 1+g%2)); err != nil {
 						t.Fatal(err)
 					}
 					contracttest.SameRow(t, c.String(), out, want.numbers[:m*c.n])
@@ -380,7 +380,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 			for _, e := range []kernel.Exec{{Threads: 1}, {Threads: 2}, {Threads: 2, ParallelFor: serial}} {
 				what := fmt.Sprintf("%v threads=%d parallel-for=%v", c, e.Threads, e.ParallelFor != nil)
 				testutil.CheckNoMallocs(t, what, contracttest.Repeats(30), func() {
-					if err := l.Apply(out.Matrix, x.Matrix, linear.Options{Exec: e, Activation: linear.GELU}); err != nil {
+					if err := l.Apply(out.Matrix, x.Matrix, linear.Options{Exec: e, Int8: c.int8, Activation: linear.GELU}); err != nil {
 						t.Fatal(err)
 					}
 				})

@@ -18,20 +18,25 @@ func BenchmarkLinear(b *testing.B) {
 		{128, 768, 768}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048},
 		{1, 768, 768}, {1, 8192, 4096}, {2, 8192, 4096}, {4, 8192, 4096}, {8, 8192, 4096}, {16, 8192, 4096}, {32, 8192, 4096},
 	} {
-		for dtype := range kernel.Int8 {
-			m, n, k := size[0], size[1], size[2]
-			bytes := 2 * n * k // of the weights
-			if dtype == kernel.Float32 {
+		m, n, k := size[0], size[1], size[2]
+		for _, c := range eachType(testCase{m: m, n: n, k: k}) {
+			bytes, name := 2*n*k, c.dtype.String() // of the weights
+			if c.dtype == kernel.Float32 {
 				bytes *= 2
 			}
-			c := testCase{m: m, n: n, k: k, dtype: dtype}
+			if c.format != 0 {
+				bytes, name = n*k/32*blockSize(c.format), c.format.String()
+			}
+			if c.int8 {
+				name += "/int8"
+			}
 			var x, out matrix
 			var l *linear.Linear
 			for _, tier := range kernel.Tiers() {
 				if !tier.Runs {
 					continue
 				}
-				b.Run(fmt.Sprintf("size=%dx%dx%d/type=%v/tier=%s", m, n, k, dtype, tier.Name), func(b *testing.B) {
+				b.Run(fmt.Sprintf("size=%dx%dx%d/type=%v/tier=%s", m, n, k, name, tier.Name), func(b *testing.B) {
 					if tier.Name == "generic" && m*n*k > 1<<27 {
 						b.Skip("takes long")
 					}
@@ -42,7 +47,7 @@ func BenchmarkLinear(b *testing.B) {
 						l = w.layer(b, nil)
 					}
 					for b.Loop() {
-						if err := l.Apply(out.Matrix, x.Matrix, options(tier.Name, 1)); err != nil {
+						if err := l.Apply(out.Matrix, x.Matrix, c.options(tier.Name, 1)); err != nil {
 							b.Fatal(err)
 						}
 					}

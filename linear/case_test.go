@@ -18,6 +18,7 @@ type testCase struct {
 	m, n, k int
 	dtype   kernel.DType  // of the weights
 	format  linear.Format // of quantized weights; k is a multiple of 32
+	int8    bool          // Options.Int8
 	bias    bool
 	layout  layout
 	kind    testutil.Kind
@@ -31,6 +32,9 @@ func eachType(c testCase) (list []testCase) {
 	}
 	c.dtype = kernel.Float32
 	for c.format = linear.Q8_0; c.format <= linear.Q4_1; c.format++ {
+		c.int8 = false
+		list = append(list, c)
+		c.int8 = true
 		list = append(list, c)
 	}
 	return list
@@ -53,7 +57,7 @@ func (l layout) String() string {
 
 func (c testCase) String() string {
 	if c.format != 0 {
-		return fmt.Sprintf("m=%d n=%d k=%d %v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.format, c.bias, c.layout, c.kind, c.seed)
+		return fmt.Sprintf("m=%d n=%d k=%d %v int8=%v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.format, c.int8, c.bias, c.layout, c.kind, c.seed)
 	}
 	return fmt.Sprintf("m=%d n=%d k=%d %v bias=%v %v %v seed=%d", c.m, c.n, c.k, c.dtype, c.bias, c.layout, c.kind, c.seed)
 }
@@ -163,7 +167,10 @@ func (c testCase) contract(x, w *matrix, bias []float32) matrix {
 	for m := range c.m {
 		for n := range c.n {
 			sum := float32(0)
-			for first := 0; first < c.k; first += 128 { // segments
+			if c.int8 {
+				sum = c.int8Sum(x, w, m, n)
+			}
+			for first := 0; first < c.k && !c.int8; first += 128 { // segments
 				acc := float32(0)
 				for k := first; k < min(first+128, c.k); k++ {
 					acc = numeric.FMA(x.at(m, k), w.at(n, k), acc)
@@ -195,7 +202,7 @@ func (c testCase) check(t *testing.T, threads ...int) {
 	contracttest.EachTier(t, func(t *testing.T, tier string) {
 		for _, n := range threads {
 			out := c.output()
-			if err := l.Apply(out.Matrix, x.Matrix, options(tier, n)); err != nil {
+			if err := l.Apply(out.Matrix, x.Matrix, c.options(tier, n)); err != nil {
 				t.Fatal(err)
 			}
 			contracttest.SameRow(t, fmt.Sprintf("%v threads=%d", c, n), out.numbers, want.numbers)
@@ -205,6 +212,12 @@ func (c testCase) check(t *testing.T, threads ...int) {
 
 func options(tier string, threads int) linear.Options {
 	return linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}}
+}
+
+func (c testCase) options(tier string, threads int) linear.Options {
+	o := options(tier, threads)
+	o.Int8 = c.int8
+	return o
 }
 
 // layer packs the matrix.

@@ -62,6 +62,7 @@ func TestApplyErrors(t *testing.T) {
 	} {
 		contracttest.CheckArgument(t, c.what, l.Apply(c.out, c.x, options("", c.threads)), c.arg, c.want)
 	}
+	contracttest.CheckArgument(t, "int8", l.Apply(out, x, linear.Options{Int8: true}), "Options.Int8", "quantized weights")
 	var tier *kernel.TierError
 	if err := l.Apply(out, x, options("sse9", 0)); !errors.As(err, &tier) || tier.Tier != "sse9" || tier.Source != "Options.Tier" {
 		t.Errorf("an unknown tier: got %v, want a TierError", err)

@@ -28,6 +28,7 @@ type job struct {
 
 	activation func(dst, src []float32) // of the outputs, or nil
 	accumulate bool                     // out itself is the first summand
+	int8       bool                     // the rows of x are quantized
 
 	rowBlocks, panelGroups int  // tasks: rowBlocks × panelGroups
 	steps                  int  // rows of Wᵀ in a call of a kernel, whole segments
@@ -123,8 +124,8 @@ func (j *job) run(t *tier.Tier, opts *Options) {
 func (j *job) plan(t *tier.Tier, option int) {
 	m, panels := j.out.rows, j.linear.panels()
 	j.tier, j.steps = t, t.WeightSteps
-	j.widens = j.linear.widens(t, m)
-	direct := !j.widens && !j.isProduct()
+	j.widens = !j.int8 && j.linear.widens(t, m)
+	direct := !j.widens && !j.isProduct() && !j.int8
 	needsL1 := j.linear.format == 0 && t.WeightSteps == ukernel.InputSegment
 	if direct && (m <= onceRows || m <= skinnyRows && !needsL1) {
 		j.steps = skinnySteps
@@ -150,8 +151,11 @@ func (j *job) plan(t *tier.Tier, option int) {
 
 // limits returns the most rows of x and the most panels of a task.
 func (j *job) limits() (rows, panels int) {
-	if j.isProduct() {
+	switch {
+	case j.isProduct():
 		return productRows, productPanels
+	case j.int8:
+		return j.int8Rows(), j.linear.panels()
 	}
 	return maxRows, maxPanels
 }
@@ -189,26 +193,33 @@ func (j *job) usefulThreads(option int) (n, most int, vary bool) {
 // A scratch is the memory of one goroutine of a call. It grows to what the largest call of late needed
 // and is recycled.
 type scratch struct {
-	wide []float32 // some rows of a panel, widened or packed
-	edge []float32 // the sums of the last panel, if out lacks columns for them
-	rows []float32 // some rows of x, transposed
+	wide  []float32 // some rows of a panel, widened or packed
+	codes []uint32  // of quantized rows of x
+	edge  []float32 // the sums of the last panel, if out lacks columns for them
+	rows  []float32 // some rows of x, transposed
 
-	wideUsage, edgeUsage, rowsUsage parallel.Usage
-	memory                          parallel.Memory
+	wideUsage, edgeUsage, rowsUsage, codesUsage parallel.Usage
+	memory                                      parallel.Memory
 }
 
-// A shape is what a call needs of scratch memory, in floats.
-type shape struct{ wide, edge, rows int }
+// A shape is what a call needs of scratch memory, in numbers.
+type shape struct{ wide, edge, rows, codes int }
 
 func (j *job) findShape() (s shape) {
 	l := j.linear
-	if l.dtype != view.Float32 || l.format != 0 || j.isProduct() {
+	if l.dtype != view.Float32 || l.format != 0 && !j.int8 || j.isProduct() {
 		s.wide = ukernel.PanelLanes * min(j.steps, l.k)
 	}
 	m := ints.CeilDiv(j.out.rows, j.rowBlocks)
 	if j.varies { // with another number of threads there may be fewer blocks
 		most, _ := j.limits()
 		m = min(j.out.rows, most)
+	}
+	if j.int8 {
+		s.codes = m * rowWords(l.k)
+		if j.x.colStride != 1 {
+			s.rows = l.k
+		}
 	}
 	if l.n%ukernel.PanelStep != 0 {
 		s.edge = ukernel.PanelLanes * m
@@ -224,4 +235,5 @@ func (s *scratch) fit(j *job) {
 	parallel.Fit(&s.memory, &s.wideUsage, &s.wide, j.shape.wide, rows.Aligned)
 	parallel.Fit(&s.memory, &s.edgeUsage, &s.edge, j.shape.edge, rows.Aligned)
 	parallel.Fit(&s.memory, &s.rowsUsage, &s.rows, j.shape.rows, rows.Aligned)
+	parallel.Fit(&s.memory, &s.codesUsage, &s.codes, j.shape.codes, func(n int) []uint32 { return make([]uint32, n) })
 }

@@ -130,7 +130,8 @@ func (l *Linear) DType() kernel.DType { return kernel.DType(l.dtype) }
 //	y    = a[0] + a[1] + ..., from left to right
 //	out[m][n] = y + b[n], or y without a bias; the NaN 0x7FC00000 if that is a NaN
 //
-// and then Options.Activation of that. So its bits depend only on row m of x, row n of w and
+// and then Options.Activation of that. With Options.Int8 it is a sum of integers for each block of 32
+// inputs and a chain over the blocks, for which package contract has the text. So its bits depend only on row m of x, row n of w and
 // b[n]: not on the tier, the number of threads or the other rows.
 //
 // In the steady state, where calls repeat, a call allocates nothing, see
@@ -152,9 +153,9 @@ func (l *Linear) Apply(out, x Matrix, opts Options) error {
 			l.announce()
 		}
 		j := jobs.Get()
-		j.linear, j.out, j.x = l, out, x
+		j.linear, j.out, j.x, j.int8 = l, out, x, opts.Int8
 		j.run(t, &opts)
-		j.linear, j.out, j.x = nil, Matrix{}, Matrix{} // the caller's memory
+		j.linear, j.out, j.x, j.int8 = nil, Matrix{}, Matrix{}, false // the caller's memory
 		jobs.Put(j)
 	}
 	return nil
@@ -189,6 +190,9 @@ func (l *Linear) check(out, x *Matrix, opts *Options) *check.Failure {
 	}
 	if out.memory().Overlaps(x.memory()) {
 		return &check.Failure{Arg: "out", Got: "memory that overlaps x", Want: "a range of memory of its own"}
+	}
+	if opts.Int8 && l.format == 0 {
+		return &check.Failure{Arg: "Options.Int8", Got: fmt.Sprintf("a layer of %v weights", l.dtype), Want: "a layer of quantized weights"}
 	}
 	if f := opts.Activation.check(); f != nil {
 		return f

@@ -49,7 +49,7 @@ func dequantize(f linear.Format, dst []float32, block []byte) {
 	for i := range dst {
 		switch f {
 		case linear.Q8_0:
-			dst[i] = float32(d * float64(int8(block[2+i])))
+			dst[i] = float32(float64(d*float64(int(int8(block[2+i]))+128)) - float64(128*d)) // NaN if d is infinite
 		case linear.Q4_0:
 			dst[i] = float32(float64(d*float64(nibble(block[2:], i))) - float64(8*d)) // fused, a zero could be -0
 		case linear.Q4_1:

@@ -26,6 +26,10 @@ func share(n, parts, i int) interval {
 func (s *scratch) task(j *job, i int) {
 	rows := share(j.out.rows, j.rowBlocks, i/j.panelGroups)
 	panels := share(j.linear.panels(), j.panelGroups, i%j.panelGroups)
+	if j.int8 {
+		s.int8Task(j, rows, panels)
+		return
+	}
 	if !j.inOrder {
 		s.allSteps(j, rows, panels)
 		return

@@ -1,0 +1,64 @@
+package linear
+
+import (
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// Products of quantized rows with quantized weights, see Options.Int8. A task quantizes its rows of x once, for all of its
+// panels. That takes as long as the product with some 10 outputs, so that tasks with few panels
+// lose little.
+
+const (
+	// int8Bytes is the size of the quantized rows of a task: they stay in L2 while panels pass by.
+	int8Bytes = 256 << 10
+
+	// int8Least is the fewest rows of a task if there are more: with fewer, weights are fetched too often.
+	// It is a multiple of the rows of all tiles.
+	int8Least = 48
+
+	// int8Steps is how many inputs of a panel a call of a kernel takes: so many stay in L1 for all rows.
+	int8Steps = 1024
+)
+
+// rowWords is the number of words of a quantized row of k inputs.
+func rowWords(k int) int { return k / ukernel.BlockSteps * ukernel.RowWords }
+
+// int8Rows is the most rows of a task.
+func (j *job) int8Rows() int {
+	return min(maxRows, max(int8Least, int8Bytes/(4*rowWords(j.linear.k))/int8Least*int8Least))
+}
+
+// int8Task computes a block of rows times some panels.
+func (s *scratch) int8Task(j *job, rows, panels interval) {
+	l, words := j.linear, rowWords(j.linear.k)
+	for i := range rows.len() {
+		j.tier.Weights().Quantize(s.codes[i*words:][:words], s.row(j, rows.lo+i))
+	}
+	product := j.tier.Weights().Blocks[l.format.index()].GemmInt8
+	for p := panels.lo; p < panels.hi; p++ {
+		c, ldc := s.sums(j, rows, p, false)
+		lanes := l.panelWidth(p)
+		for k := 0; k < l.k; k += int8Steps {
+			steps := interval{k, min(k+int8Steps, l.k)}
+			blocks, codes := l.stepBlocks(p, steps), s.codes[rowWords(k):]
+			for lo := 0; lo < rows.len(); {
+				m := ukernel.RowsPerCall(rows.len()-lo, lanes*steps.len())
+				product(c[lo*ldc:], ldc, codes[lo*words:], words, blocks, lanes, m, steps.len(), k > 0)
+				lo += m
+			}
+		}
+		finish(j, rows, p, c, ldc)
+	}
+}
+
+// row returns row i of x without gaps.
+func (s *scratch) row(j *job, i int) []float32 {
+	x, k := j.x.f32[i*j.x.rowStride:], j.linear.k
+	if j.x.colStride == 1 {
+		return x[:k]
+	}
+	for n := range k {
+		s.rows[n] = x[n*j.x.colStride]
+	}
+	return s.rows[:k]
+}

@@ -1,0 +1,117 @@
+package linear
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+
+	"github.com/attn-go/attn/internal/check"
+	"github.com/attn-go/attn/internal/hugepages"
+	"github.com/attn-go/attn/internal/scalar"
+	"github.com/attn-go/attn/internal/ukernel"
+	"github.com/attn-go/attn/internal/view"
+	"github.com/attn-go/attn/kernel"
+)
+
+// NewInt8 is [New] for weights that it rounds to [Q8_0], so that calls can have Options.Int8. w has a type
+// as in New, and K is a positive multiple of 32. With the largest magnitude a of a block of 32 inputs of an output,
+//
+//	d = a/127 rounded to binary16
+//	q = w/d rounded to an integer, ties to even, and at most 127 in magnitude; 0 if d is 0
+//
+// Both quotients are those of float32. The layer takes 34 bytes for 32 weights.
+//
+// Errors are those of New. A weight that is NaN, infinite or larger than d can be, some 8·10⁶, is an error too.
+func NewInt8(w Matrix, bias []float32) (*Linear, error) {
+	if f := checkInt8(&w, bias); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	if view.Races {
+		w.announce(view.Read)
+	}
+	l := &Linear{n: w.rows, k: w.cols, format: Q8_0}
+	l.blocks = hugepages.Make[byte](l.blockBytes(l.lanes()))
+	var unfit atomic.Pointer[check.Failure]
+	l.eachPanel(func(p int) {
+		first := p * ukernel.PanelLanes
+		n := min(ukernel.PanelLanes, l.n-first)
+		rows := make([]byte, n*l.blockBytes(1))
+		for i := range n {
+			if !roundRow(rows[i*l.blockBytes(1):][:l.blockBytes(1)], &w, first+i) {
+				unfit.Store(w.failure("w", "finite weights up to %g; row %d has another", float32(127*largestF16), first+i))
+			}
+		}
+		l.format.layout().Pack(l.panelBlocks(p), rows, l.panelWidth(p), l.k)
+	})
+	if f := unfit.Load(); f != nil {
+		return nil, (*kernel.ArgumentError)(f)
+	}
+	l.bias = l.paddedBias(bias)
+	return l, nil
+}
+
+// checkInt8 reports the first argument of NewInt8 that does not fit.
+func checkInt8(w *Matrix, bias []float32) *check.Failure {
+	if f := checkNew(w, bias); f != nil {
+		return f
+	}
+	if w.cols <= 0 || w.cols%ukernel.BlockSteps != 0 {
+		return w.failure("w", "a positive number of columns that is a multiple of %d, the weights of a block", ukernel.BlockSteps)
+	}
+	return nil
+}
+
+const largestF16 = 65504
+
+// roundRow writes the blocks of a row of w, and reports whether its weights fit them.
+func roundRow(dst []byte, w *Matrix, row int) bool {
+	var block [ukernel.BlockSteps]float32
+	for k := 0; k < w.cols; k += len(block) {
+		for i := range block {
+			block[i] = w.float(row, k+i)
+		}
+		if !roundBlock(dst[:2+len(block)], &block) {
+			return false
+		}
+		dst = dst[2+len(block):]
+	}
+	return true
+}
+
+// roundBlock writes a block of Q8_0, and reports whether the weights fit it.
+func roundBlock(dst []byte, weights *[ukernel.BlockSteps]float32) bool {
+	var a float32
+	for _, x := range weights {
+		if x != x {
+			return false
+		}
+		a = max(a, x, -x)
+	}
+	half := scalar.ToF16(a / 127)
+	d := scalar.F16(half)
+	if d > largestF16 {
+		return false
+	}
+	binary.LittleEndian.PutUint16(dst, half)
+	for i, x := range weights {
+		q := 0.0
+		if d > 0 {
+			q = min(max(math.RoundToEven(float64(x/d)), -127), 127)
+		}
+		dst[2+i] = byte(int8(q))
+	}
+	return true
+}
+
+// float returns an element as float32.
+func (m *Matrix) float(i, j int) float32 {
+	at := i*m.rowStride + j*m.colStride
+	switch m.dtype {
+	case view.Float32:
+		return m.f32[at]
+	case view.Float16:
+		return scalar.F16(m.u16[at])
+	default:
+		return scalar.BF16(m.u16[at])
+	}
+}
