@@ -1,11 +1,12 @@
 // Command chat talks with a language model of the Llama family, out of a GGUF file. The text
 // is the same on every CPU and with any number of threads.
 //
-//	go run ./models/chat                                   a conversation
-//	go run ./models/chat Why is the sky blue?              one answer
-//	go run ./models/chat -n 4 -temp 0.8 Write a haiku.     four answers, side by side
-//	go run ./models/chat -raw -p 'Once upon a time'        a text continued
-//	go run ./models/chat -lines < questions.txt            an answer to every line
+//	go run ./models/chat                                            a conversation
+//	go run ./models/chat -text 'Write a haiku.'                     one answer
+//	go run ./models/chat -text 'Write a haiku.' -n 4 -temp 0.8      four answers, side by side
+//	go run ./models/chat -text 'Write a title for this:' note.txt   a prompt with a file below it
+//	go run ./models/chat -raw -text 'Once upon a time'              a text continued
+//	go run ./models/chat -lines questions.txt                       an answer to every line
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/attn-go/attn/models/chattemplate"
@@ -47,6 +49,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	if err := c.inputs.Check(stderr); err != nil {
+		return err
+	}
 	path, err := c.path()
 	if err != nil {
 		return err
@@ -59,19 +64,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	p := &program{config: c, model: m, stdin: stdin, stdout: stdout, stderr: stderr}
-	switch {
-	case c.lines:
-		return p.answerLines(ctx)
-	case c.prompt != "":
-		return p.answerOne(ctx, c.prompt)
-	case isTerminal(stdin):
+	if !c.lines && slices.Equal(c.inputs.Files, []string{"-"}) && len(c.inputs.Texts) == 0 && isTerminal(stdin) {
 		return p.converse(ctx)
 	}
-	text, err := io.ReadAll(stdin)
+	text, err := c.inputs.ReadAll(stdin)
 	if err != nil {
 		return err
 	}
-	return p.answerOne(ctx, string(text))
+	if c.lines {
+		return p.answerLines(ctx, text)
+	}
+	return p.answerOne(ctx, text)
 }
 
 // isTerminal tells whether a reader is a terminal, whose user can be talked with. Tests have
@@ -128,15 +131,11 @@ func (p *program) answerOne(ctx context.Context, prompt string) error {
 // batch is the most prompts of -lines that are answered side by side.
 const batch = 16
 
-// answerLines answers every line of the input.
-func (p *program) answerLines(ctx context.Context) error {
-	text, err := io.ReadAll(p.stdin)
-	if err != nil {
-		return err
-	}
+// answerLines answers every line of a text.
+func (p *program) answerLines(ctx context.Context, text string) (err error) {
 	var prompts [][]int32
 	var titles []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}

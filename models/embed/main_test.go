@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/bert/berttest"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/safetensors"
@@ -81,10 +82,10 @@ func TestJSONLines(t *testing.T) {
 		stdin, file string
 		texts       []string
 	}{
-		{[]string{"one", "", "<caf>"}, "unread", "", []string{"one", "", "<caf>"}},
+		{[]string{"-text", "one", "-text", "", "-text", "<caf>"}, "unread", "", []string{"one", "", "<caf>"}},
 		{nil, "one\n\n<caf>\n", "", []string{"one", "", "<caf>"}},
-		{[]string{"-f", path, "-threads", "1", "-tier", "generic"}, "unread", path, []string{"one", "", "<caf\ufffd>"}},
-		{[]string{"-f", "-"}, "one\n\n<caf>", "", []string{"one", "", "<caf>"}},
+		{[]string{path, "-threads", "1", "-tier", "generic"}, "unread", path, []string{"one", "", "<caf\ufffd>"}},
+		{[]string{"-"}, "one\n\n<caf>", "", []string{"one", "", "<caf>"}},
 	} {
 		out, report := runWith(t, c.stdin, c.args...)
 		if !strings.Contains(report, "3 texts in ") {
@@ -184,6 +185,57 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// TestOneRule: arguments are files with -query and without, -text gives a text, flags may follow
+// files, and a text that is the name of a file gets a hint.
+func TestOneRule(t *testing.T) {
+	model := tinyModel(t)
+	path := writeFile(t, "lines.txt", "a b\nc\n")
+	try := func(args ...string) (out, report string) {
+		t.Helper()
+		var o, r bytes.Buffer
+		if err := run(t.Context(), append(args, "-model", model), strings.NewReader("b\n"), &o, &r); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return o.String(), r.String()
+	}
+	texts := func(args ...string) (all []string) {
+		t.Helper()
+		out, _ := try(args...)
+		for _, r := range records(t, out) {
+			all = append(all, r.Text)
+		}
+		return all
+	}
+	for _, c := range []struct{ args, want []string }{
+		{[]string{path}, []string{"a b", "c"}},
+		{[]string{path, "-threads", "1"}, []string{"a b", "c"}},
+		{[]string{"-"}, []string{"b"}},
+		{nil, []string{"b"}},
+		{[]string{path, "-text", "b b"}, []string{"b b", "a b", "c"}},
+		{[]string{"-text", path}, []string{path}},
+	} {
+		if got := texts(c.args...); !slices.Equal(got, c.want) {
+			t.Errorf("%q: texts %q, want %q", c.args, got, c.want)
+		}
+	}
+	if out, report := try("-query", "c", path, "-top", "1"); !strings.HasSuffix(out, path+":2: c\n") || strings.Contains(report, "hint") {
+		t.Errorf("got %q and %q", out, report)
+	}
+	if _, report := try("-text", path); !strings.Contains(report, "hint: -text "+path) {
+		t.Errorf("report %q, want a hint", report)
+	}
+}
+
+// tinyModel writes a model of random weights and returns its folder.
+func tinyModel(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := berttest.New("").Write(folder, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
 // An interrupter interrupts the program when something is written to it.
 type interrupter struct {
 	bytes.Buffer
@@ -206,8 +258,8 @@ func TestInterrupt(t *testing.T) {
 	out := &interrupter{interrupt: cancel}
 	var report bytes.Buffer
 	err := run(ctx, []string{"-model", testweights.Path(t, testweights.MiniLM)}, endless{}, out, &report)
-	if err == nil || !strings.Contains(err.Error(), "interrupted") {
-		t.Errorf("got %v, want an error that says interrupted", err)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "not all texts are done") {
+		t.Errorf("got %v, want an error that says that not all is done", err)
 	}
 	if got := records(t, out.String()); len(got) == 0 || !strings.HasSuffix(out.String(), "}\n") || !strings.Contains(report.String(), "texts/s") {
 		t.Errorf("%d records; the report is %q", len(got), report.String())
@@ -223,7 +275,7 @@ func TestInterruptFile(t *testing.T) {
 	}
 	for _, format := range []string{"jsonl", "npy", "safetensors"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		in, err := (&config{files: []string{"-"}}).open(ctx, endless{})
+		in, err := (&config{inputs: command.Inputs{Files: []string{"-"}}}).open(ctx, endless{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,11 +307,12 @@ func TestErrors(t *testing.T) {
 	}{
 		{[]string{"-frob"}, "frob", true},
 		{[]string{"-query", "x", "-o", "y.npy"}, "-o", true},
-		{[]string{"-f", "x", "text"}, `both texts ("text") and files`, true},
+		{[]string{"-tier", "mmx"}, `-tier is "mmx", want one of `, true},
+		{[]string{"The cat sits."}, "The cat sits.: no such file or directory: arguments are files, and -text gives a text", false},
 		{[]string{"-top", "0"}, "-top is 0", true},
 		{[]string{"-threads", "-1"}, "-threads is -1", true},
 		{[]string{"-o", "x.csv"}, ".jsonl, .npy or .safetensors", true},
-		{[]string{"-model", folder, "x"}, filepath.Join(folder, "config.json"), false},
+		{[]string{"-model", folder, "-text", "x"}, filepath.Join(folder, "config.json"), false},
 	} {
 		err := run(t.Context(), c.args, strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, new(command.UsageError)) != c.usage {
@@ -267,7 +320,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	t.Setenv("ATTN_MODELS", folder)
-	if err := run(t.Context(), []string{"x"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "make models") {
+	if err := run(t.Context(), []string{"-text", "x"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "make models") {
 		t.Errorf("no model: got %v", err)
 	}
 }
@@ -276,10 +329,10 @@ func TestErrors(t *testing.T) {
 func TestFileErrors(t *testing.T) {
 	model, folder := testweights.Path(t, testweights.MiniLM), t.TempDir()
 	for _, args := range [][]string{
-		{"-f", filepath.Join(folder, "none")},
-		{"-f", folder},
+		{filepath.Join(folder, "none")},
+		{folder},
 		{"-query", "x", filepath.Join(folder, "none")},
-		{"-o", filepath.Join(folder, "none", "x.npy"), "x"},
+		{"-o", filepath.Join(folder, "none", "x.npy"), "-text", "x"},
 	} {
 		err := run(t.Context(), append([]string{"-model", model}, args...), strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), folder) {

@@ -2,14 +2,13 @@
 // are those of all-MiniLM-L6-v2, which make models fetches once. chromem-go keeps them in
 // the folder .semantic below the documents: a second run computes only what is new.
 //
-//	go run ./bridge/embeddings/search docs 'can I use my own threads?'
+//	go run ./bridge/embeddings/search docs -query 'can I use my own threads?'
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/attn-go/attn/bridge/embeddings"
 	"github.com/attn-go/attn/bridge/embeddings/semantic"
@@ -19,7 +18,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := command.Context()
 	defer stop()
 	command.Exit("search", semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -27,7 +27,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	var out, report bytes.Buffer
-	if err := semantic.Run(t.Context(), "search", load, []string{"-n", "1", folder, "interest on loans"}, &out, &report); err != nil {
+	if err := semantic.Run(t.Context(), "search", load, []string{folder, "-top", "1", "-query", "interest on loans"}, &out, &report); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "money.txt:1  The bank") {

@@ -2,14 +2,13 @@
 // model is a folder with an ONNX file, which the first run makes in the folder for temporary
 // files if none is given.
 //
-//	go run ./search ../../../docs 'can I use my own threads?'
+//	go run ./search ../../../docs -query 'can I use my own threads?'
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/attn-go/attn/bridge/embeddings/hugot"
@@ -19,7 +18,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := command.Context()
 	defer stop()
 	command.Exit("search", semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr))
 }
