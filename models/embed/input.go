@@ -17,14 +17,18 @@ type line struct {
 	number int    // from 1
 	isText bool   // is a -text
 	bytes  int    // that it took of the input
+	tokens int    // that it has, once they are counted
+	cut    bool   // the model does not see all of them
 }
 
-// where returns "FILE:NUMBER".
+// where returns "FILE:NUMBER", or what else is unmistakable.
 func (l *line) where() string {
 	name := l.file
 	switch {
 	case l.isText:
-		name = "text"
+		name = "-text"
+	case l.number == 0:
+		return name
 	case name == "":
 		name = "stdin"
 	}

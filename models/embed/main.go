@@ -35,6 +35,7 @@ type config struct {
 	query    string
 	isQuery  bool
 	top      int
+	long     string // cut or error
 	settings bert.Options
 }
 
@@ -45,10 +46,11 @@ const usage = `usage: embed [flags] [FILE...]               vectors of the lines
 A FILE that is - stands for standard input, and so does no FILE. Flags may follow files.
 
 Vectors have the length 1, so that the scalar product of two is the cosine of their texts. They go
-to standard output as JSON lines: {"file", "line", "text", "embedding"}. With -query the output is
+to standard output as JSON lines: {"file", "line", "text", "tokens", "cut", "embedding"}. With -query the output is
 the cosine, file, line number and text of the best lines; blank lines do not count.
 
-The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words.
+The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words. A
+text that has more has "cut": true and gets a warning, or is an error with -long error.
 Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
 
 After an interrupt (^C) or SIGTERM what is done is written, and the status is 128 and the number of
@@ -72,6 +74,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 		c.query, c.isQuery = s, true
 		return nil
 	})
+	fs.StringVar(&c.long, "long", "cut", "what is done with a text of more tokens than the model sees: `cut` or error")
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
@@ -86,6 +89,8 @@ func (c *config) check() error {
 	switch {
 	case c.isQuery && c.out != "":
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
+	case c.long != "cut" && c.long != "error":
+		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
 	case c.top < 1:
 		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
@@ -118,7 +123,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	defer in.close()
-	s := &stream{encoder: e, in: in, skipBlank: c.isQuery, bar: newProgress(report, in.bytes, c.showsBar(out))}
+	s := &stream{
+		encoder: e, in: in, skipBlank: c.isQuery, bar: newProgress(report, in.bytes, c.showsBar(out)),
+		lengths: lengthCheck{refuse: c.long == "error", max: e.MaxTokens(), count: e.CountTokens},
+	}
 	if c.isQuery {
 		err = s.rank(ctx, c.query, c.top, out)
 	} else {

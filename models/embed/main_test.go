@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -35,15 +34,17 @@ type record struct {
 	File      string
 	Line      int
 	Text      string
+	Tokens    int
+	Cut       bool
 	Embedding []float32
 }
 
 func records(t *testing.T, out string) (all []record) {
 	t.Helper()
-	for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
+	for text := range strings.Lines(out) {
 		var r record
-		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
-			t.Fatalf("%q: %v", s.Text(), err)
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatalf("%q: %v", text, err)
 		}
 		all = append(all, r)
 	}
@@ -226,6 +227,38 @@ func TestOneRule(t *testing.T) {
 	}
 }
 
+// TestLong: a text that the model does not see whole has a mark and a warning, or is an error, and
+// so is a query. A line of a megabyte is one of them.
+func TestLong(t *testing.T) {
+	model := tinyModel(t) // sees 8 tokens
+	path := writeFile(t, "lines.txt", "a b c\na b c a b c a b\n"+strings.Repeat("a ", 1<<19)+"\n")
+	var out, report bytes.Buffer
+	if err := run(t.Context(), []string{path, "-model", model}, nil, &out, &report); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []record{{Tokens: 5}, {Tokens: 10, Cut: true}, {Tokens: 1<<19 + 2, Cut: true}} {
+		if got := records(t, out.String())[i]; got.Tokens != want.Tokens || got.Cut != want.Cut {
+			t.Errorf("line %d: %d tokens, cut %v, want %d, %v", i+1, got.Tokens, got.Cut, want.Tokens, want.Cut)
+		}
+	}
+	if want := "warning: of 2 texts the model saw the first 8 tokens only; the first of them is " + path + ":2, the longest has 524290\n"; !strings.Contains(report.String(), want) {
+		t.Errorf("report %q, want %q", &report, want)
+	}
+	for _, c := range []struct{ args, want string }{
+		{path, path + ":2 has 10 tokens, and the model sees 8"},
+		{"-query\na b c a b c a b", "-query has 10 tokens, and the model sees 8"},
+	} {
+		err := run(t.Context(), append(strings.Split(c.args, "\n"), "-model", model, "-long", "error"), strings.NewReader("a"), io.Discard, &report)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.args, err, c.want)
+		}
+	}
+	report.Reset()
+	if err := run(t.Context(), []string{"-query", "a b c a b c a b", "-model", model}, strings.NewReader("a"), io.Discard, &report); err != nil || !strings.Contains(report.String(), "warning: of -query, which has 10 tokens") {
+		t.Errorf("a long query: %v, report %q", err, &report)
+	}
+}
+
 // tinyModel writes a model of random weights and returns its folder.
 func tinyModel(t *testing.T) string {
 	t.Helper()
@@ -281,7 +314,7 @@ func TestInterruptFile(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "vectors."+format)
 		var report bytes.Buffer
-		s := &stream{encoder: e, in: &input{lines: make(chan line)}, bar: &progress{}}
+		s := &stream{encoder: e, in: &input{lines: make(chan line)}, bar: &progress{}, lengths: lengthCheck{max: e.MaxTokens(), count: e.CountTokens}}
 		go func() { // two chunks of a line, then an interrupt
 			s.in.lines <- <-in.lines
 			s.in.lines <- <-in.lines
