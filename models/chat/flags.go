@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -44,7 +45,10 @@ func parse(args []string, help io.Writer) (*config, error) {
 	if err := c.finish(*cache); err != nil {
 		return nil, command.Usage(err)
 	}
-	return c, command.CheckExec(c.options.Exec)
+	if err := command.CheckExec(c.options.Exec); err != nil {
+		return nil, err
+	}
+	return c, inFlags(cmp.Or(c.options.Check(), c.generate.Check()))
 }
 
 func usage(fs *flag.FlagSet) {
@@ -96,6 +100,21 @@ func (c *config) finish(cache string) error {
 	}
 	c.options.CacheType = cacheTypes[i].kind
 	return nil
+}
+
+// flagOf are the flags that set the options of package llama.
+var flagOf = map[string]string{
+	"Options.Context": "-ctx", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "Sampler.Temperature": "-temp",
+	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.RepetitionPenalty": "-penalty",
+}
+
+// inFlags returns an error about an option as one about the flag that sets it.
+func inFlags(err error) error {
+	var bad *llama.OptionError
+	if errors.As(err, &bad) && flagOf[bad.Option] != "" {
+		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[bad.Option], bad.Got, bad.Want))
+	}
+	return err
 }
 
 // path returns the path of the model.

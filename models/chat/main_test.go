@@ -11,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -236,11 +238,28 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, "-model", model, "-n", "2"); !errors.As(err, new(command.UsageError)) {
-		t.Errorf("two answers in a conversation: %v", err)
+	// All of it is said before a model is loaded, in words of the command line.
+	for args, want := range map[string]string{
+		"-temp -1": "-temp is -1, want", "-top-k -1": "-top-k is -1", "-top-p 2": "-top-p is 2", "-penalty 99": "-penalty is 99",
+		"-max -1": "-max is -1", "-draft -1": "-draft is -1", "-ctx -1": "-ctx is -1", "-tier mmx": `-tier is "mmx", want one of`,
+	} {
+		_, _, err := try(t.Context(), strings.NewReader("a"), append(strings.Fields(args), "-model", "none")...)
+		if !errors.As(err, new(command.UsageError)) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want a usage error that begins with %q", args, err, want)
+		}
+	}
+	for _, args := range [][]string{{"-n", "2"}, {"-raw"}} {
+		if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, append(args, "-model", "none")...); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q in a conversation: %v", args, err)
+		}
+	}
+	for _, args := range [][]string{{"-text", ""}, {"-text", " \n"}, {}, {"-"}, {"-lines"}, {"-raw"}} {
+		if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-model", "none")...); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "the prompt is empty") {
+			t.Errorf("%q: %v, want a usage error about an empty prompt", args, err)
+		}
 	}
 	for _, args := range [][]string{
-		{"-model", model + "x", "-text", "a"}, {"-model", model, "-temp", "-1", "-text", "a"}, {"-model", model, "-ctx", "-1", "-text", "a"}, {"-model", model, "why"},
+		{"-model", model + "x", "-text", "a"}, {"-model", model, "why"},
 		{"-model", model, "-ctx", "20", "-text", strings.Repeat("a long prompt ", 9)},
 	} {
 		if out, _, err := try(t.Context(), strings.NewReader(""), args...); err == nil || errors.As(err, new(command.UsageError)) || out != "" {
@@ -254,6 +273,43 @@ func TestUsage(t *testing.T) {
 	out, help, err := try(t.Context(), strings.NewReader(""), "-h")
 	if !errors.Is(err, flag.ErrHelp) || out != "" || !strings.Contains(help, "usage: chat") {
 		t.Errorf("-h: %v, %q", err, help)
+	}
+}
+
+// The error of a file names it once, and one that has no template says what can be done.
+func TestFileErrors(t *testing.T) {
+	write := func(data []byte) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "x.gguf")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	without := func(key string) string {
+		f := tinyllama.New(nil)
+		f.AddVocabulary()
+		f.Metadata = slices.DeleteFunc(f.Metadata, func(e ggufwriter.Entry) bool { return e.Key == key })
+		return write(f.Bytes())
+	}
+	for path, want := range map[string]string{
+		write([]byte("no model")):            "GGUF",
+		filepath.Join(t.TempDir(), "x.gguf"): "no such file",
+		without("llama.block_count"):         "llama.block_count",
+		without("tokenizer.chat_template"):   "has no template for conversations: ",
+		without("tokenizer.ggml.model"):      "has no tokenizer",
+	} {
+		_, _, err := try(t.Context(), strings.NewReader("hello"), "-model", path)
+		if err == nil || strings.Count(err.Error(), path) != 1 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q, and %s once", err, want, path)
+		}
+	}
+	path := without("tokenizer.chat_template")
+	if _, _, err := try(t.Context(), strings.NewReader("hello"), "-model", path); err == nil || !strings.Contains(err.Error(), "-raw") {
+		t.Errorf("no template: %v, want a hint of -raw", err)
+	}
+	if out, _ := text(t, "hello", "-model", path, "-raw", "-max", "3"); !strings.HasPrefix(out, "hello") {
+		t.Errorf("-raw without a template: %q", out)
 	}
 }
 
