@@ -13,6 +13,7 @@ import (
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/weights"
 )
 
 // An Embedder computes the embeddings of texts, each of the same number of numbers. It must
@@ -31,9 +32,13 @@ type Model struct {
 // files are the files of a folder that the bits of embeddings depend on.
 var files = []string{"config.json", "model.safetensors", "sentence_bert_config.json", "tokenizer.json", "vocab.txt", "1_Pooling/config.json"}
 
-// LoadModel loads a BERT model, see [bert.Load]. Its digest is that of the files that the
+// LoadModel loads a BERT model, which may be a folder or a name, see [bert.Load]. Its digest is that of the files that the
 // bits of embeddings depend on: two copies of a model have the same.
-func LoadModel(dir string, opts bert.Options) (*Model, error) {
+func LoadModel(model string, opts bert.Options) (*Model, error) {
+	dir, err := weights.Resolve(model)
+	if err != nil {
+		return nil, err
+	}
 	e, err := bert.Load(dir)
 	if err != nil {
 		return nil, err

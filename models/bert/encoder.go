@@ -1,5 +1,5 @@
 // Package bert computes embeddings of sentences with BERT encoders, such as all-MiniLM-L6-v2.
-// [Load] reads a model from a folder as Hugging Face has it. [Encoder.Embed] turns texts into
+// [Load] reads a model from a folder as Hugging Face has it, or finds one that was fetched. [Encoder.Embed] turns texts into
 // unit vectors, whose scalar product is the cosine of two texts.
 //
 // An embedding has the same bits on every CPU, with any number of threads, and whatever other

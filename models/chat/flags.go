@@ -11,12 +11,11 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/llama"
-	"github.com/attn-go/attn/models/weights"
 )
 
 // config is a parsed command line.
 type config struct {
-	model    string         // path; "" is SmolLM2 where make models puts it
+	model    string
 	inputs   command.Inputs // of prompts; none at a terminal means a conversation
 	system   string
 	raw      bool
@@ -63,7 +62,7 @@ func usage(fs *flag.FlagSet) {
 // define defines the flags. It returns the one that needs more than a variable of the config.
 func (c *config) define(fs *flag.FlagSet) (cache *string) {
 	sampler := &c.generate.Sampler
-	fs.StringVar(&c.model, "model", "", "GGUF `file` of a Llama-type model (default SmolLM2-135M-Instruct, which make models fetches)")
+	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` of a Llama-type model, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "the `prompt`; may be repeated, and files follow it")
 	fs.StringVar(&c.system, "system", "", "`text` that tells the model how to answer (default what the file's template says)")
 	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the file's template; special tokens in it are parsed")
@@ -115,12 +114,4 @@ func inFlags(err error) error {
 		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[bad.Option], bad.Got, bad.Want))
 	}
 	return err
-}
-
-// path returns the path of the model.
-func (c *config) path() (string, error) {
-	if c.model != "" {
-		return c.model, nil
-	}
-	return weights.Path(weights.SmolLM2)
 }

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -89,22 +88,15 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 
 // load loads the model and makes sure that it can do what is asked for.
 func (c *config) load() (*llama.Model, error) {
-	path, err := c.path()
-	if err != nil {
-		return nil, err
-	}
-	m, err := llama.Load(path, c.options)
-	if c.model == "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: make models fetches it, and -model names another file", err)
-	}
+	m, err := llama.Load(c.model, c.options)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := m.Tokenizer(); err != nil {
-		return nil, fmt.Errorf("%s has no tokenizer for texts: %w", path, err)
+		return nil, fmt.Errorf("%s has no tokenizer for texts: %w", c.model, err)
 	}
 	if _, err := m.Template(); err != nil && !c.raw {
-		return nil, fmt.Errorf("%s has no template for conversations: %w; -raw continues a text without one", path, err)
+		return nil, fmt.Errorf("%s has no template for conversations: %w; -raw continues a text without one", c.model, err)
 	}
 	return m, nil
 }

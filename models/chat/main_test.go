@@ -294,7 +294,7 @@ func TestFileErrors(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		write([]byte("no model")):            "GGUF",
-		filepath.Join(t.TempDir(), "x.gguf"): "no such file",
+		filepath.Join(t.TempDir(), "x.gguf"): "there is no model",
 		without("llama.block_count"):         "llama.block_count",
 		without("tokenizer.chat_template"):   "has no template for conversations: ",
 		without("tokenizer.ggml.model"):      "has no tokenizer",

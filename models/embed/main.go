@@ -18,7 +18,6 @@ import (
 
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/weights"
 )
 
 func main() {
@@ -66,7 +65,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "", "`folder` of a BERT model as Hugging Face has it (default all-MiniLM-L6-v2, where make models puts it)")
+	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`folder` of a BERT model as Hugging Face has it, or the name of one that make models fetches")
 	c.inputs.Flag(fs, "a `text` itself, also of several lines, before the lines of all files; may be repeated")
 	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
 		".npy [texts, width] or .safetensors (tensor embeddings)")
@@ -147,17 +146,7 @@ func (c *config) showsBar(out io.Writer) bool {
 
 // load loads the model.
 func (c *config) load() (*bert.Encoder, error) {
-	dir := c.model
-	if dir == "" {
-		var err error
-		if dir, err = weights.Path(weights.MiniLM); err != nil {
-			return nil, fmt.Errorf("%w; name one by -model", err)
-		}
-		if _, err := os.Stat(dir); err != nil {
-			return nil, fmt.Errorf("there is no model in %s: make models fetches it, or name the folder of another one by -model", dir)
-		}
-	}
-	e, err := bert.Load(dir)
+	e, err := bert.Load(c.model)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -51,13 +52,18 @@ type network struct {
 	vocabulary
 }
 
-// Load reads a model from a GGUF file, of which nothing is used afterwards. The error is an
+// Load reads a model from a GGUF file, of which nothing is used afterwards: one with this path, or
+// one that [weights.Resolve] finds by its name, such as SmolLM2-135M-Instruct. The error is an
 // [*OptionError], or it names the file and is that of the system, one of package gguf if the file
 // is damaged, or a [*gguf.KeyError] or a [*TensorError] if it does not have what the model needs
 // or has more than this package computes.
-func Load(path string, o Options) (*Model, error) {
+func Load(model string, o Options) (*Model, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
+	}
+	path, err := weights.Resolve(model)
+	if err != nil {
+		return nil, fmt.Errorf("llama: %w", err)
 	}
 	f, err := gguf.Open(path)
 	if err != nil {

@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/attn-go/attn/bridge/embeddings"
@@ -27,7 +26,7 @@ func main() {
 func load(_ context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
 	e, err := bert.Load(model)
 	if err != nil {
-		return nil, fmt.Errorf("%w (make models fetches MiniLM)", err)
+		return nil, err
 	}
 	return embeddings.Client{Encoder: e.With(bert.Options{Exec: kernel.Exec{Threads: threads}})}.CreateEmbedding, nil
 }

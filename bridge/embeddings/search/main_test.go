@@ -37,7 +37,8 @@ func TestSearch(t *testing.T) {
 
 // TestNoModel: the error of a folder without a model says what to do.
 func TestNoModel(t *testing.T) {
-	_, err := load(t.Context(), t.TempDir(), 0)
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	_, err := load(t.Context(), "all-MiniLM-L6-v2", 0)
 	if err == nil || !strings.Contains(err.Error(), "make models") {
 		t.Errorf("got %v", err)
 	}

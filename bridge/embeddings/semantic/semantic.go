@@ -15,11 +15,10 @@ import (
 
 	"github.com/attn-go/attn/bridge/embeddings"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/weights"
 	"github.com/philippgille/chromem-go"
 )
 
-// A Loader loads a model from a folder and returns its embedding function.
+// A Loader loads a model, see weights.Resolve, and returns its embedding function.
 type Loader func(ctx context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error)
 
 // settings are those of the command line.
@@ -41,8 +40,7 @@ func parse(name string, args []string, help io.Writer) (*settings, error) {
 	}
 	fs.StringVar(&s.query, "query", "", "`text` to search for; without it the passages are indexed only")
 	fs.StringVar(&s.database, "db", "", "`folder` of the database (default FOLDER/.semantic)")
-	fetched, _ := weights.Path(weights.MiniLM) // "" if there is no folder for models
-	fs.StringVar(&s.model, "model", fetched, "`folder` of the model")
+	fs.StringVar(&s.model, "model", "all-MiniLM-L6-v2", "`folder` of the model, or the name of one that make models fetches")
 	fs.IntVar(&s.results, "top", 3, "how many passages are printed")
 	fs.IntVar(&s.threads, "threads", 0, "most threads; 0 means all")
 	if err := command.Parse(fs, args, help); err != nil {

@@ -28,8 +28,7 @@ func run(args []string, out, report io.Writer) error {
 		fs.PrintDefaults()
 	}
 	own := fs.Bool("own", false, "keep GoMLX's own attention")
-	fetched, _ := weights.Path(weights.MiniLM) // "" if there is no folder for models
-	folder := fs.String("model", fetched, "`folder` of MiniLM")
+	model := fs.String("model", "all-MiniLM-L6-v2", "`folder` of MiniLM, or the name of it where make models puts it")
 	inputs.Flag(fs, "a `text`; may be repeated")
 	if err := command.Parse(fs, args, report); err != nil {
 		return err
@@ -48,7 +47,11 @@ func run(args []string, out, report io.Writer) error {
 	if !*own {
 		hook.Set(gomlx.SDPA)
 	}
-	m, err := minilm.Load(*folder)
+	folder, err := weights.Resolve(*model)
+	if err != nil {
+		return err
+	}
+	m, err := minilm.Load(folder)
 	if err != nil {
 		return err
 	}

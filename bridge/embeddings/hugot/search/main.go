@@ -15,6 +15,7 @@ import (
 	"github.com/attn-go/attn/bridge/embeddings/hugot/internal/export"
 	"github.com/attn-go/attn/bridge/embeddings/semantic"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/weights"
 )
 
 func main() {
@@ -25,6 +26,10 @@ func main() {
 
 // load loads a model for hugot, which chooses the number of threads itself.
 func load(ctx context.Context, model string, _ int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
+	model, err := weights.Resolve(model)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := os.Stat(filepath.Join(model, "model.onnx")); err != nil {
 		to := filepath.Join(os.TempDir(), "attn-hugot-minilm")
 		if err := os.MkdirAll(to, 0o777); err != nil {
