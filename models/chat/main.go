@@ -2,9 +2,9 @@
 // is the same on every CPU and with any number of threads.
 //
 //	go run ./models/chat                                            a conversation
-//	go run ./models/chat -text 'Write a haiku.'                     one answer
-//	go run ./models/chat -text 'Write a haiku.' -n 4 -temp 0.8      four answers, side by side
-//	go run ./models/chat -text 'Write a title for this:' note.txt   a prompt with a file below it
+//	go run ./models/chat -text 'Which word is a colour: run, red?'  one answer
+//	go run ./models/chat -text 'Write a line of verse.' -n 4        four answers, side by side
+//	go run ./models/chat -text 'Summarize in one sentence:' a.txt   a prompt with a file below it
 //	go run ./models/chat -raw -text 'Once upon a time'              a text continued
 //	go run ./models/chat -lines questions.txt                       an answer to every line
 package main

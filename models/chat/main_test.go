@@ -313,10 +313,26 @@ func TestFileErrors(t *testing.T) {
 	}
 }
 
-// SmolLM2 knows a capital.
+// SmolLM2 answers as README.md says.
 func TestSmolLM2(t *testing.T) {
 	testweights.Path(t, testweights.SmolLM2)
-	if got, _ := text(t, "", "-max", "12", "-text", "What is the capital of France?"); got != "The capital of France is Paris.\n" {
-		t.Errorf("%q", got)
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "| prompt | answer |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	if len(rows) < 4 {
+		t.Fatalf("README.md has %d answers", len(rows))
+	}
+	for _, row := range rows {
+		prompt, answer, _ := strings.Cut(strings.Trim(row, "| "), " | ")
+		if got, _ := text(t, "", "-text", prompt); got != answer+"\n" {
+			t.Errorf("%s: %q, want %q", prompt, got, answer)
+		}
+	}
+	if got, _ := text(t, "", "-text", "Rewrite in the past tense: She buys bread."); got != "She bought bread.\n" {
+		t.Errorf("the prompt of README.md: %q", got)
 	}
 }
