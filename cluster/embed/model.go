@@ -4,12 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/attn-go/attn/cluster/embed/internal/wire"
 	"github.com/attn-go/attn/models/bert"
@@ -28,42 +22,17 @@ type Model struct {
 	Digest [sha256.Size]byte
 }
 
-// files are the files of a folder that the bits of embeddings depend on.
-var files = []string{"config.json", "model.safetensors", "sentence_bert_config.json", "tokenizer.json", "vocab.txt", "1_Pooling/config.json"}
-
-// LoadModel loads a BERT model, see [bert.Load]. Its digest is that of the files that the
-// bits of embeddings depend on: two copies of a model have the same.
-func LoadModel(dir string, opts bert.Options) (*Model, error) {
-	e, err := bert.Load(dir)
+// LoadModel loads a BERT model, see [bert.Load]. Its digest is that of [bert.Digest].
+func LoadModel(model string, opts bert.Options) (*Model, error) {
+	e, err := bert.Load(model)
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Embedder: e.With(opts)}
-	h := sha256.New()
-	for _, name := range files {
-		sum, err := digest(filepath.Join(dir, filepath.FromSlash(name)))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(h, "%s %x\n", name, sum)
-	}
-	h.Sum(m.Digest[:0])
-	return m, nil
-}
-
-// digest returns the SHA-256 of a file.
-func digest(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	digest, err := bert.Digest(model)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return h.Sum(nil), err
+	return &Model{e.With(opts), digest}, nil
 }
 
 // parseDigest reads the digest of a model in hexadecimal.

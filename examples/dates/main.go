@@ -2,7 +2,7 @@
 // trained encoder-decoder with additive attention, computed by package kernel alone. It
 // prints how sure the model is of each date, and draws the attention weights.
 //
-//	go run ./examples/dates 'Saturday, November 21, 2026'
+//	go run ./examples/dates -text 'Saturday, November 21, 2026'
 package main
 
 import (
@@ -26,7 +26,8 @@ func main() {
 
 // config is a parsed command line.
 type config struct {
-	texts    []string
+	inputs   command.Inputs
+	texts    []string // of the inputs, a date each
 	pictures pictures.Files
 	settings settings
 
@@ -41,16 +42,17 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("dates", flag.ContinueOnError)
 	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "usage: dates [flags] TEXT...\n       dates -train [flags]\n\n"+
+		fmt.Fprintf(fs.Output(), "usage: dates [flags] -text DATE\n       dates [flags] FILE...   with a date a line\n       dates -train [flags]\n\n"+
 			"Translates each text, a date, into YYYY-MM-DD with a small trained model, says how probable the\n"+
 			"answer is, and draws the attention weights. With -train it trains such a model on random dates\n"+
 			"and prints a hash of the weights, which is the same on every machine.\n\n%s\n\n", knownFormats())
 		fs.PrintDefaults()
 	}
+	c.inputs.Flag(fs, "a `date`; may be repeated")
 	c.pictures.Flags(fs, "dates")
 	fs.StringVar(&c.settings.tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.threads, "threads", 1, "most threads to use; 0 means all")
-	fs.StringVar(&c.weights, "weights", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultWeights+")")
+	fs.StringVar(&c.weights, "model", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultWeights+")")
 	fs.BoolVar(&c.trains, "train", false, "train a model from random weights")
 	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags,\nto the weights that it would have had")
 	fs.IntVar(&c.schedule.Steps, "steps", 1000, "with -train: number of steps")
@@ -59,22 +61,20 @@ func parse(args []string, help io.Writer) (*config, error) {
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
-	c.texts = fs.Args()
 	switch {
-	case c.trains && len(c.texts) > 0:
-		return nil, command.Usage(fmt.Errorf("-train with the text %q, want none", c.texts[0]))
+	case c.trains && len(c.inputs.Texts)+fs.NArg() > 0:
+		return nil, command.Usage(fmt.Errorf("-train with the date %q, want none", append(c.inputs.Texts, fs.Args()...)[0]))
 	case c.trains && (c.schedule.Steps < 1 || c.schedule.Batch < 1):
 		return nil, command.Usage(fmt.Errorf("-steps is %d and -batch is %d, want at least 1", c.schedule.Steps, c.schedule.Batch))
 	case c.resumes && !c.trains:
 		return nil, command.Usage(errors.New("-resume without -train"))
-	case len(c.texts) == 0 && !c.trains:
-		return nil, command.Usage(errors.New("no text to translate, such as 'Saturday, November 21, 2026'"))
 	case c.settings.threads < 0:
 		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.threads))
 	}
 	if c.trains && c.weights == "" {
 		c.weights = defaultWeights
 	}
+	c.inputs.Take(fs)
 	return c, nil
 }
 
@@ -102,6 +102,17 @@ func (c *config) model() (*model, error) {
 	return m, nil
 }
 
+// read reads the dates.
+func (c *config) read(stdin io.Reader, report io.Writer) (err error) {
+	if err := c.inputs.Check(report); err != nil {
+		return err
+	}
+	if c.texts, err = c.inputs.Lines(stdin); err == nil && len(c.texts) == 0 {
+		return command.Usage(errors.New("no date to translate, such as -text 'Saturday, November 21, 2026'"))
+	}
+	return err
+}
+
 // run runs the command. It writes the dates to out, one a line, and all else to report.
 func run(args []string, out, report io.Writer) error {
 	c, err := parse(args, report)
@@ -110,6 +121,9 @@ func run(args []string, out, report io.Writer) error {
 	}
 	if c.trains {
 		return c.train(out, report)
+	}
+	if err := c.read(os.Stdin, report); err != nil {
+		return err
 	}
 	m, err := c.model()
 	if err != nil {

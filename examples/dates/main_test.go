@@ -18,8 +18,12 @@ func TestRun(t *testing.T) {
 	texts, dates := references(t)
 	dir := t.TempDir()
 	svg, png := filepath.Join(dir, "a.svg"), filepath.Join(dir, "a.png")
+	list := filepath.Join(dir, "dates.txt")
+	if err := os.WriteFile(list, []byte(strings.Join(texts, "\n\n")), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	var out, report bytes.Buffer
-	if err := run(append([]string{"-svg", svg, "-png", png, "-threads", "2"}, texts...), &out, &report); err != nil {
+	if err := run([]string{list, "-svg", svg, "-png", png, "-threads", "2"}, &out, &report); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
@@ -50,7 +54,7 @@ func TestDoubt(t *testing.T) {
 		"12 March 1850":    "the years 1900 to 2099",
 	} {
 		var out, report bytes.Buffer
-		if err := run([]string{"-svg", "", "-png", "", text}, &out, &report); err != nil {
+		if err := run([]string{"-svg", "", "-png", "", "-text", text}, &out, &report); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "DO NOT TRUST IT") || !strings.Contains(out.String(), want) {
@@ -60,7 +64,7 @@ func TestDoubt(t *testing.T) {
 			t.Errorf("%q: the report lists no formats: %q", text, report.String())
 		}
 	}
-	err := run([]string{"-svg", "", "-png", "", "2026-11-21"}, new(bytes.Buffer), new(bytes.Buffer))
+	err := run([]string{"-svg", "", "-png", "", "-text", "2026-11-21"}, new(bytes.Buffer), new(bytes.Buffer))
 	if err == nil || !strings.Contains(err.Error(), formats[0]) {
 		t.Errorf("an unknown character: %v, want an error that lists the formats", err)
 	}
@@ -70,12 +74,12 @@ func TestUsage(t *testing.T) {
 	none := func(args ...string) error {
 		return run(append([]string{"-svg", "", "-png", ""}, args...), new(bytes.Buffer), new(bytes.Buffer))
 	}
-	for _, args := range [][]string{{}, {"-threads", "-1", "1.1.2000"}, {"-unknown"}} {
+	for _, args := range [][]string{{}, {"-threads", "-1", "-text", "1.1.2000"}, {"-unknown"}, {"-train", "-text", "1.1.2000"}} {
 		if err := none(args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	for _, args := range [][]string{{"-tier", "none", "1.1.2000"}, {""}, {"€"}, {"-svg", "x.jpg", "1.1.2000"}} {
+	for _, args := range [][]string{{"-tier", "none", "-text", "1.1.2000"}, {"-text", ""}, {"-text", "€"}, {"-svg", "x.jpg", "-text", "1.1.2000"}, {"1.1.2000"}} {
 		if err := none(args...); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}

@@ -146,7 +146,7 @@ func TestResume(t *testing.T) {
 // TestTrain: the command trains, reports, and its file translates and can be resumed.
 func TestTrain(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "c.safetensors")
-	args := []string{"-train", "-weights", name, "-steps", "2", "-batch", "4", "-threads", "2"}
+	args := []string{"-train", "-model", name, "-steps", "2", "-batch", "4", "-threads", "2"}
 	var first string
 	for _, more := range [][]string{nil, {"-resume"}} {
 		var out, report bytes.Buffer
@@ -163,7 +163,7 @@ func TestTrain(t *testing.T) {
 			t.Errorf("resumed: %s, want %s", out.String(), first)
 		}
 	}
-	if err := run([]string{"-weights", name, "-svg", "", "-png", "", "1.2.2003"}, new(bytes.Buffer), new(bytes.Buffer)); err != nil {
+	if err := run([]string{"-model", name, "-svg", "", "-png", "", "-text", "1.2.2003"}, new(bytes.Buffer), new(bytes.Buffer)); err != nil {
 		t.Error(err)
 	}
 }

@@ -2,7 +2,7 @@
 // on the sources of Go's standard library, computed by package kernel alone. The text is
 // the same on every CPU and with any number of threads.
 //
-//	go run ./examples/generate -prompt 'func '
+//	go run ./examples/generate -text 'func '
 //
 // With -train it trains such a model on a text, and prints a hash of the weights, which is the same on
 // every machine.
@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
 	"time"
 
@@ -28,7 +27,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := command.Context()
 	defer stop()
 	command.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -58,10 +57,10 @@ func parse(args []string, help io.Writer) (*config, error) {
 			"a model on a text and prints a hash of the weights, which is the same on every machine.\n\n")
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.prompt, "prompt", "func ", "text to continue")
+	fs.StringVar(&c.prompt, "text", "func ", "the `text` to continue")
 	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture; with -train the file that is\nwritten every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultModel+")")
-	fs.IntVar(&c.n, "n", 240, "most bytes to append; fewer if the model's context is full before")
-	fs.Float64Var(&c.temperature, "temperature", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\n"+
+	fs.IntVar(&c.n, "max", 240, "most bytes to append; fewer if the model's context is full before")
+	fs.Float64Var(&c.temperature, "temp", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\n"+
 		"probable ones below; 0 always takes the most probable byte, which often repeats itself")
 	fs.Uint64Var(&c.seed, "seed", 1, "seed of the random draws; the same seed gives the same text, or with -train the same weights,\non every CPU")
 	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
@@ -76,13 +75,13 @@ func parse(args []string, help io.Writer) (*config, error) {
 	}
 	switch {
 	case fs.NArg() > 0:
-		return nil, command.Usage(fmt.Errorf("unexpected argument %q; -prompt takes the text, in quotes", fs.Arg(0)))
+		return nil, command.Usage(fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0)))
 	case c.prompt == "":
-		return nil, command.Usage(errors.New("-prompt is empty, want at least one byte"))
+		return nil, command.Usage(errors.New("-text is empty, want at least one byte"))
 	case !(c.temperature >= 0):
-		return nil, command.Usage(fmt.Errorf("-temperature is %v, want 0 or more", c.temperature))
+		return nil, command.Usage(fmt.Errorf("-temp is %v, want 0 or more", c.temperature))
 	case c.n < 0:
-		return nil, command.Usage(fmt.Errorf("-n is %d, want 0 or more", c.n))
+		return nil, command.Usage(fmt.Errorf("-max is %d, want 0 or more", c.n))
 	case c.settings.Threads < 0:
 		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	}

@@ -27,7 +27,7 @@ func text(t *testing.T, args ...string) string {
 
 // TestSeed: a seed gives one text, with any tier and any number of threads.
 func TestSeed(t *testing.T) {
-	args := []string{"-prompt", "if err != nil {", "-n", "60", "-temperature", "0.8", "-seed", "7"}
+	args := []string{"-text", "if err != nil {", "-max", "60", "-temp", "0.8", "-seed", "7"}
 	want := text(t, args...)
 	if !strings.HasPrefix(want, "if err != nil {") || len(want) < 60 {
 		t.Errorf("text: %q", want)
@@ -48,7 +48,7 @@ func TestSeed(t *testing.T) {
 // TestContext: the text ends where the model's context is full, and the report says so.
 func TestContext(t *testing.T) {
 	var out, report bytes.Buffer
-	if err := run(context.Background(), []string{"-prompt", strings.Repeat("x", 510), "-n", "10"}, &out, &report); err != nil {
+	if err := run(context.Background(), []string{"-text", strings.Repeat("x", 510), "-max", "10"}, &out, &report); err != nil {
 		t.Fatal(err)
 	}
 	if out.Len() != 512+len("\n") || !strings.Contains(report.String(), "is full") {
@@ -57,12 +57,12 @@ func TestContext(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"-n", "x"}, {"-prompt", ""}, {"more"}, {"-n", "-1"}, {"-threads", "-1"}, {"-temperature", "-1"}, {"-unknown"}} {
+	for _, args := range [][]string{{"-max", "x"}, {"-text", ""}, {"more"}, {"-max", "-1"}, {"-threads", "-1"}, {"-temp", "-1"}, {"-unknown"}} {
 		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	for _, args := range [][]string{{"-tier", "none"}, {"-model", "/none"}, {"-prompt", strings.Repeat("x", 513)}} {
+	for _, args := range [][]string{{"-tier", "none"}, {"-model", "/none"}, {"-text", strings.Repeat("x", 513)}} {
 		if err := run(context.Background(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil || errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want an error that is no usage error", args, err)
 		}

@@ -41,7 +41,7 @@ func TestTrain(t *testing.T) {
 	if got, err := train(t.Context(), "-resume", "-threads", "2"); err != nil || got != want {
 		t.Errorf("resumed: %s, want %s, error %v", got, want, err)
 	}
-	if got := len(textOf(t, "-model", file, "-n", "5")); got < 5 {
+	if got := len(textOf(t, "-model", file, "-max", "5")); got < 5 {
 		t.Errorf("a text of %d bytes", got)
 	}
 	for _, args := range [][]string{{"-resume"}, {"-train", name, "-steps", "0"}} {

@@ -1,5 +1,5 @@
 // Package bert computes embeddings of sentences with BERT encoders, such as all-MiniLM-L6-v2.
-// [Load] reads a model from a folder as Hugging Face has it. [Encoder.Embed] turns texts into
+// [Load] reads a model from a folder as Hugging Face has it, or finds one that was fetched. [Encoder.Embed] turns texts into
 // unit vectors, whose scalar product is the cosine of two texts.
 //
 // An embedding has the same bits on every CPU, with any number of threads, and whatever other
@@ -33,6 +33,10 @@ type Options struct {
 	// longer text is computed alone. With more tokens threads find more work, with fewer the
 	// activations stay in the cache: a token of MiniLM takes 9 KiB.
 	BatchTokens int
+
+	// RefuseLong makes [Encoder.Embed] return a [*LengthError] for a text of more than
+	// [Encoder.MaxTokens]. Otherwise it sees only the beginning of such a text.
+	RefuseLong bool
 }
 
 // With returns an Encoder with other settings that shares the weights.
@@ -49,24 +53,34 @@ func (e *Encoder) Width() int { return e.config.Width }
 func (e *Encoder) MaxTokens() int { return e.maxTokens }
 
 // Embed returns the embeddings of texts: the means of the outputs of the model for all tokens
-// of a text, [CLS] and [SEP] included, divided by their L2 norms. Texts of more than
-// [Encoder.MaxTokens] are cut. Without texts the result is empty. Bytes that are not UTF-8
+// of a text, [CLS] and [SEP] included, divided by their L2 norms. Of a text of more than
+// [Encoder.MaxTokens] only the beginning counts, unless Options.RefuseLong makes it an error:
+// [Encoder.CountTokens] tells. Without texts the result is empty. Bytes that are not UTF-8
 // are left out.
 //
 // If ctx ends, its error is returned soon, without any embedding. Other errors are those of
-// Options: a [*kernel.ArgumentError] or a [*kernel.TierError].
+// Options: a [*kernel.ArgumentError], a [*kernel.TierError] or a [*LengthError].
 func (e *Encoder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	ids := make([][]int32, len(texts))
 	for i, text := range texts {
 		if i%64 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		ids[i] = e.Tokens(text)
+		if ids[i] = e.Tokens(text); e.opts.RefuseLong {
+			if n := e.CountTokens(text); n > e.maxTokens {
+				return nil, &LengthError{Text: i, Tokens: n, Max: e.maxTokens}
+			}
+		}
 	}
 	return e.EmbedTokens(ctx, ids)
 }
 
-// Tokens returns the ids of a text, [CLS] and [SEP] included, cut to [Encoder.MaxTokens].
+// CountTokens returns how many tokens a text has, [CLS] and [SEP] included. If these are more than
+// [Encoder.MaxTokens], the model sees the first of them only.
+func (e *Encoder) CountTokens(text string) int { return len(e.tokenizer.Encode(text, 0)) }
+
+// Tokens returns the ids of a text, [CLS] and [SEP] included. If these were more than
+// [Encoder.MaxTokens], tokens at the text's end are left out: [Encoder.CountTokens] tells.
 func (e *Encoder) Tokens(text string) []int32 { return e.tokenizer.Encode(text, e.maxTokens) }
 
 // EmbedTokens is [Encoder.Embed] for texts that are tokens already. Their ids are those of the

@@ -14,3 +14,15 @@ type ModelError struct {
 func (e *ModelError) Error() string {
 	return fmt.Sprintf("bert: %s: %s: got %s, want %s", e.Path, e.Name, e.Got, e.Want)
 }
+
+// LengthError reports a text that has more tokens than the model sees. Find it with errors.As.
+type LengthError struct {
+	Text   int // its number in the call
+	Tokens int // that it has
+	Max    int // that the model sees
+}
+
+// Error says how many tokens the text has and how many the model sees.
+func (e *LengthError) Error() string {
+	return fmt.Sprintf("bert: text %d: got %d tokens, want at most %d", e.Text, e.Tokens, e.Max)
+}

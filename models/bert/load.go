@@ -11,9 +11,11 @@ import (
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/safetensors"
 	"github.com/attn-go/attn/models/tokenizer/wordpiece"
+	"github.com/attn-go/attn/models/weights"
 )
 
-// Load reads a model from a folder as Hugging Face and sentence-transformers have it:
+// Load reads a model from a folder as Hugging Face and sentence-transformers have it, or from one
+// that [weights.Resolve] finds by its name, such as all-MiniLM-L6-v2 where make models puts it:
 //
 //	config.json                 model_type bert, an activation of the GELU kind, absolute positions
 //	model.safetensors           float32, float16 or bfloat16, which are widened; names with "bert." or without
@@ -22,9 +24,13 @@ import (
 //	1_Pooling/config.json       must ask for the mean of all tokens; without it that is assumed
 //
 // If a key or a tensor is missing or does not fit, the error is a [*ModelError], or a
-// [*wordpiece.ConfigError] for the tokenizer. If one of the first two files is
-// missing, errors.Is finds [fs.ErrNotExist] in it.
-func Load(dir string) (*Encoder, error) {
+// [*wordpiece.ConfigError] for the tokenizer. If the folder or one of the
+// first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
+func Load(model string) (*Encoder, error) {
+	dir, err := weights.Resolve(model)
+	if err != nil {
+		return nil, fmt.Errorf("bert: %w", err)
+	}
 	c, err := readConfig(dir)
 	if err != nil {
 		return nil, err

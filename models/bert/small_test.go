@@ -1,12 +1,17 @@
 package bert
 
 import (
+	"errors"
+	"io/fs"
 	"math"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/bert/berttest"
 	"github.com/attn-go/attn/models/internal/race"
+	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/numeric"
 )
 
@@ -109,5 +114,20 @@ func TestAllocations(t *testing.T) {
 	})
 	if got > 12 && !race.Enabled { // the result, the order of the texts
 		t.Errorf("%v allocations, want at most 12", got)
+	}
+}
+
+// TestLoadName: Load finds a fetched model by the name that README.md gives it, or says where it looked.
+func TestLoadName(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("ATTN_MODELS", folder)
+	if _, err := Load("all-MiniLM-L6-v2"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) || !strings.Contains(err.Error(), "make models") {
+		t.Errorf("a model that is not fetched: %v", err)
+	}
+	if err := newSmall("").Write(filepath.Join(folder, weights.MiniLM), "F32"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load("all-MiniLM-L6-v2"); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/attn-go/attn/kvcache"
@@ -21,49 +20,49 @@ type conversation struct {
 	session  *llama.Session
 	text     *llama.Text
 	messages []chattemplate.Message
+	pending  string // a line that the context had no room for
 }
 
 // converse answers line after line, until the input ends.
 func (p *program) converse(ctx context.Context) error {
-	if p.raw || p.n != 1 {
-		return command.Usage(errors.New("-raw and -n need a prompt"))
-	}
 	s, err := p.model.NewSession(1, 0)
 	if err != nil {
 		return err
 	}
 	c := &conversation{program: p, session: s, text: s.NewText(), messages: p.instructions()}
-	fmt.Fprintln(p.stderr, "Ask anything. /clear begins a new conversation, /quit or ^D ends, ^C ends an answer.")
-	lines := bufio.NewScanner(p.stdin)
-	lines.Buffer(nil, 1<<24)
-	for c.ask(); lines.Scan(); c.ask() {
-		switch line := strings.TrimSpace(lines.Text()); line {
-		case "":
-		case "/quit":
+	fmt.Fprintln(p.stderr, "Ask anything. /help lists the commands, ^D ends, ^C ends an answer.")
+	lines := newLineReader(p.stdin, p.stderr)
+	for {
+		line, err := readLine(ctx, lines)
+		if errors.Is(err, io.EOF) {
 			return nil
-		case "/clear":
-			c.messages = p.instructions()
-		default:
-			if err := c.turn(ctx, line); err != nil {
-				return err
-			}
+		}
+		if err != nil {
+			return err
+		}
+		name, isCommand := strings.CutPrefix(strings.TrimRight(line, " \t\r\n"), "/")
+		switch line = strings.TrimSpace(line); {
+		case isCommand && name == "quit":
+			return nil
+		case isCommand:
+			err = c.command(ctx, name)
+		case line != "":
+			err = c.turn(ctx, line)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	fmt.Fprintln(p.stderr)
-	return lines.Err()
 }
 
-// ask asks for a line.
-func (c *conversation) ask() { fmt.Fprint(c.stderr, "> ") }
-
-// turn answers a line. A conversation that has no room for the line goes on without it.
+// turn answers a line. If the conversation has no room for it, the line is kept for /drop.
 func (c *conversation) turn(ctx context.Context, line string) error {
-	answering, stop := signal.NotifyContext(ctx, os.Interrupt)
+	answering, stop := command.Signals(ctx, os.Interrupt)
 	defer stop()
-	c.messages = append(c.messages, chattemplate.Message{Role: "user", Content: line})
-	ids, err := c.model.EncodeChat(answering, c.messages)
+	messages := append(c.messages, chattemplate.Message{Role: "user", Content: line})
+	ids, err := c.model.EncodeChat(answering, messages)
 	if err != nil {
-		return err
+		return c.ended(ctx, answering, err)
 	}
 	rest, err := c.text.Keep(ids)
 	if err != nil {
@@ -76,18 +75,41 @@ func (c *conversation) turn(ctx context.Context, line string) error {
 			speed.token()
 			answer.add(0, token.Text)
 		case errors.As(err, new(*llama.ContextError)) || errors.As(err, new(*kvcache.CapacityError)):
-			fmt.Fprintf(c.stderr, "\nchat: the context of %d tokens is full; /clear begins a new conversation, -ctx makes it larger\n", c.model.Options().Context)
-		case answering.Err() != nil && ctx.Err() == nil: // ^C: the answer is as long as it is
+			c.full(line, speed.tokens > 0)
 		default:
-			return err
+			if err := c.ended(ctx, answering, err); err != nil {
+				return err
+			}
 		}
 	}
 	if speed.tokens == 0 {
-		c.messages = c.messages[:len(c.messages)-1]
 		return nil
 	}
+	c.pending = ""
 	answer.finish()
 	speed.report(c.stderr)
-	c.messages = append(c.messages, chattemplate.Message{Role: "assistant", Content: answer.texts[0].String()})
+	c.messages = append(messages, chattemplate.Message{Role: "assistant", Content: answer.texts[0].String()})
 	return nil
+}
+
+// ended returns the error that ends the conversation. ^C ends an answer only, which is as long as
+// it is then.
+func (c *conversation) ended(ctx, answering context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case answering.Err() != nil:
+		return nil
+	}
+	return err
+}
+
+// full says that the context is full, and what can be done.
+func (c *conversation) full(line string, begun bool) {
+	what := "drops the oldest turns"
+	if !begun {
+		c.pending = line
+		what += " and asks this again"
+	}
+	fmt.Fprintf(c.stderr, "\nchat: the context of %d tokens is full; /drop %s, /clear begins a new conversation, -ctx makes it larger\n", c.model.Options().Context, what)
 }

@@ -1,23 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/llama"
-	"github.com/attn-go/attn/models/weights"
 )
 
 // config is a parsed command line.
 type config struct {
-	model    string // path; "" is SmolLM2 where make models puts it
-	prompt   string // "" asks for a conversation, or for the input
+	model    string
+	inputs   command.Inputs // of prompts; none at a terminal means a conversation
 	system   string
 	raw      bool
 	lines    bool
@@ -37,32 +36,37 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c := &config{}
 	fs := flag.NewFlagSet("chat", flag.ContinueOnError)
 	fs.Usage = func() { usage(fs) }
-	cache, sampler := c.define(fs)
+	cache := c.define(fs)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
-	if err := c.finish(fs, *cache, sampler); err != nil {
+	c.inputs.Take(fs)
+	if err := c.finish(*cache); err != nil {
 		return nil, command.Usage(err)
 	}
-	return c, nil
+	if err := command.CheckExec(c.options.Exec); err != nil {
+		return nil, err
+	}
+	return c, inFlags(cmp.Or(c.options.Check(), c.generate.Check()))
 }
 
 func usage(fs *flag.FlagSet) {
-	fmt.Fprint(fs.Output(), "usage: chat [flags] [prompt]\n\n"+
-		"Answers a prompt, which is -p, the arguments or the standard input, with a language model of the\n"+
-		"Llama family. Without any of them, at a terminal, it holds a conversation. Text goes to standard\n"+
-		"output, the speed to standard error. ^C ends an answer.\n\n")
+	fmt.Fprint(fs.Output(), "usage: chat [flags] -text PROMPT         answers a prompt\n"+
+		"       chat [flags] [-text PROMPT] FILE  answers what a file has, below the prompt if there is one\n"+
+		"       chat [flags]                      holds a conversation at a terminal, or answers the standard input\n\n"+
+		"The answers are those of a language model of the Llama family. Text goes to standard output, the\n"+
+		"speed to standard error. ^C ends an answer. Flags may follow files.\n\n")
 	fs.PrintDefaults()
 }
 
-// define defines the flags. It returns what needs more than a variable of the config.
-func (c *config) define(fs *flag.FlagSet) (cache *string, sampler *llama.Sampler) {
-	sampler = &c.generate.Sampler
-	fs.StringVar(&c.model, "model", "", "GGUF `file` of a Llama-type model (default SmolLM2-135M-Instruct, which make models fetches)")
-	fs.StringVar(&c.prompt, "p", "", "`prompt`")
+// define defines the flags. It returns the one that needs more than a variable of the config.
+func (c *config) define(fs *flag.FlagSet) (cache *string) {
+	sampler := &c.generate.Sampler
+	fs.StringVar(&c.model, "model", "SmolLM2-135M-Instruct", "GGUF `file` of a Llama-type model, or the name of one that make models fetches")
+	c.inputs.Flag(fs, "the `prompt`; may be repeated, and files follow it")
 	fs.StringVar(&c.system, "system", "", "`text` that tells the model how to answer (default what the file's template says)")
 	fs.BoolVar(&c.raw, "raw", false, "continue the prompt as it is, without the file's template; special tokens in it are parsed")
-	fs.BoolVar(&c.lines, "lines", false, "take every line of the standard input for a prompt, and answer up to 16 side by side")
+	fs.BoolVar(&c.lines, "lines", false, "take every line for a prompt, and answer up to 16 side by side")
 	fs.IntVar(&c.n, "n", 1, "answers to each prompt, made side by side, the first with -seed, the next with the next seed")
 	fs.IntVar(&c.generate.MaxTokens, "max", 512, "most tokens of an answer; 0 means until the context is full")
 	fs.Float64Var(&sampler.Temperature, "temp", 0.2, "temperature: 1 draws tokens by the model's probabilities, less prefers probable ones,\n0 always takes the most probable one")
@@ -73,13 +77,12 @@ func (c *config) define(fs *flag.FlagSet) (cache *string, sampler *llama.Sampler
 	fs.IntVar(&c.generate.Draft, "draft", 0, "most tokens to guess from earlier ones and check together; changes the speed, not the text")
 	fs.IntVar(&c.options.Context, "ctx", 0, "most `tokens` of a conversation (default what the model was trained for, at most 4096)")
 	cache = fs.String("cache", "f32", "type of the keys and values that are kept: f32, f16, bf16 or int8")
-	fs.StringVar(&c.options.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
-	fs.IntVar(&c.options.Threads, "threads", 0, "most threads to use; 0 means all")
-	return cache, sampler
+	command.ExecFlags(fs, &c.options.Exec)
+	return cache
 }
 
-// finish takes the arguments for the prompt and checks what the flag package does not.
-func (c *config) finish(fs *flag.FlagSet, cache string, sampler *llama.Sampler) error {
+// finish checks what the flag package does not.
+func (c *config) finish(cache string) error {
 	i := slices.IndexFunc(cacheTypes[:], func(x struct {
 		name string
 		kind kernel.DType
@@ -89,26 +92,26 @@ func (c *config) finish(fs *flag.FlagSet, cache string, sampler *llama.Sampler) 
 	switch {
 	case i < 0:
 		return fmt.Errorf("-cache is %q, want f32, f16, bf16 or int8", cache)
-	case c.prompt != "" && fs.NArg() > 0:
-		return fmt.Errorf("there is -p and the argument %q, want one prompt", fs.Arg(0))
-	case c.lines && (c.prompt != "" || fs.NArg() > 0):
-		return errors.New("-lines reads prompts from the standard input, and there is another prompt")
 	case c.n < 1 || c.n > 1024:
 		return fmt.Errorf("-n is %d, want 1 to 1024", c.n)
 	case c.raw && c.system != "":
 		return errors.New("-system is a part of the template, which -raw leaves out")
 	}
 	c.options.CacheType = cacheTypes[i].kind
-	if fs.NArg() > 0 {
-		c.prompt = strings.Join(fs.Args(), " ")
-	}
 	return nil
 }
 
-// path returns the path of the model.
-func (c *config) path() (string, error) {
-	if c.model != "" {
-		return c.model, nil
+// flagOf are the flags that set the options of package llama.
+var flagOf = map[string]string{
+	"Options.Context": "-ctx", "GenerateOptions.MaxTokens": "-max", "GenerateOptions.Draft": "-draft", "Sampler.Temperature": "-temp",
+	"Sampler.TopK": "-top-k", "Sampler.TopP": "-top-p", "Sampler.RepetitionPenalty": "-penalty",
+}
+
+// inFlags returns an error about an option as one about the flag that sets it.
+func inFlags(err error) error {
+	var bad *llama.OptionError
+	if errors.As(err, &bad) && flagOf[bad.Option] != "" {
+		return command.Usage(fmt.Errorf("%s is %s, want %s", flagOf[bad.Option], bad.Got, bad.Want))
 	}
-	return weights.Path(weights.SmolLM2)
+	return err
 }

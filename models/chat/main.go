@@ -1,11 +1,12 @@
 // Command chat talks with a language model of the Llama family, out of a GGUF file. The text
 // is the same on every CPU and with any number of threads.
 //
-//	go run ./models/chat                                   a conversation
-//	go run ./models/chat Why is the sky blue?              one answer
-//	go run ./models/chat -n 4 -temp 0.8 Write a haiku.     four answers, side by side
-//	go run ./models/chat -raw -p 'Once upon a time'        a text continued
-//	go run ./models/chat -lines < questions.txt            an answer to every line
+//	go run ./models/chat                                            a conversation
+//	go run ./models/chat -text 'Which word is a colour: run, red?'  one answer
+//	go run ./models/chat -text 'Write a line of verse.' -n 4        four answers, side by side
+//	go run ./models/chat -text 'Summarize in one sentence:' a.txt   a prompt with a file below it
+//	go run ./models/chat -raw -text 'Once upon a time'              a text continued
+//	go run ./models/chat -lines questions.txt                       an answer to every line
 package main
 
 import (
@@ -13,22 +14,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/attn-go/attn/models/chattemplate"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/llama"
+	"golang.org/x/term"
 )
 
 func main() {
-	err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	if errors.Is(err, context.Canceled) {
-		os.Exit(130) // as shells report an interrupt
-	}
-	command.Exit("chat", err)
+	// ^C ends an answer, see program.answer. What else asks the program to end does so here.
+	ctx, stop := command.Signals(context.Background(), syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	command.Exit("chat", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // A program is a run of the command.
@@ -40,38 +41,64 @@ type program struct {
 	stderr io.Writer
 }
 
-// run runs the command: text goes to stdout, all else to stderr. Its error is
-// context.Canceled after an interrupt, when everything is written as after any end.
+// run runs the command: text goes to stdout, all else to stderr. After a signal its error is a
+// command.SignalError, when everything is written as after any end.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	path, err := c.path()
+	text, talks, err := c.input(stdin, stderr)
 	if err != nil {
 		return err
 	}
-	m, err := llama.Load(path, c.options)
-	if c.model == "" && errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: make models fetches it, and -model names another file", err)
-	}
+	m, err := c.load()
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return err
 	}
 	p := &program{config: c, model: m, stdin: stdin, stdout: stdout, stderr: stderr}
 	switch {
-	case c.lines:
-		return p.answerLines(ctx)
-	case c.prompt != "":
-		return p.answerOne(ctx, c.prompt)
-	case isTerminal(stdin):
+	case talks:
 		return p.converse(ctx)
+	case c.lines:
+		return p.answerLines(ctx, text)
 	}
-	text, err := io.ReadAll(stdin)
+	return p.answerOne(ctx, text)
+}
+
+// input returns what is to be answered, or that it is a conversation.
+func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bool, err error) {
+	if err := c.inputs.Check(report); err != nil {
+		return "", false, err
+	}
+	if !c.lines && len(c.inputs.Texts) == 0 && slices.Equal(c.inputs.Files, []string{"-"}) && isTerminal(stdin) {
+		if c.raw || c.n != 1 {
+			return "", false, command.Usage(errors.New("-raw and -n need a prompt"))
+		}
+		return "", true, nil
+	}
+	if text, err = c.inputs.ReadAll(stdin); err != nil {
+		return "", false, err
+	}
+	if text == "" || !c.raw && strings.TrimSpace(text) == "" {
+		return "", false, command.Usage(errors.New("the prompt is empty: -text, files or the standard input have it"))
+	}
+	return text, false, nil
+}
+
+// load loads the model and makes sure that it can do what is asked for.
+func (c *config) load() (*llama.Model, error) {
+	m, err := llama.Load(c.model, c.options)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.answerOne(ctx, string(text))
+	if _, err := m.Tokenizer(); err != nil {
+		return nil, fmt.Errorf("%s has no tokenizer for texts: %w", c.model, err)
+	}
+	if _, err := m.Template(); err != nil && !c.raw {
+		return nil, fmt.Errorf("%s has no template for conversations: %w; -raw continues a text without one", c.model, err)
+	}
+	return m, nil
 }
 
 // isTerminal tells whether a reader is a terminal, whose user can be talked with. Tests have
@@ -81,8 +108,7 @@ func isTerminal(r io.Reader) bool {
 	case interface{ Terminal() bool }:
 		return f.Terminal()
 	case *os.File:
-		info, err := f.Stat()
-		return err == nil && info.Mode()&os.ModeCharDevice != 0
+		return term.IsTerminal(int(f.Fd()))
 	}
 	return false
 }
@@ -128,15 +154,11 @@ func (p *program) answerOne(ctx context.Context, prompt string) error {
 // batch is the most prompts of -lines that are answered side by side.
 const batch = 16
 
-// answerLines answers every line of the input.
-func (p *program) answerLines(ctx context.Context) error {
-	text, err := io.ReadAll(p.stdin)
-	if err != nil {
-		return err
-	}
+// answerLines answers every line of a text.
+func (p *program) answerLines(ctx context.Context, text string) (err error) {
 	var prompts [][]int32
 	var titles []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
@@ -160,7 +182,7 @@ func (p *program) answerLines(ctx context.Context) error {
 // titles if there are any, each after prefix: the first one while it is made, the others in
 // the end.
 func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string, prefix string) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	ctx, stop := command.Signals(ctx, os.Interrupt)
 	defer stop()
 	w := &ordered{w: p.stdout, titles: titles, prefix: prefix, texts: make([]strings.Builder, len(prompts))}
 	speed := startSpeed(prompts)
@@ -173,6 +195,8 @@ func (p *program) answer(ctx context.Context, prompts [][]int32, titles []string
 			w.add(token.Index, token.Text)
 		case errors.As(err, &full) && speed.tokens > 0:
 			fmt.Fprintf(p.stderr, "\nchat: text %d ends: the context of %d tokens is full, -ctx makes it larger\n", token.Index+1, full.Context)
+		case ctx.Err() != nil:
+			failure = context.Cause(ctx)
 		default:
 			failure = err
 		}

@@ -11,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/internal/ggufwriter"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/internal/tinyllama"
 )
@@ -68,7 +70,7 @@ func counts(t *testing.T, report string) (read, wrote []int) {
 func TestAnswer(t *testing.T) {
 	model := tiny(t)
 	args := []string{"-model", model, "-max", "40", "-temp", "1", "-top-k", "0"}
-	want, report := text(t, "", append(args, "-p", "good morning all")...)
+	want, report := text(t, "", append(args, "-text", "good morning all")...)
 	read, wrote := counts(t, report)
 	if len(read) != 1 || wrote[0] != 40 || len(want) < 30 || !strings.HasSuffix(want, "\n") {
 		t.Fatalf("text %q, report %q", want, report)
@@ -79,25 +81,31 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
 	}
-	got, _ := text(t, "", append(args, "good", "morning", "all")...)
-	check("arguments", got)
+	file := filepath.Join(t.TempDir(), "prompt.txt")
+	if err := os.WriteFile(file, []byte("morning all"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := text(t, "", append([]string{file, "-raw"}, append(args, "-text", "good")...)...)
+	if !strings.HasPrefix(got, "good\nmorning all") {
+		t.Errorf("a text and a file: %q", got)
+	}
 	got, _ = text(t, "good morning all", args...)
 	check("standard input", got)
-	got, _ = text(t, "", append(args, "-draft", "8", "-threads", "2", "-p", "good morning all")...)
+	got, _ = text(t, "", append(args, "-draft", "8", "-threads", "2", "-text", "good morning all")...)
 	check("guesses", got)
 	for _, tier := range kernel.Tiers() {
 		if tier.Runs {
-			got, _ = text(t, "", append(args, "-tier", tier.Name, "-p", "good morning all")...)
+			got, _ = text(t, "", append(args, "-tier", tier.Name, "-text", "good morning all")...)
 			check(tier.Name, got)
 		}
 	}
 	for _, other := range [][]string{{"-seed", "2"}, {"-temp", "0"}, {"-system", "Be short."}, {"-penalty", "2"}, {"-raw"}} {
-		if got, _ = text(t, "", append(append(args, other...), "-p", "good morning all")...); got == want {
+		if got, _ = text(t, "", append(append(args, other...), "-text", "good morning all")...); got == want {
 			t.Errorf("%q changes nothing", other)
 		}
 	}
 	for _, cache := range cacheTypes {
-		if got, _ = text(t, "", append(args, "-cache", cache.name, "-p", "good morning all")...); len(got) < 30 {
+		if got, _ = text(t, "", append(args, "-cache", cache.name, "-text", "good morning all")...); len(got) < 30 {
 			t.Errorf("cache of %s: %q", cache.name, got)
 		}
 	}
@@ -105,7 +113,7 @@ func TestAnswer(t *testing.T) {
 
 // Several answers are those of their seeds, and a prompt that is continued is a part of each.
 func TestSeveral(t *testing.T) {
-	args := []string{"-model", tiny(t), "-max", "30", "-temp", "1", "-raw", "-p", "some text"}
+	args := []string{"-model", tiny(t), "-max", "30", "-temp", "1", "-raw", "-text", "some text"}
 	want := ""
 	for seed := range 3 {
 		alone, _ := text(t, "", append(args, "-seed", fmt.Sprint(seed+5))...)
@@ -130,12 +138,19 @@ func TestLines(t *testing.T) {
 	input, want := "", ""
 	for i := range batch + 3 {
 		line := fmt.Sprint("question number ", i)
-		alone, _ := text(t, "", append(args, line)...)
+		alone, _ := text(t, "", append(args, "-text", line)...)
 		input += " " + line + "\n\n"
 		want += "--- " + line + "\n" + alone
 	}
 	if got, _ := text(t, input, append(args, "-lines")...); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	file := filepath.Join(t.TempDir(), "questions.txt")
+	if err := os.WriteFile(file, []byte(input), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := text(t, "unread", append(args, "-lines", file)...); got != want {
+		t.Errorf("a file: %q, want %q", got, want)
 	}
 }
 
@@ -151,7 +166,7 @@ func TestConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, _ := text(t, "", append(args, "hello there")...)
+	first, _ := text(t, "", append(args, "-text", "hello there")...)
 	if !strings.HasPrefix(out, first) || !strings.HasSuffix(out, first) || len(out) < 2*len(first)+3 {
 		t.Errorf("answers %q, want the first and the last one to be %q", out, first)
 	}
@@ -168,14 +183,14 @@ func TestConversationContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want, _ := text(t, "", append(args, "hello")...); !strings.HasPrefix(out, want) || !strings.HasSuffix(out, want) {
+	if want, _ := text(t, "", append(args, "-text", "hello")...); !strings.HasPrefix(out, want) || !strings.HasSuffix(out, want) {
 		t.Errorf("answers %q, want the first and the last one to be %q", out, want)
 	}
 	if n := strings.Count(report, "the context of 64 tokens is full"); n < 2 {
 		t.Errorf("report %q, want two texts that are too long", report)
 	}
 	// An answer that fills the context ends there.
-	out, report = text(t, "", append(args, "-max", "0", "hello")...)
+	out, report = text(t, "", append(args, "-max", "0", "-text", "hello")...)
 	if !strings.Contains(report, "text 1 ends: the context of 64 tokens is full") || out == "" {
 		t.Errorf("text %q, report %q", out, report)
 	}
@@ -187,7 +202,7 @@ func TestInterrupt(t *testing.T) {
 	defer cancel()
 	var stderr bytes.Buffer
 	w := &interrupting{cancel: cancel, after: 8}
-	err := run(ctx, []string{"-model", tiny(t), "-max", "200", "-n", "2", "-p", "hello", "-temp", "1"}, strings.NewReader(""), w, &stderr)
+	err := run(ctx, []string{"-model", tiny(t), "-max", "200", "-n", "2", "-text", "hello", "-temp", "1"}, strings.NewReader(""), w, &stderr)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want a cancellation", err)
 	}
@@ -217,25 +232,42 @@ func (w *interrupting) Write(p []byte) (int, error) {
 func TestUsage(t *testing.T) {
 	model := tiny(t)
 	for _, args := range [][]string{
-		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-p", "a", "b"}, {"-lines", "-p", "a"}, {"-lines", "a"}, {"-raw", "-system", "a"}, {"-unknown"},
+		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-tier", "mmx"}, {"-threads", "-1"}, {"-raw", "-system", "a"}, {"-unknown"},
 	} {
 		if _, _, err := try(t.Context(), strings.NewReader(""), args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
 		}
 	}
-	if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, "-model", model, "-n", "2"); !errors.As(err, new(command.UsageError)) {
-		t.Errorf("two answers in a conversation: %v", err)
+	// All of it is said before a model is loaded, in words of the command line.
+	for args, want := range map[string]string{
+		"-temp -1": "-temp is -1, want", "-top-k -1": "-top-k is -1", "-top-p 2": "-top-p is 2", "-penalty 99": "-penalty is 99",
+		"-max -1": "-max is -1", "-draft -1": "-draft is -1", "-ctx -1": "-ctx is -1", "-tier mmx": `-tier is "mmx", want one of`,
+	} {
+		_, _, err := try(t.Context(), strings.NewReader("a"), append(strings.Fields(args), "-model", "none")...)
+		if !errors.As(err, new(command.UsageError)) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want a usage error that begins with %q", args, err, want)
+		}
+	}
+	for _, args := range [][]string{{"-n", "2"}, {"-raw"}} {
+		if _, _, err := try(t.Context(), terminal{strings.NewReader("")}, append(args, "-model", "none")...); !errors.As(err, new(command.UsageError)) {
+			t.Errorf("%q in a conversation: %v", args, err)
+		}
+	}
+	for _, args := range [][]string{{"-text", ""}, {"-text", " \n"}, {}, {"-"}, {"-lines"}, {"-raw"}} {
+		if _, _, err := try(t.Context(), strings.NewReader(""), append(args, "-model", "none")...); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), "the prompt is empty") {
+			t.Errorf("%q: %v, want a usage error about an empty prompt", args, err)
+		}
 	}
 	for _, args := range [][]string{
-		{"-model", model + "x"}, {"-model", model, "-tier", "mmx", "a"}, {"-model", model, "-temp", "-1", "a"}, {"-model", model, "-ctx", "-1", "a"},
-		{"-model", model, "-ctx", "20", strings.Repeat("a long prompt ", 9)},
+		{"-model", model + "x", "-text", "a"}, {"-model", model, "why"},
+		{"-model", model, "-ctx", "20", "-text", strings.Repeat("a long prompt ", 9)},
 	} {
 		if out, _, err := try(t.Context(), strings.NewReader(""), args...); err == nil || errors.As(err, new(command.UsageError)) || out != "" {
 			t.Errorf("%q: %q, %v, want no text, and an error that is no usage error", args, out, err)
 		}
 	}
 	t.Setenv("ATTN_MODELS", t.TempDir())
-	if _, _, err := try(t.Context(), strings.NewReader(""), "a"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "make models") {
+	if _, _, err := try(t.Context(), strings.NewReader(""), "-text", "a"); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "make models") {
 		t.Errorf("no model: %v", err)
 	}
 	out, help, err := try(t.Context(), strings.NewReader(""), "-h")
@@ -244,10 +276,63 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// SmolLM2 knows a capital.
+// The error of a file names it once, and one that has no template says what can be done.
+func TestFileErrors(t *testing.T) {
+	write := func(data []byte) string {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "x.gguf")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	without := func(key string) string {
+		f := tinyllama.New(nil)
+		f.AddVocabulary()
+		f.Metadata = slices.DeleteFunc(f.Metadata, func(e ggufwriter.Entry) bool { return e.Key == key })
+		return write(f.Bytes())
+	}
+	for path, want := range map[string]string{
+		write([]byte("no model")):            "GGUF",
+		filepath.Join(t.TempDir(), "x.gguf"): "there is no model",
+		without("llama.block_count"):         "llama.block_count",
+		without("tokenizer.chat_template"):   "has no template for conversations: ",
+		without("tokenizer.ggml.model"):      "has no tokenizer",
+	} {
+		_, _, err := try(t.Context(), strings.NewReader("hello"), "-model", path)
+		if err == nil || strings.Count(err.Error(), path) != 1 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q, and %s once", err, want, path)
+		}
+	}
+	path := without("tokenizer.chat_template")
+	if _, _, err := try(t.Context(), strings.NewReader("hello"), "-model", path); err == nil || !strings.Contains(err.Error(), "-raw") {
+		t.Errorf("no template: %v, want a hint of -raw", err)
+	}
+	if out, _ := text(t, "hello", "-model", path, "-raw", "-max", "3"); !strings.HasPrefix(out, "hello") {
+		t.Errorf("-raw without a template: %q", out)
+	}
+}
+
+// SmolLM2 answers as README.md says.
 func TestSmolLM2(t *testing.T) {
 	testweights.Path(t, testweights.SmolLM2)
-	if got, _ := text(t, "", "-max", "12", "What is the capital of France?"); got != "The capital of France is Paris.\n" {
-		t.Errorf("%q", got)
+	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "| prompt | answer |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	if len(rows) < 4 {
+		t.Fatalf("README.md has %d answers", len(rows))
+	}
+	for _, row := range rows {
+		prompt, answer, _ := strings.Cut(strings.Trim(row, "| "), " | ")
+		if got, _ := text(t, "", "-text", prompt); got != answer+"\n" {
+			t.Errorf("%s: %q, want %q", prompt, got, answer)
+		}
+	}
+	if got, _ := text(t, "", "-text", "Rewrite in the past tense: She buys bread."); got != "She bought bread.\n" {
+		t.Errorf("the prompt of README.md: %q", got)
 	}
 }

@@ -1,9 +1,13 @@
-// Package command has what the commands of attn share: how a command line is parsed, and how a
-// program ends. Wrong usage and failure are told apart:
+// Package command has what the commands of attn share: how a command line is parsed, where its
+// texts come from, and how a program ends. Wrong usage and failure are told apart:
 //
-//	func main() { command.Exit("search", run(os.Args[1:])) }
+//	func main() {
+//		ctx, stop := command.Context()
+//		defer stop()
+//		command.Exit("search", run(ctx, os.Args[1:]))
+//	}
 //
-//	func run(args []string) error {
+//	func run(ctx context.Context, args []string) error {
 //		fs := flag.NewFlagSet("search", flag.ContinueOnError)
 //		top := fs.Int("top", 5, "how many lines to print")
 //		if err := command.Parse(fs, args, os.Stdout); err != nil {
@@ -14,13 +18,19 @@
 //		}
 //		...
 //	}
+//
+// Flags have one dash or two and may follow arguments, which [Parse] adds to package flag.
+// Other packages for flags read -top as -t -o -p.
+//
+// The same flag has the same name everywhere: -text for a text, -model for the file or the folder
+// of a model, -max for the most tokens or bytes to append, -n for the number of answers, -top for
+// the number of results, -temp for the temperature, -seed, -threads and -tier.
 package command
 
 import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 )
 
@@ -33,33 +43,29 @@ func (e UsageError) Unwrap() error { return e.error }
 // Usage returns err as a [UsageError].
 func Usage(err error) error { return UsageError{err} }
 
-// Parse parses a command line. If it asks for help, help gets it, and the error is
-// [flag.ErrHelp]. Other errors are a [UsageError].
-func Parse(fs *flag.FlagSet, args []string, help io.Writer) error {
-	fs.SetOutput(io.Discard)
-	err := fs.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(help)
-		fs.Usage()
-		return err
-	case err != nil:
-		return Usage(err)
-	}
-	return nil
-}
-
-// Exit reports err as an error of the command called name and ends the program: with
-// status 2 for a [UsageError] and status 1 for any other error. It returns if err is nil
-// or [flag.ErrHelp].
+// Exit reports err as an error of the command called name and ends the program: with status 2
+// for a [UsageError], with 128 and the number of the signal after a [SignalError], and with
+// status 1 after any other error. It returns if err is nil or [flag.ErrHelp].
 func Exit(name string, err error) {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
+		return
 	case errors.As(err, new(UsageError)):
 		fmt.Fprintf(os.Stderr, "%s: %v\nRun %[1]s -h for help.\n", name, err)
-		os.Exit(2)
 	default:
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
-		os.Exit(1)
 	}
+	os.Exit(status(err))
+}
+
+// status returns the exit status for an error.
+func status(err error) int {
+	var s *SignalError
+	switch {
+	case errors.As(err, new(UsageError)):
+		return 2
+	case errors.As(err, &s):
+		return s.status()
+	}
+	return 1
 }

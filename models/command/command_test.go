@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -34,6 +35,30 @@ func TestParse(t *testing.T) {
 		}
 		if !strings.Contains(help.String(), c.help) || (c.help == "") != (help.Len() == 0) {
 			t.Errorf("%s: help %q", c.args, &help)
+		}
+	}
+	for line, want := range map[string][]string{
+		"a -n 3 b":        {"a", "b"},
+		"-n 3 -- -n -v":   {"-n", "-v"},
+		"a -v b --n=3 -":  {"a", "b", "-"},
+		"-v a -- b -- -n": {"a", "b", "--", "-n"},
+		"-s -- a -n 3":    {"a"},
+		"-s -n a":         {"a"},
+		"":                nil,
+	} {
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		n := fs.Int("n", 3, "")
+		fs.Bool("v", false, "")
+		fs.String("s", "", "a value, also one that begins with a dash")
+		if err := Parse(fs, strings.Fields(line), nil); err != nil || !slices.Equal(fs.Args(), want) || *n != 3 {
+			t.Errorf("%s: arguments %q and n %d, %v, want %q", line, fs.Args(), *n, err, want)
+		}
+	}
+	for _, line := range []string{"a -n", "a -m", "a -n x b"} {
+		fs := flag.NewFlagSet("test", flag.ContinueOnError)
+		fs.Int("n", 3, "")
+		if err := Parse(fs, strings.Fields(line), nil); !errors.As(err, new(UsageError)) {
+			t.Errorf("%s: %v, want a usage error", line, err)
 		}
 	}
 	cause := errors.New("cause")

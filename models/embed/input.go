@@ -13,17 +13,26 @@ import (
 // A line is a text and where it comes from.
 type line struct {
 	text   string
-	file   string // "" for a text of the command line and for standard input
+	file   string // "" for a -text and for standard input
 	number int    // from 1
+	isText bool   // is a -text
 	bytes  int    // that it took of the input
+	tokens int    // that it has, once they are counted
+	cut    bool   // the model does not see all of them
 }
 
-// where returns "FILE:NUMBER".
+// where returns "FILE:NUMBER", or what else is unmistakable.
 func (l *line) where() string {
-	if l.file == "" {
-		return fmt.Sprintf("stdin:%d", l.number)
+	name := l.file
+	switch {
+	case l.isText:
+		name = "-text"
+	case l.number == 0:
+		return name
+	case name == "":
+		name = "stdin"
 	}
-	return fmt.Sprintf("%s:%d", l.file, l.number)
+	return fmt.Sprintf("%s:%d", name, l.number)
 }
 
 // An input yields the lines of all files. Another goroutine reads ahead.
@@ -41,7 +50,7 @@ const readAhead = 2 * chunkLines
 func (c *config) open(ctx context.Context, stdin io.Reader) (*input, error) {
 	in := &input{lines: make(chan line, readAhead)}
 	var readers []io.Reader
-	for _, name := range c.files {
+	for _, name := range c.inputs.Files {
 		if name == "-" {
 			readers, in.bytes = append(readers, stdin), -1
 			continue
@@ -68,13 +77,13 @@ func (c *config) open(ctx context.Context, stdin io.Reader) (*input, error) {
 	}
 	go func() {
 		defer close(in.lines)
-		for i, text := range c.texts {
-			if !in.send(ctx, line{text: text, number: i + 1}) {
+		for i, text := range c.inputs.Texts {
+			if !in.send(ctx, line{text: text, number: i + 1, isText: true}) {
 				return
 			}
 		}
 		for i, r := range readers {
-			name := c.files[i]
+			name := c.inputs.Files[i]
 			if name == "-" {
 				name = ""
 			}
@@ -106,7 +115,7 @@ func (in *input) read(ctx context.Context, r io.Reader, name string) error {
 	b := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		text, err := b.ReadString('\n')
-		if text != "" && !in.send(ctx, line{strings.TrimRight(text, "\r\n"), name, n, len(text)}) {
+		if text != "" && !in.send(ctx, line{text: strings.TrimRight(text, "\r\n"), file: name, number: n, bytes: len(text)}) {
 			return ctx.Err()
 		}
 		if errors.Is(err, io.EOF) {

@@ -1,8 +1,8 @@
 // Command embed turns texts into sentence embeddings, or ranks the lines of files by their
 // meaning. By default the model is all-MiniLM-L6-v2, which make models fetches.
 //
-//	go run ./models/embed 'The cat sits.' 'A dog runs.'         # vectors as JSON lines
-//	go run ./models/embed -f notes.txt -o notes.npy             # one row for each line
+//	go run ./models/embed -text 'The cat sits.'                 # a vector as a JSON line
+//	go run ./models/embed notes.txt -o notes.npy                # one row for each line
 //	go run ./models/embed -query 'close a file twice' os/*.go   # semantic grep
 package main
 
@@ -13,16 +13,15 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"slices"
 
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/command"
-	"github.com/attn-go/attn/models/weights"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := command.Context()
 	defer stop()
 	command.Exit("embed", run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -30,28 +29,31 @@ func main() {
 // config is a parsed command line.
 type config struct {
 	model    string
-	texts    []string // from the command line
-	files    []string // of lines; "-" is standard input
-	out      string   // "" is standard output
+	inputs   command.Inputs
+	out      string // "" is standard output
 	query    string
 	isQuery  bool
 	top      int
+	long     string // cut or error
 	settings bert.Options
 }
 
-const usage = `usage: embed [flags] [TEXT...]               vectors of the texts
-       embed [flags] -f FILE [-f FILE...]    vectors of the lines of files
-       embed [flags]                         vectors of the lines of standard input
+const usage = `usage: embed [flags] [FILE...]               vectors of the lines of files
+       embed [flags] -text TEXT              a vector of the text
        embed [flags] -query TEXT [FILE...]   the lines that are nearest to TEXT in meaning
 
+A FILE that is - stands for standard input, and so does no FILE. Flags may follow files.
+
 Vectors have the length 1, so that the scalar product of two is the cosine of their texts. They go
-to standard output as JSON lines: {"file", "line", "text", "embedding"}. With -query the output is
+to standard output as JSON lines: {"file", "line", "text", "tokens", "cut", "embedding"}. With -query the output is
 the cosine, file, line number and text of the best lines; blank lines do not count.
 
-The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words.
+The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words. A
+text that has more has "cut": true and gets a warning, or is an error with -long error.
 Bytes that are not UTF-8 are left out for the model and written as U+FFFD.
 
-After an interrupt (^C) what is done is written, and the status is 1.
+After an interrupt (^C) or SIGTERM what is done is written, and the status is 128 and the number of
+the signal.
 
 `
 
@@ -63,29 +65,21 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fmt.Fprint(fs.Output(), usage)
 		fs.PrintDefaults()
 	}
-	fs.StringVar(&c.model, "model", "", "`folder` of a BERT model as Hugging Face has it (default all-MiniLM-L6-v2, where make models puts it)")
-	fs.Func("f", "`file` of texts, one a line; - is standard input; may be repeated", func(s string) error {
-		c.files = append(c.files, s)
-		return nil
-	})
+	fs.StringVar(&c.model, "model", "all-MiniLM-L6-v2", "`folder` of a BERT model as Hugging Face has it, or the name of one that make models fetches")
+	c.inputs.Flag(fs, "a `text` itself, also of several lines, before the lines of all files; may be repeated")
 	fs.StringVar(&c.out, "o", "", "`file` to write instead of standard output, overwritten if it exists: .jsonl, or the vectors alone as\n"+
 		".npy [texts, width] or .safetensors (tensor embeddings)")
 	fs.Func("query", "rank lines by their nearness to `text`", func(s string) error {
 		c.query, c.isQuery = s, true
 		return nil
 	})
+	fs.StringVar(&c.long, "long", "cut", "what is done with a text of more tokens than the model sees: `cut` or error")
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
-	fs.IntVar(&c.settings.Threads, "threads", 0, "most threads to use; 0 means all")
-	fs.StringVar(&c.settings.Tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
+	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
-	if c.texts = fs.Args(); c.isQuery {
-		c.files, c.texts = append(c.files, c.texts...), nil
-	}
-	if len(c.texts) == 0 && len(c.files) == 0 {
-		c.files = []string{"-"}
-	}
+	c.inputs.Take(fs)
 	return c, c.check()
 }
 
@@ -94,16 +88,14 @@ func (c *config) check() error {
 	switch {
 	case c.isQuery && c.out != "":
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
-	case len(c.texts) > 0 && len(c.files) > 0:
-		return command.Usage(fmt.Errorf("both texts (%q) and files (-f %s): want one of them", c.texts[0], c.files[0]))
+	case c.long != "cut" && c.long != "error":
+		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
 	case c.top < 1:
 		return command.Usage(fmt.Errorf("-top is %d, want 1 or more", c.top))
-	case c.settings.Threads < 0:
-		return command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.Threads))
 	case c.out != "" && formats[filepath.Ext(c.out)] == nil:
 		return command.Usage(fmt.Errorf("-o is %s, want a name that ends in .jsonl, .npy or .safetensors", c.out))
 	}
-	return nil
+	return command.CheckExec(c.settings.Exec)
 }
 
 // run runs the command. What it makes goes to out, and everything else to report.
@@ -115,6 +107,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err != nil {
 		return err
 	}
+	if err := c.inputs.Check(report); err != nil {
+		return err
+	}
+	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {
+		fmt.Fprintln(report, "embed: reading lines of the standard input, which ^D ends")
+	}
 	e, err := c.load()
 	if err != nil {
 		return err
@@ -124,7 +122,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return err
 	}
 	defer in.close()
-	s := &stream{encoder: e, in: in, skipBlank: c.isQuery, bar: newProgress(report, in.bytes, c.showsBar(out))}
+	s := &stream{
+		encoder: e, in: in, skipBlank: c.isQuery, bar: newProgress(report, in.bytes, c.showsBar(out)),
+		lengths: lengthCheck{refuse: c.long == "error", max: e.MaxTokens(), count: e.CountTokens},
+	}
 	if c.isQuery {
 		err = s.rank(ctx, c.query, c.top, out)
 	} else {
@@ -132,7 +133,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	}
 	s.summary(report)
 	if errors.Is(err, context.Canceled) {
-		return errors.New("interrupted: not all texts are done")
+		return fmt.Errorf("not all texts are done: %w", context.Cause(ctx))
 	}
 	return err
 }
@@ -140,22 +141,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 // showsBar returns whether a progress bar makes sense: for files, unless vectors appear on the
 // same terminal.
 func (c *config) showsBar(out io.Writer) bool {
-	return len(c.files) > 0 && (c.isQuery || c.out != "" || !isTerminal(out))
+	return len(c.inputs.Files) > 0 && (c.isQuery || c.out != "" || !isTerminal(out))
 }
 
 // load loads the model.
 func (c *config) load() (*bert.Encoder, error) {
-	dir := c.model
-	if dir == "" {
-		var err error
-		if dir, err = weights.Path(weights.MiniLM); err != nil {
-			return nil, fmt.Errorf("%w; name one by -model", err)
-		}
-		if _, err := os.Stat(dir); err != nil {
-			return nil, fmt.Errorf("there is no model in %s: make models fetches it, or name the folder of another one by -model", dir)
-		}
-	}
-	e, err := bert.Load(dir)
+	e, err := bert.Load(c.model)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/attn-go/attn/models/bert"
+	"github.com/attn-go/attn/models/bert/berttest"
 	"github.com/attn-go/attn/models/command"
 	"github.com/attn-go/attn/models/internal/testweights"
 	"github.com/attn-go/attn/models/safetensors"
@@ -34,15 +34,17 @@ type record struct {
 	File      string
 	Line      int
 	Text      string
+	Tokens    int
+	Cut       bool
 	Embedding []float32
 }
 
 func records(t *testing.T, out string) (all []record) {
 	t.Helper()
-	for s := bufio.NewScanner(strings.NewReader(out)); s.Scan(); {
+	for text := range strings.Lines(out) {
 		var r record
-		if err := json.Unmarshal(s.Bytes(), &r); err != nil {
-			t.Fatalf("%q: %v", s.Text(), err)
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatalf("%q: %v", text, err)
 		}
 		all = append(all, r)
 	}
@@ -81,10 +83,10 @@ func TestJSONLines(t *testing.T) {
 		stdin, file string
 		texts       []string
 	}{
-		{[]string{"one", "", "<caf>"}, "unread", "", []string{"one", "", "<caf>"}},
+		{[]string{"-text", "one", "-text", "", "-text", "<caf>"}, "unread", "", []string{"one", "", "<caf>"}},
 		{nil, "one\n\n<caf>\n", "", []string{"one", "", "<caf>"}},
-		{[]string{"-f", path, "-threads", "1", "-tier", "generic"}, "unread", path, []string{"one", "", "<caf\ufffd>"}},
-		{[]string{"-f", "-"}, "one\n\n<caf>", "", []string{"one", "", "<caf>"}},
+		{[]string{path, "-threads", "1", "-tier", "generic"}, "unread", path, []string{"one", "", "<caf\ufffd>"}},
+		{[]string{"-"}, "one\n\n<caf>", "", []string{"one", "", "<caf>"}},
 	} {
 		out, report := runWith(t, c.stdin, c.args...)
 		if !strings.Contains(report, "3 texts in ") {
@@ -184,6 +186,89 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+// TestOneRule: arguments are files with -query and without, -text gives a text, flags may follow
+// files, and a text that is the name of a file gets a hint.
+func TestOneRule(t *testing.T) {
+	model := tinyModel(t)
+	path := writeFile(t, "lines.txt", "a b\nc\n")
+	try := func(args ...string) (out, report string) {
+		t.Helper()
+		var o, r bytes.Buffer
+		if err := run(t.Context(), append(args, "-model", model), strings.NewReader("b\n"), &o, &r); err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return o.String(), r.String()
+	}
+	texts := func(args ...string) (all []string) {
+		t.Helper()
+		out, _ := try(args...)
+		for _, r := range records(t, out) {
+			all = append(all, r.Text)
+		}
+		return all
+	}
+	for _, c := range []struct{ args, want []string }{
+		{[]string{path}, []string{"a b", "c"}},
+		{[]string{path, "-threads", "1"}, []string{"a b", "c"}},
+		{[]string{"-"}, []string{"b"}},
+		{nil, []string{"b"}},
+		{[]string{path, "-text", "b b"}, []string{"b b", "a b", "c"}},
+		{[]string{"-text", path}, []string{path}},
+	} {
+		if got := texts(c.args...); !slices.Equal(got, c.want) {
+			t.Errorf("%q: texts %q, want %q", c.args, got, c.want)
+		}
+	}
+	if out, report := try("-query", "c", path, "-top", "1"); !strings.HasSuffix(out, path+":2: c\n") || strings.Contains(report, "hint") {
+		t.Errorf("got %q and %q", out, report)
+	}
+	if _, report := try("-text", path); !strings.Contains(report, "hint: -text "+path) {
+		t.Errorf("report %q, want a hint", report)
+	}
+}
+
+// TestLong: a text that the model does not see whole has a mark and a warning, or is an error, and
+// so is a query. A line of a megabyte is one of them.
+func TestLong(t *testing.T) {
+	model := tinyModel(t) // sees 8 tokens
+	path := writeFile(t, "lines.txt", "a b c\na b c a b c a b\n"+strings.Repeat("a ", 1<<19)+"\n")
+	var out, report bytes.Buffer
+	if err := run(t.Context(), []string{path, "-model", model}, nil, &out, &report); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []record{{Tokens: 5}, {Tokens: 10, Cut: true}, {Tokens: 1<<19 + 2, Cut: true}} {
+		if got := records(t, out.String())[i]; got.Tokens != want.Tokens || got.Cut != want.Cut {
+			t.Errorf("line %d: %d tokens, cut %v, want %d, %v", i+1, got.Tokens, got.Cut, want.Tokens, want.Cut)
+		}
+	}
+	if want := "warning: of 2 texts the model saw the first 8 tokens only; the first of them is " + path + ":2, the longest has 524290\n"; !strings.Contains(report.String(), want) {
+		t.Errorf("report %q, want %q", &report, want)
+	}
+	for _, c := range []struct{ args, want string }{
+		{path, path + ":2 has 10 tokens, and the model sees 8"},
+		{"-query\na b c a b c a b", "-query has 10 tokens, and the model sees 8"},
+	} {
+		err := run(t.Context(), append(strings.Split(c.args, "\n"), "-model", model, "-long", "error"), strings.NewReader("a"), io.Discard, &report)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: got %v, want %q", c.args, err, c.want)
+		}
+	}
+	report.Reset()
+	if err := run(t.Context(), []string{"-query", "a b c a b c a b", "-model", model}, strings.NewReader("a"), io.Discard, &report); err != nil || !strings.Contains(report.String(), "warning: of -query, which has 10 tokens") {
+		t.Errorf("a long query: %v, report %q", err, &report)
+	}
+}
+
+// tinyModel writes a model of random weights and returns its folder.
+func tinyModel(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := berttest.New("").Write(folder, "F32"); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
 // An interrupter interrupts the program when something is written to it.
 type interrupter struct {
 	bytes.Buffer
@@ -206,8 +291,8 @@ func TestInterrupt(t *testing.T) {
 	out := &interrupter{interrupt: cancel}
 	var report bytes.Buffer
 	err := run(ctx, []string{"-model", testweights.Path(t, testweights.MiniLM)}, endless{}, out, &report)
-	if err == nil || !strings.Contains(err.Error(), "interrupted") {
-		t.Errorf("got %v, want an error that says interrupted", err)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "not all texts are done") {
+		t.Errorf("got %v, want an error that says that not all is done", err)
 	}
 	if got := records(t, out.String()); len(got) == 0 || !strings.HasSuffix(out.String(), "}\n") || !strings.Contains(report.String(), "texts/s") {
 		t.Errorf("%d records; the report is %q", len(got), report.String())
@@ -223,13 +308,13 @@ func TestInterruptFile(t *testing.T) {
 	}
 	for _, format := range []string{"jsonl", "npy", "safetensors"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		in, err := (&config{files: []string{"-"}}).open(ctx, endless{})
+		in, err := (&config{inputs: command.Inputs{Files: []string{"-"}}}).open(ctx, endless{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "vectors."+format)
 		var report bytes.Buffer
-		s := &stream{encoder: e, in: &input{lines: make(chan line)}, bar: &progress{}}
+		s := &stream{encoder: e, in: &input{lines: make(chan line)}, bar: &progress{}, lengths: lengthCheck{max: e.MaxTokens(), count: e.CountTokens}}
 		go func() { // two chunks of a line, then an interrupt
 			s.in.lines <- <-in.lines
 			s.in.lines <- <-in.lines
@@ -255,11 +340,12 @@ func TestErrors(t *testing.T) {
 	}{
 		{[]string{"-frob"}, "frob", true},
 		{[]string{"-query", "x", "-o", "y.npy"}, "-o", true},
-		{[]string{"-f", "x", "text"}, `both texts ("text") and files`, true},
+		{[]string{"-tier", "mmx"}, `-tier is "mmx", want one of `, true},
+		{[]string{"The cat sits."}, "The cat sits.: no such file or directory: arguments are files, and -text gives a text", false},
 		{[]string{"-top", "0"}, "-top is 0", true},
 		{[]string{"-threads", "-1"}, "-threads is -1", true},
 		{[]string{"-o", "x.csv"}, ".jsonl, .npy or .safetensors", true},
-		{[]string{"-model", folder, "x"}, filepath.Join(folder, "config.json"), false},
+		{[]string{"-model", folder, "-text", "x"}, filepath.Join(folder, "config.json"), false},
 	} {
 		err := run(t.Context(), c.args, strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, new(command.UsageError)) != c.usage {
@@ -267,7 +353,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	t.Setenv("ATTN_MODELS", folder)
-	if err := run(t.Context(), []string{"x"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "make models") {
+	if err := run(t.Context(), []string{"-text", "x"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "make models") {
 		t.Errorf("no model: got %v", err)
 	}
 }
@@ -276,10 +362,10 @@ func TestErrors(t *testing.T) {
 func TestFileErrors(t *testing.T) {
 	model, folder := testweights.Path(t, testweights.MiniLM), t.TempDir()
 	for _, args := range [][]string{
-		{"-f", filepath.Join(folder, "none")},
-		{"-f", folder},
+		{filepath.Join(folder, "none")},
+		{folder},
 		{"-query", "x", filepath.Join(folder, "none")},
-		{"-o", filepath.Join(folder, "none", "x.npy"), "x"},
+		{"-o", filepath.Join(folder, "none", "x.npy"), "-text", "x"},
 	} {
 		err := run(t.Context(), append([]string{"-model", model}, args...), strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), folder) {

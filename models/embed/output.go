@@ -77,10 +77,12 @@ func (j *jsonLines) put(lines []line, vectors [][]float32) error {
 		File      string    `json:"file,omitempty"`
 		Line      int       `json:"line"`
 		Text      string    `json:"text"`
+		Tokens    int       `json:"tokens"`
+		Cut       bool      `json:"cut,omitempty"`
 		Embedding []float32 `json:"embedding"`
 	}
 	for i, l := range lines {
-		if err := j.e.Encode(record{l.file, l.number, l.text, vectors[i]}); err != nil {
+		if err := j.e.Encode(record{l.file, l.number, l.text, l.tokens, l.cut, vectors[i]}); err != nil {
 			return err
 		}
 	}

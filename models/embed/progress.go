@@ -42,8 +42,8 @@ func (p *progress) close() {
 	}
 }
 
-// isTerminal returns whether w shows what is written to a person.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal returns whether f, a reader or a writer, is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -19,6 +19,9 @@ type hit struct {
 // rank writes the top lines that are nearest to the query, best first. Of equal lines the one
 // that was read first comes first. After an interrupt they are those of the lines so far.
 func (s *stream) rank(ctx context.Context, query string, top int, out io.Writer) error {
+	if err := s.lengths.add(&line{file: "-query", text: query}); err != nil {
+		return err
+	}
 	q, err := s.encoder.Embed(ctx, []string{query})
 	if err != nil {
 		return err

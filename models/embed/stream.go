@@ -21,6 +21,7 @@ type stream struct {
 	in        *input
 	skipBlank bool
 	bar       *progress
+	lengths   lengthCheck
 
 	texts int
 	took  time.Duration // for the embeddings alone
@@ -62,6 +63,9 @@ func (s *stream) wanted(lines []line) []line {
 func (s *stream) embed(ctx context.Context, lines []line) ([][]float32, error) {
 	texts := make([]string, len(lines))
 	for i, l := range lines {
+		if err := s.lengths.add(&lines[i]); err != nil {
+			return nil, err
+		}
 		texts[i] = l.text
 	}
 	begin := time.Now()
@@ -73,8 +77,9 @@ func (s *stream) embed(ctx context.Context, lines []line) ([][]float32, error) {
 	return vectors, err
 }
 
-// summary reports how much was done and how fast.
+// summary reports which texts were cut, how much was done and how fast.
 func (s *stream) summary(report io.Writer) {
+	s.lengths.report(report)
 	if s.texts > 0 {
 		fmt.Fprintf(report, "%d texts in %.3g s, %.1f texts/s\n", s.texts, s.took.Seconds(), float64(s.texts)/s.took.Seconds())
 	}

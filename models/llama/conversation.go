@@ -13,8 +13,7 @@ import (
 // where the assistant's answer begins. Special tokens that are written in a message are text
 // like all other: no message can end its turn or begin another one.
 //
-// The error is that of [Model.Tokenizer], that there is no template or none that package
-// chattemplate can read, that of the template, or ctx.Err().
+// The error is that of [Model.Tokenizer] or [Model.Template], that of the template, or ctx.Err().
 func (v *vocabulary) EncodeChat(ctx context.Context, messages []chattemplate.Message) ([]int32, error) {
 	if err := errors.Join(v.tokenizerErr, v.templateErr); err != nil {
 		return nil, err

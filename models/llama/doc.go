@@ -1,7 +1,7 @@
 // Package llama runs language models of the Llama family from GGUF files: it reads the file,
 // keeps keys and values of many texts in one paged cache, and generates text.
 //
-//	m, err := llama.Load("SmolLM2-135M-Instruct.Q4_1.gguf", llama.Options{})
+//	m, err := llama.Load("SmolLM2-135M-Instruct", llama.Options{})
 //	prompt, err := m.EncodeChat(ctx, []chattemplate.Message{{Role: "user", Content: "Why is the sky blue?"}})
 //	for token, err := range m.Generate(ctx, prompt, llama.GenerateOptions{MaxTokens: 100}) {
 //		if err != nil { ... }

@@ -28,15 +28,15 @@ type GenerateOptions struct {
 	Draft int
 }
 
-// check reports an option that is out of range.
-func (o *GenerateOptions) check() error {
+// Check returns an [*OptionError] if an option is out of range, as generating would.
+func (o *GenerateOptions) Check() error {
 	switch {
 	case o.MaxTokens < 0:
 		return &OptionError{"GenerateOptions.MaxTokens", fmt.Sprint(o.MaxTokens), "0 or more"}
 	case o.Draft < 0 || o.Draft > chunk:
 		return &OptionError{"GenerateOptions.Draft", fmt.Sprint(o.Draft), fmt.Sprintf("0 to %d", chunk)}
 	}
-	return o.Sampler.check()
+	return o.Sampler.Check()
 }
 
 // A Token is a token that was added to a text.
@@ -172,7 +172,7 @@ type stream struct {
 }
 
 func (s *Session) newGeneration(o *GenerateOptions, steps []Step) (*generation, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	g := &generation{s: s, o: o, stop: o.Stop}

@@ -7,6 +7,7 @@ import (
 	"github.com/attn-go/attn/kernel"
 	"github.com/attn-go/attn/linear"
 	"github.com/attn-go/attn/models/gguf"
+	"github.com/attn-go/attn/models/weights"
 	"github.com/attn-go/attn/rope"
 )
 
@@ -51,18 +52,26 @@ type network struct {
 	vocabulary
 }
 
-// Load reads a model from a GGUF file, of which nothing is used afterwards. The error is that
-// of the system, or one of package gguf if the file is damaged, a [*gguf.KeyError] or a
-// [*TensorError] if it does not have what the model needs or has more than this package
-// computes, or an [*OptionError].
-func Load(path string, o Options) (*Model, error) {
+// Load reads a model from a GGUF file, of which nothing is used afterwards: one with this path, or
+// one that [weights.Resolve] finds by its name, such as SmolLM2-135M-Instruct. The error is an
+// [*OptionError], or it names the file and is that of the system, one of package gguf if the file
+// is damaged, or a [*gguf.KeyError] or a [*TensorError] if it does not have what the model needs
+// or has more than this package computes.
+func Load(model string, o Options) (*Model, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	path, err := weights.Resolve(model)
+	if err != nil {
+		return nil, fmt.Errorf("llama: %w", err)
+	}
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	m, err := New(f, o)
 	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
 }
@@ -148,23 +157,32 @@ func vocabularySize(f *gguf.File) (int, error) {
 // With returns the model with other options. The weights are shared. The error is an
 // [*OptionError].
 func (m *Model) With(o Options) (*Model, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	if o.Context == 0 {
 		o.Context = min(m.config.Context, defaultContext)
 	}
 	if o.PageSize == 0 {
 		o.PageSize = 64
 	}
-	switch {
-	case o.Context < 1 || o.Context > mostContext:
-		return nil, &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("1 to %d, or 0", mostContext)}
-	case o.PageSize < 1 || o.PageSize > mostContext:
-		return nil, &OptionError{"Options.PageSize", fmt.Sprint(o.PageSize), fmt.Sprintf("1 to %d, or 0", mostContext)}
-	case o.CacheType > kernel.Int8:
-		return nil, &OptionError{"Options.CacheType", o.CacheType.String(), "float32, float16, bfloat16 or int8"}
-	case o.Threads < 0:
-		return nil, &OptionError{"Options.Threads", fmt.Sprint(o.Threads), "0 or more"}
-	}
 	return &Model{m.network, o}, nil
+}
+
+// Check returns an [*OptionError] if an option is out of range, as [Load] would. Whether there is
+// such a Tier is not checked.
+func (o *Options) Check() error {
+	switch {
+	case o.Context < 0 || o.Context > mostContext:
+		return &OptionError{"Options.Context", fmt.Sprint(o.Context), fmt.Sprintf("1 to %d, or 0", mostContext)}
+	case o.PageSize < 0 || o.PageSize > mostContext:
+		return &OptionError{"Options.PageSize", fmt.Sprint(o.PageSize), fmt.Sprintf("1 to %d, or 0", mostContext)}
+	case o.CacheType > kernel.Int8:
+		return &OptionError{"Options.CacheType", o.CacheType.String(), "float32, float16, bfloat16 or int8"}
+	case o.Threads < 0:
+		return &OptionError{"Options.Threads", fmt.Sprint(o.Threads), "0 or more"}
+	}
+	return nil
 }
 
 // Config returns the sizes and constants of the model.

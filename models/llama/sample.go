@@ -38,8 +38,8 @@ type Sampler struct {
 	Seed uint64
 }
 
-// check reports a field that is out of range.
-func (s *Sampler) check() error {
+// Check returns an [*OptionError] if a field is out of range.
+func (s *Sampler) Check() error {
 	bad := func(field string, got any, want string) error {
 		return &OptionError{"Sampler." + field, fmt.Sprint(got), want}
 	}

@@ -59,7 +59,7 @@ func TestDraw(t *testing.T) {
 		{Temperature: 1, TopP: 0.5}, {Temperature: 3, TopP: 0.95}, {Temperature: 1, TopP: 1e-9}, {Temperature: 1, TopP: 1},
 		{Temperature: 3, TopK: 20, TopP: 0.8}, {Temperature: 3, TopK: 400, TopP: 0.8},
 	} {
-		if err := s.check(); err != nil {
+		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
 		logits := logitsOf(n)

@@ -25,6 +25,10 @@ func (v *vocabulary) Stop() []int32 { return v.stop }
 // not have every kind. A model without one works with token ids alone.
 func (v *vocabulary) Tokenizer() (*bpe.Tokenizer, error) { return v.tokenizer, v.tokenizerErr }
 
+// Template returns the chat template of the file, or the error why there is none that can be read.
+// A model without one continues texts, see Model.Encode, and has no conversations.
+func (v *vocabulary) Template() (*chattemplate.Template, error) { return v.template, v.templateErr }
+
 // load reads the tokens.
 func (v *vocabulary) load(f *gguf.File, size int) (err error) {
 	if v.stop, err = stopTokens(f, size); err != nil {

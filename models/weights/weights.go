@@ -1,5 +1,5 @@
-// Package weights says where the weights of real models are that make models fetches. They
-// are too large for the repository.
+// Package weights finds models by their names or paths: [Resolve] for those that a person names,
+// [Find] for those that make models fetches, which are too large for the repository.
 package weights
 
 import (

@@ -2,7 +2,7 @@
 // examples, computed by Born: alone, with attn's attention, and with attn's attention and
 // linear layers. It prints the text and the speed of all three, which take turns.
 //
-//	go run ./bridge/born/generate -prompt 'func '
+//	go run ./bridge/born/generate -text 'func '
 package main
 
 import (
@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"time"
 
@@ -26,7 +25,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := command.Context()
 	defer stop()
 	command.Exit("generate", run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -52,20 +51,19 @@ type settings struct {
 func run(ctx context.Context, args []string, out, help io.Writer) error {
 	var s settings
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
-	fs.SetOutput(help)
-	fs.StringVar(&s.prompt, "prompt", "func ", "text to continue")
+	fs.StringVar(&s.prompt, "text", "func ", "the `text` to continue")
 	fs.StringVar(&s.model, "model", "examples/gobytes/data/gobytes.safetensors", "the model's `file`")
-	fs.IntVar(&s.n, "n", 60, "bytes to append")
+	fs.IntVar(&s.n, "max", 60, "bytes to append")
 	fs.IntVar(&s.runs, "runs", 3, "how often each way computes the text; the table has the medians")
 	fs.IntVar(&s.threads, "threads", 1, "most threads that attn uses; 0 means all (Born uses one)")
-	if err := fs.Parse(args); err != nil {
+	if err := command.Parse(fs, args, help); err != nil {
 		return err
 	}
 	switch {
 	case fs.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q; -prompt takes the text, in quotes", fs.Arg(0))
+		return command.Usage(fmt.Errorf("unexpected argument %q; -text takes the text, in quotes", fs.Arg(0)))
 	case s.prompt == "" || s.n < 1 || s.runs < 1 || s.threads < 0:
-		return errors.New("-prompt must not be empty, -n and -runs must be at least 1, and -threads at least 0")
+		return command.Usage(errors.New("-text must not be empty, -max and -runs must be at least 1, and -threads at least 0"))
 	}
 	ways, err := load(s)
 	if err != nil {

@@ -15,7 +15,7 @@ const model = "../../../examples/gobytes/data/gobytes.safetensors"
 // TestRun: the three ways append the same text, and the table has all of them.
 func TestRun(t *testing.T) {
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"-model", model, "-prompt", "// Read reads ", "-n", "6", "-runs", "1"}, &out, io.Discard)
+	err := run(t.Context(), []string{"-model", model, "-text", "// Read reads ", "-max", "6", "-runs", "1"}, &out, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func TestRun(t *testing.T) {
 // TestErrors: bad command lines, a file that is missing, and a text that is too long.
 func TestErrors(t *testing.T) {
 	for _, args := range [][]string{
-		{"-prompt", ""}, {"-n", "0"}, {"-runs", "0"}, {"-threads", "-1"}, {"more"}, {"-flag"},
-		{"-model", "missing"}, {"-model", model, "-n", "600"}, {"-model", "main.go"},
+		{"-text", ""}, {"-max", "0"}, {"-runs", "0"}, {"-threads", "-1"}, {"more"}, {"-flag"},
+		{"-model", "missing"}, {"-model", model, "-max", "600"}, {"-model", "main.go"},
 	} {
 		if err := run(t.Context(), args, io.Discard, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)

@@ -2,14 +2,12 @@
 // are those of all-MiniLM-L6-v2, which make models fetches once. chromem-go keeps them in
 // the user's cache folder, or where -db says: a second run computes only what is new.
 //
-//	go run ./bridge/embeddings/search docs 'can I use my own threads?'
+//	go run ./bridge/embeddings/search docs -query 'can I use my own threads?'
 package main
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/signal"
 
 	"github.com/attn-go/attn/bridge/embeddings"
 	"github.com/attn-go/attn/bridge/embeddings/semantic"
@@ -19,7 +17,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := command.Context()
 	defer stop()
 	command.Exit("search", semantic.Run(ctx, "search", load, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -28,7 +26,7 @@ func main() {
 func load(_ context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error) {
 	e, err := bert.Load(model)
 	if err != nil {
-		return nil, fmt.Errorf("%w (make models fetches MiniLM)", err)
+		return nil, err
 	}
 	return embeddings.Client{Encoder: e.With(bert.Options{Exec: kernel.Exec{Threads: threads}})}.CreateEmbedding, nil
 }

@@ -27,7 +27,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	var out, report bytes.Buffer
-	if err := semantic.Run(t.Context(), "search", load, []string{"-n", "1", "-db", database, folder, "interest on loans"}, &out, &report); err != nil {
+	if err := semantic.Run(t.Context(), "search", load, []string{folder, "-db", database, "-top", "1", "-query", "interest on loans"}, &out, &report); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), "money.txt:1  The bank") {
@@ -37,7 +37,8 @@ func TestSearch(t *testing.T) {
 
 // TestNoModel: the error of a folder without a model says what to do.
 func TestNoModel(t *testing.T) {
-	_, err := load(t.Context(), t.TempDir(), 0)
+	t.Setenv("ATTN_MODELS", t.TempDir())
+	_, err := load(t.Context(), "all-MiniLM-L6-v2", 0)
 	if err == nil || !strings.Contains(err.Error(), "make models") {
 		t.Errorf("got %v", err)
 	}

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/attn-go/attn/bridge/embeddings"
-	"github.com/attn-go/attn/models/weights"
+	"github.com/attn-go/attn/models/command"
 	"github.com/philippgille/chromem-go"
 )
 
-// A Loader loads a model from a folder and returns its embedding function.
+// A Loader loads a model, see weights.Resolve, and returns its embedding function.
 type Loader func(ctx context.Context, model string, threads int) (func(ctx context.Context, texts []string) ([][]float32, error), error)
 
 // settings are those of the command line.
@@ -33,28 +33,27 @@ type settings struct {
 func parse(name string, args []string, help io.Writer) (*settings, error) {
 	s := &settings{}
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(help)
 	fs.Usage = func() {
-		fmt.Fprintf(help, "usage: %s [flags] FOLDER [QUERY]\n\n"+
+		fmt.Fprintf(help, "usage: %s [flags] [-query TEXT] FOLDER\n\n"+
 			"Indexes the passages of the .md, .txt, .rst and .go files below a folder, as far as they are new, and\n"+
 			"prints those that are nearest to the query in meaning.\n\n", name)
 		fs.PrintDefaults()
 	}
+	fs.StringVar(&s.query, "query", "", "`text` to search for; without it the passages are indexed only")
 	fs.StringVar(&s.database, "db", "", "`folder` of the database (default: one for FOLDER and the model below the user's cache folder)")
-	fetched, _ := weights.Path(weights.MiniLM) // "" if there is no folder for models
-	fs.StringVar(&s.model, "model", fetched, "`folder` of the model")
-	fs.IntVar(&s.results, "n", 3, "how many passages are printed")
+	fs.StringVar(&s.model, "model", "all-MiniLM-L6-v2", "`folder` of the model, or the name of one that make models fetches")
+	fs.IntVar(&s.results, "top", 3, "how many passages are printed")
 	fs.IntVar(&s.threads, "threads", 0, "most threads; 0 means all")
-	if err := fs.Parse(args); err != nil {
+	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
 	switch {
-	case fs.NArg() < 1:
-		return nil, errors.New("want a folder and a query; -h is for help")
+	case fs.NArg() != 1:
+		return nil, command.Usage(fmt.Errorf("%d arguments, want the folder of the documents; -query takes what to search for", fs.NArg()))
 	case s.results < 1 || s.threads < 0:
-		return nil, errors.New("-n must be at least 1, and -threads at least 0")
+		return nil, command.Usage(errors.New("-top must be at least 1, and -threads at least 0"))
 	}
-	s.folder, s.query = fs.Arg(0), strings.Join(fs.Args()[1:], " ")
+	s.folder = fs.Arg(0)
 	if s.database == "" {
 		var err error
 		if s.database, err = databaseOf(s.folder, s.model); err != nil {

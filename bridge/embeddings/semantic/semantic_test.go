@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 	run := func(query, wantReport, wantOut string) {
 		t.Helper()
 		var out, report bytes.Buffer
-		if err := Run(t.Context(), "search", letters, []string{"-n", "1", folder, query}, &out, &report); err != nil {
+		if err := Run(t.Context(), "search", letters, []string{folder, "-query", query, "-top", "1"}, &out, &report); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasPrefix(report.String(), wantReport) || out.String() != wantOut {
@@ -114,7 +114,7 @@ func TestDatabase(t *testing.T) {
 func TestErrors(t *testing.T) {
 	useCache(t)
 	empty := t.TempDir()
-	for _, args := range [][]string{{}, {"-n", "0", "."}, {"-threads", "-1", "."}, {"-no"}, {empty}, {filepath.Join(empty, "missing")}} {
+	for _, args := range [][]string{{}, {"-top", "0", "."}, {".", "query"}, {"-threads", "-1", "."}, {"-no"}, {empty}, {filepath.Join(empty, "missing")}} {
 		if err := Run(t.Context(), "search", letters, append([]string{}, args...), io.Discard, io.Discard); err == nil {
 			t.Errorf("%q: no error", args)
 		}

@@ -22,25 +22,36 @@ func main() {
 
 func run(args []string, out, report io.Writer) error {
 	fs := flag.NewFlagSet("similar", flag.ContinueOnError)
-	fs.SetOutput(report)
+	var inputs command.Inputs
 	fs.Usage = func() {
-		fmt.Fprintf(report, "usage: similar [flags] TEXT TEXT...\n\nPrints how similar texts are to the first one: 1 for the same meaning, near 0 for none in common.\n\n")
+		fmt.Fprintf(report, "usage: similar [flags] -text TEXT -text TEXT...\n       similar [flags] [-text TEXT] FILE...   with the lines of files\n\nPrints how similar texts are to the first one: 1 for the same meaning, near 0 for none in common.\n\n")
 		fs.PrintDefaults()
 	}
 	own := fs.Bool("own", false, "keep GoMLX's own attention")
-	fetched, _ := weights.Path(weights.MiniLM) // "" if there is no folder for models
-	folder := fs.String("model", fetched, "`folder` of MiniLM")
-	if err := fs.Parse(args); err != nil {
+	model := fs.String("model", "all-MiniLM-L6-v2", "`folder` of MiniLM, or the name of it where make models puts it")
+	inputs.Flag(fs, "a `text`; may be repeated")
+	if err := command.Parse(fs, args, report); err != nil {
 		return err
 	}
-	texts := fs.Args()
+	inputs.Take(fs)
+	if err := inputs.Check(report); err != nil {
+		return err
+	}
+	texts, err := inputs.Lines(os.Stdin)
+	if err != nil {
+		return err
+	}
 	if len(texts) < 2 {
 		return fmt.Errorf("%d texts, want at least 2", len(texts))
 	}
 	if !*own {
 		hook.Set(gomlx.SDPA)
 	}
-	m, err := minilm.Load(*folder)
+	folder, err := weights.Resolve(*model)
+	if err != nil {
+		return err
+	}
+	m, err := minilm.Load(folder)
 	if err != nil {
 		return err
 	}

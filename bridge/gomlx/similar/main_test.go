@@ -19,7 +19,7 @@ func TestRun(t *testing.T) {
 	for _, flag := range []string{"-own=false", "-own"} {
 		hook.Set(previous)
 		var out, report bytes.Buffer
-		if err := run([]string{flag, "The cat sits on the mat.", "A cat is sitting on a rug.", "Shares dropped a lot two days ago."}, &out, &report); err != nil {
+		if err := run([]string{"-text", "The cat sits on the mat.", "-text", "A cat is sitting on a rug.", "-text", "Shares dropped a lot two days ago.", flag}, &out, &report); err != nil {
 			t.Fatal(err)
 		}
 		if want := regexp.MustCompile(`^ 0\.\d{3}  A cat .*\n *-?0\.\d{3}  Shares .*\n$`); !want.Match(out.Bytes()) {
@@ -31,7 +31,7 @@ func TestRun(t *testing.T) {
 
 // TestArguments: a command line that does not fit is an error.
 func TestArguments(t *testing.T) {
-	for _, args := range [][]string{nil, {"one"}, {"-unknown", "a", "b"}, {"-model", "missing", "a", "b"}} {
+	for _, args := range [][]string{nil, {"missing"}, {"-text", "one"}, {"-unknown"}, {"-model", "missing", "-text", "a", "-text", "b"}} {
 		if err := run(args, &bytes.Buffer{}, &bytes.Buffer{}); err == nil {
 			t.Errorf("%q: no error", args)
 		}

@@ -1,0 +1,115 @@
+package command
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Inputs are where the texts of a command come from. One rule holds for all commands: arguments
+// are files, of which - is the standard input; -text gives a text itself; without any of them
+// the standard input is read.
+type Inputs struct {
+	Texts []string // of -text
+	Files []string // the arguments; "-" is the standard input
+}
+
+// Flag defines the flag -text, which may be repeated.
+func (in *Inputs) Flag(fs *flag.FlagSet, usage string) {
+	fs.Func("text", usage, func(s string) error {
+		in.Texts = append(in.Texts, s)
+		return nil
+	})
+}
+
+// Take takes the arguments of a command line that was parsed for files. Without any, and without
+// a -text, the standard input is the only file.
+func (in *Inputs) Take(fs *flag.FlagSet) {
+	if in.Files = fs.Args(); len(in.Files) == 0 && len(in.Texts) == 0 {
+		in.Files = []string{"-"}
+	}
+}
+
+// Check returns an error if a file is not there or is a folder. It writes a hint to report if a
+// text is the name of a file.
+func (in *Inputs) Check(report io.Writer) error {
+	for _, name := range in.Files {
+		if err := checkFile(name); err != nil {
+			return err
+		}
+	}
+	for _, text := range in.Texts {
+		if info, err := os.Stat(text); err == nil && !info.IsDir() {
+			fmt.Fprintf(report, "hint: -text %s is taken as a text, and there is a file of this name: without -text it is read\n", text)
+		}
+	}
+	return nil
+}
+
+// checkFile returns an error if there is no file of this name.
+func checkFile(name string) error {
+	if name == "-" {
+		return nil
+	}
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: arguments are files, and -text gives a text", err)
+	case err == nil && info.IsDir():
+		return fmt.Errorf("%s is a folder, want a file", name)
+	}
+	return err
+}
+
+// Open opens one of the files. The standard input is stdin, which stays open.
+func (in *Inputs) Open(name string, stdin io.Reader) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	return os.Open(name)
+}
+
+// Lines returns all texts and then the lines of all files that are not blank.
+func (in *Inputs) Lines(stdin io.Reader) ([]string, error) {
+	files, err := (&Inputs{Files: in.Files}).ReadAll(stdin)
+	if err != nil {
+		return nil, err
+	}
+	lines := slices.Clone(in.Texts)
+	for line := range strings.Lines(files) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// ReadAll returns all texts and then the contents of all files. What follows something else begins
+// on a new line.
+func (in *Inputs) ReadAll(stdin io.Reader) (string, error) {
+	parts := slices.Clone(in.Texts)
+	for _, name := range in.Files {
+		f, err := in.Open(name, stdin)
+		if err != nil {
+			return "", err
+		}
+		text, err := io.ReadAll(f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return "", err
+		}
+		parts = append(parts, string(text))
+	}
+	var all strings.Builder
+	for i, part := range parts {
+		if i > 0 && !strings.HasSuffix(parts[i-1], "\n") {
+			all.WriteByte('\n')
+		}
+		all.WriteString(part)
+	}
+	return all.String(), nil
+}

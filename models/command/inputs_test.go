@@ -1,0 +1,73 @@
+package command
+
+import (
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestInputs: arguments are files, -text gives a text, and without any of them the standard
+// input is read.
+func TestInputs(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.txt")
+	if err := os.WriteFile(file, []byte("one\n\ntwo"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  []string
+		all   string
+		lines []string
+	}{
+		{nil, "in", []string{"in"}},
+		{[]string{"-"}, "in", []string{"in"}},
+		{[]string{file, "-"}, "one\n\ntwo\nin", []string{"one", "two", "in"}},
+		{[]string{file, "-text", "t\nu"}, "t\nu\none\n\ntwo", []string{"t\nu", "one", "two"}},
+		{[]string{"-text", ""}, "", []string{""}},
+	} {
+		in := parsed(t, c.args...)
+		all, err := in.ReadAll(strings.NewReader("in"))
+		lines, err2 := in.Lines(strings.NewReader("in"))
+		if err := errors.Join(err, err2); err != nil || all != c.all || !slices.Equal(lines, c.lines) {
+			t.Errorf("%q: %q and %q, %v, want %q and %q", c.args, all, lines, err, c.all, c.lines)
+		}
+	}
+}
+
+// TestInputsCheck: a file that is not there, a folder, and a text that is the name of a file.
+func TestInputsCheck(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "a.txt")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var report strings.Builder
+	if err := parsed(t, "-text", file, "-text", "a.txt", file, "-").Check(&report); err != nil {
+		t.Error(err)
+	}
+	if want := "hint: -text " + file + " is taken as a text"; !strings.HasPrefix(report.String(), want) || strings.Count(report.String(), "hint") != 1 {
+		t.Errorf("report %q, want one line that begins with %q", &report, want)
+	}
+	if err := parsed(t, "why?").Check(&report); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "why?") || !strings.Contains(err.Error(), "-text gives a text") {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	if err := parsed(t, folder).Check(&report); err == nil || !strings.Contains(err.Error(), folder+" is a folder") {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
+func parsed(t *testing.T, args ...string) *Inputs {
+	t.Helper()
+	fs := flag.NewFlagSet("test", flag.ContinueOnError)
+	in := &Inputs{}
+	in.Flag(fs, "a `text`")
+	if err := Parse(fs, args, nil); err != nil {
+		t.Fatal(err)
+	}
+	in.Take(fs)
+	return in
+}
