@@ -89,7 +89,7 @@ func TestDatabase(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "a.md"), []byte("zebra"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{folder, "zebra"}, {"-db", other, folder, "zebra"}} {
+	for _, args := range [][]string{{folder, "-query", "zebra"}, {folder, "-db", other, "-query", "zebra"}} {
 		if err := Run(t.Context(), "search", letters, args, io.Discard, io.Discard); err != nil {
 			t.Fatal(err)
 		}
