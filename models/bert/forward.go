@@ -83,7 +83,7 @@ func (m *model) lookUp(x []float32, ids []int32) {
 
 // attend computes x = norm(x + out(attention(qkv(x)))).
 func (e *Encoder) attend(l *layer, s *scratch, rows int) error {
-	w, opts := e.config.Width, linear.Options{Exec: e.opts.Exec}
+	w, opts := e.config.Width, linear.Options{Exec: e.opts.Exec, Int8: e.int8}
 	qkv := s.wide[:rows*3*w]
 	if err := l.qkv.Apply(linear.DenseMatrix(qkv, rows, 3*w), linear.DenseMatrix(s.x, rows, w), opts); err != nil {
 		return err
@@ -105,10 +105,10 @@ func (e *Encoder) attend(l *layer, s *scratch, rows int) error {
 func (e *Encoder) feed(l *layer, s *scratch, rows int) error {
 	w := e.config.Width
 	inner := s.wide[:rows*e.Inner]
-	if err := l.up.Apply(linear.DenseMatrix(inner, rows, e.Inner), linear.DenseMatrix(s.x, rows, w), linear.Options{Exec: e.opts.Exec, Activation: e.activation}); err != nil {
+	if err := l.up.Apply(linear.DenseMatrix(inner, rows, e.Inner), linear.DenseMatrix(s.x, rows, w), linear.Options{Exec: e.opts.Exec, Int8: e.int8, Activation: e.activation}); err != nil {
 		return err
 	}
-	if err := l.down.Apply(linear.DenseMatrix(s.narrow, rows, w), linear.DenseMatrix(inner, rows, e.Inner), linear.Options{Exec: e.opts.Exec}); err != nil {
+	if err := l.down.Apply(linear.DenseMatrix(s.narrow, rows, w), linear.DenseMatrix(inner, rows, e.Inner), linear.Options{Exec: e.opts.Exec, Int8: e.int8}); err != nil {
 		return err
 	}
 	return e.normalise(s.x, l.feedforward, s.narrow)

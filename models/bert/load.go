@@ -26,7 +26,20 @@ import (
 // If a key or a tensor is missing or does not fit, the error is a [*ModelError], or a
 // [*wordpiece.ConfigError] for the tokenizer. If the folder or one of the
 // first two files is missing, errors.Is finds [fs.ErrNotExist] in it.
-func Load(model string) (*Encoder, error) {
+func Load(model string) (*Encoder, error) { return LoadWith(model, LoadOptions{}) }
+
+// LoadOptions are settings of a model that change its results.
+type LoadOptions struct {
+	// Int8 rounds the weights of all linear layers to 8 bits when they are read, and their inputs to 8 bits in
+	// every call, in blocks of 32, see [linear.NewInt8] and [linear.Options]. The weights take a quarter of
+	// the memory, and embeddings about half of the time. They have the same bits on every CPU, but others
+	// than without Int8: for MiniLM the cosine of both is 0.9992 or more for texts of 10 tokens, 0.998
+	// for single words. The model's width and that of its inner layers must be multiples of 32.
+	Int8 bool
+}
+
+// LoadWith is [Load] with options.
+func LoadWith(model string, o LoadOptions) (*Encoder, error) {
 	dir, err := weights.Resolve(model)
 	if err != nil {
 		return nil, fmt.Errorf("bert: %w", err)
@@ -35,7 +48,7 @@ func Load(model string) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := readModel(dir, c)
+	m, err := readModel(dir, c, o)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +75,7 @@ func readTokenizer(dir string, c *config) (*wordpiece.Tokenizer, error) {
 type model struct {
 	config
 	activation linear.Activation
+	int8       bool // see LoadOptions
 
 	words     []float32 // [Vocab, Width], the embedding of token type 0 added
 	positions []float32 // [Positions, Width]
@@ -85,14 +99,15 @@ type reader struct {
 	file   *safetensors.File
 	path   string
 	prefix string // of all names
+	int8   bool   // weights of linear layers are rounded
 	err    error
 }
 
 const wordsName = "embeddings.word_embeddings.weight"
 
 // readModel reads model.safetensors of a folder.
-func readModel(dir string, c *config) (*model, error) {
-	r := &reader{path: filepath.Join(dir, "model.safetensors")}
+func readModel(dir string, c *config, o LoadOptions) (*model, error) {
+	r := &reader{path: filepath.Join(dir, "model.safetensors"), int8: o.Int8}
 	var err error
 	if r.file, err = safetensors.Open(r.path); err != nil {
 		return nil, fmt.Errorf("bert: %w", err)
@@ -101,7 +116,7 @@ func readModel(dir string, c *config) (*model, error) {
 	if _, ok := r.file.Info("bert." + wordsName); ok {
 		r.prefix = "bert."
 	}
-	m := &model{config: *c, activation: activations[c.Act]}
+	m := &model{config: *c, activation: activations[c.Act], int8: o.Int8}
 	m.words = r.floats(wordsName, c.Vocab, c.Width)
 	m.positions = r.floats("embeddings.position_embeddings.weight", c.Positions, c.Width)
 	types := r.floats("embeddings.token_type_embeddings.weight", c.Types, c.Width)
@@ -148,7 +163,11 @@ func (r *reader) linear(n, k int, names ...string) *linear.Linear {
 	if r.err != nil {
 		return nil
 	}
-	l, err := linear.New(linear.DenseMatrix(w, n*len(names), k), bias)
+	pack := linear.New
+	if r.int8 {
+		pack = linear.NewInt8
+	}
+	l, err := pack(linear.DenseMatrix(w, n*len(names), k), bias)
 	if err != nil {
 		r.err = fmt.Errorf("bert: %s: %s%s: %w", r.path, r.prefix, names[0], err)
 	}

@@ -202,7 +202,7 @@ func (s *Session) apply(p projection, out, x []float32, rows, stride int) error 
 	for _, l := range p.parts {
 		n, k := l.Shape()
 		to := linear.StridedMatrix(out[at:], rows, n, p.n, 1)
-		if err := l.Apply(to, linear.StridedMatrix(x, rows, k, stride, 1), linear.Options{Exec: s.model.options.Exec}); err != nil {
+		if err := l.Apply(to, linear.StridedMatrix(x, rows, k, stride, 1), linear.Options{Exec: s.model.options.Exec, Int8: s.model.options.Int8 && l.Format() != 0}); err != nil {
 			return err
 		}
 		at += n
