@@ -2,7 +2,7 @@
 // examples, computed by Born: alone, with attn's attention, and with attn's attention and
 // linear layers. It prints the text and the speed of all three, which take turns.
 //
-//	go run ./bridge/born/generate -prompt 'func '
+//	go run ./bridge/born/generate -prompt 'func (b *Buffer) Write(p []byte) '
 package main
 
 import (
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, out, help io.Writer) error {
 	var s settings
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
 	fs.SetOutput(help)
-	fs.StringVar(&s.prompt, "prompt", "func ", "text to continue")
+	fs.StringVar(&s.prompt, "prompt", "func (b *Buffer) Write(p []byte) ", "text to continue")
 	fs.StringVar(&s.model, "model", "examples/gobytes/data/gobytes.safetensors", "the model's `file`")
 	fs.IntVar(&s.n, "n", 60, "bytes to append")
 	fs.IntVar(&s.runs, "runs", 3, "how often each way computes the text; the table has the medians")
