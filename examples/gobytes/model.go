@@ -93,6 +93,9 @@ func Load(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if f.Metadata("config") == "" {
+		return nil, errors.New(`the metadata has no "config", the sizes of the model: want one that generate -train has written`)
+	}
 	m := &Model{}
 	if err := json.Unmarshal([]byte(f.Metadata("config")), &m.Config); err != nil {
 		return nil, fmt.Errorf("metadata: config: %w", err)
