@@ -6,7 +6,7 @@
 // tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it. A [Trainer]
 // trains a model of this kind on another text.
 //
-// Everything is computed under the numeric contract of package kernel. So the logits have
+// Everything is computed under the numeric contract of package contract. So the logits have
 // the same bits on every CPU, with any number of threads, in any batch, and in however
 // many calls a text is read.
 package gobytes
