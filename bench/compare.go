@@ -198,6 +198,9 @@ func printComparison(w io.Writer, c *compare.Comparison, threshold float64, all 
 		bits = fmt.Sprintf("The bits of all %d files agree: %s.", c.Files, c.Agreement.Short)
 	}
 	fmt.Fprintf(w, "Of %d figures %d are slower and %d are faster by more than %g%%.\n%s\n", len(c.Rows), len(c.Slower()), len(c.Faster()), threshold, bits)
+	for _, reason := range c.Disturbed {
+		fmt.Fprintf(w, "DISTURBED: %s.\n", reason)
+	}
 	if c.OtherCPU {
 		fmt.Fprintln(w, "The files are of different CPUs: the ratios are of machines, not of versions.")
 	}

@@ -172,7 +172,8 @@ func TestBenchFormat(t *testing.T) {
 	if code != 0 || err != "" {
 		t.Fatalf("exit code %d: %s", code, err)
 	}
-	line := regexp.MustCompile(`^BenchmarkAttention/shape=short-[12]-d64/tier=generic/threads=[12]\t *\d+\t *[\d.e+]+ ns/op\t *[\d.e+-]+ GFLOP/s\t *[\d.e+-]+ %peak$`)
+	// On a busy machine the peak may vary, and then there is no share of it.
+	line := regexp.MustCompile(`^BenchmarkAttention/shape=short-[12]-d64/tier=generic/threads=[12]\t *\d+\t *[\d.e+]+ ns/op\t *[\d.e+-]+ GFLOP/s(\t *[\d.e+-]+ %peak)?$`)
 	config := regexp.MustCompile(`^(goos|goarch|pkg|cpu): .|^Unit \S+ better=(higher|lower)$`)
 	n := 0
 	for l := range strings.Lines(out) {

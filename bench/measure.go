@@ -46,9 +46,15 @@ func (b *bench) run(ctx context.Context) (failures []string, err error) {
 			return nil, err
 		}
 	}
+	if !b.benchfmt {
+		if note := busyNow(ctx, busyTime); note != "" {
+			fmt.Fprintf(b.err, "bench: %s\n", note)
+		}
+	}
 	before := machine.ReadCPUTimes()
 	failures, err = b.measure(ctx)
-	b.file.Machine.StealPercent = before.StealPercent(machine.ReadCPUTimes())
+	now := machine.ReadCPUTimes()
+	b.file.Machine.StealPercent, b.file.Machine.OthersPercent = before.StealPercent(now), before.OthersPercent(now)
 	if !b.benchfmt && b.json != "-" {
 		b.print(err == nil)
 	}
@@ -178,10 +184,11 @@ func (b *bench) attention(ctx context.Context, later int) (failures []string, er
 	if failures, err = b.check(ctx, activations); err != nil || ctx.Err() != nil || len(b.Shapes) == 0 {
 		return failures, err
 	}
+	var limits *machine.Limits // which are measured again between and after the sweeps
 	if !b.benchfmt {
 		b.progress.begin("peaks and bandwidths")
-		b.file.Peaks = machine.Peaks(probes, b.peakThreads())
-		b.file.Bandwidths = machine.Bandwidths(b.peakThreads())
+		limits = machine.NewLimits(probes, b.peakThreads())
+		limits.Measure()
 		if b.file.Errors, err = check.MeasureAccuracy(b.Shapes, b.Tiers[0]); err != nil {
 			return failures, err
 		}
@@ -195,6 +202,15 @@ func (b *bench) attention(ctx context.Context, later int) (failures []string, er
 			return failures, err
 		}
 		failures = append(failures, s.Failures...)
+		if limits != nil {
+			limits.Measure()
+			for of, rates := range s.Peaks {
+				limits.Add(of, rates)
+			}
+		}
+	}
+	if limits != nil {
+		b.file.Peaks, b.file.Bandwidths = limits.Peaks(), limits.Bandwidths()
 	}
 	b.file.Speed, b.file.Skipped = sweeps[0].Results(), b.Skipped(activations)
 	if b.all {

@@ -126,7 +126,7 @@ func (d *demo) work(ctx context.Context, name, tier string) error {
 func (d *demo) connect(ctx context.Context, name string) (*hub.Conn, error) {
 	c := d.server.Client()
 	c.Name = name
-	conn, err := hub.Connect(ctx, c)
+	conn, err := connect(ctx, c)
 	if err == nil {
 		d.conns = append(d.conns, conn)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/attn-go/attn/cluster/embed"
@@ -32,7 +33,7 @@ func runEmbed(ctx context.Context, s streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := hub.Connect(ctx, server)
+	conn, err := connect(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,23 @@ func parseEmbed(server *hub.Config, s streams, args []string) (*embed.Options, e
 	if len(o.Outputs) == 0 {
 		return nil, command.Usage(errors.New("want -o FILE"))
 	}
-	return o, nil
+	return o, openAll(o.Inputs)
+}
+
+// openAll returns the error of the first file or folder that cannot be opened. To know that needs no
+// server.
+func openAll(names []string) error {
+	for _, name := range names {
+		if name == "-" {
+			continue
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
 }
 
 // writeSummary reports what a run did.

@@ -28,7 +28,19 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the program at once
-	command.Exit("cluster", run(ctx, streams{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]))
+	args := os.Args[1:]
+	command.Exit(nameOf(args), run(ctx, streams{os.Stdin, os.Stdout, os.Stderr}, args))
+}
+
+// nameOf returns the name under which an error of a command line is reported: that of the subcommand
+// whose flags -h lists.
+func nameOf(args []string) string {
+	for _, c := range subcommands() {
+		if len(args) > 0 && c.name == args[0] {
+			return "cluster " + c.name
+		}
+	}
+	return "cluster"
 }
 
 // streams are the standard streams: results go to out, everything else to report.

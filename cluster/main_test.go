@@ -6,8 +6,11 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"net"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/models/command"
@@ -41,6 +44,35 @@ func TestSubcommands(t *testing.T) {
 	for _, args := range [][]string{{}, {"nosuch"}, {"serve", "x"}, {"work", "x"}} {
 		if _, _, err := runCommand(t.Context(), args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v", args, err)
+		}
+	}
+}
+
+// Without a server the error says how to get one. What is wrong with a command line, or with a file that it
+// names, is said before a server is asked for, with the subcommand that has the help.
+func TestNoServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "nats://" + listener.Addr().String()
+	listener.Close()
+	_, err = connect(t.Context(), hub.Config{URL: url, Wait: time.Nanosecond})
+	if err == nil || !strings.Contains(err.Error(), "cluster serve") || !strings.Contains(err.Error(), url) {
+		t.Errorf("connect: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = connect(ctx, hub.Config{URL: url}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "cluster serve") {
+		t.Errorf("connect after an interrupt: %v", err)
+	}
+	missing := filepath.Join(t.TempDir(), "missing.txt")
+	if _, _, err := runCommand(t.Context(), "embed", "-server", url, "-o", missing+".npy", missing); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+		t.Errorf("embed of a missing file: %v", err)
+	}
+	for args, want := range map[string]string{"": "cluster", "nosuch": "cluster", "embed -nosuch": "cluster embed", "work": "cluster work"} {
+		if got := nameOf(strings.Fields(args)); got != want {
+			t.Errorf("%q: errors name %q, want %q", args, got, want)
 		}
 	}
 }

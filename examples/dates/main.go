@@ -15,6 +15,7 @@ import (
 	"strconv"
 
 	"github.com/attn-go/attn/examples/heat"
+	"github.com/attn-go/attn/examples/internal/outputs"
 	"github.com/attn-go/attn/examples/internal/pictures"
 	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/models/command"
@@ -52,7 +53,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	c.pictures.Flags(fs, "dates")
 	fs.StringVar(&c.settings.tier, "tier", "", "`name` of the implementation, such as generic or avx2 (default the best on this CPU)")
 	fs.IntVar(&c.settings.threads, "threads", 1, "most threads to use; 0 means all")
-	fs.StringVar(&c.weights, "model", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultWeights+")")
+	fs.StringVar(&c.weights, "model", "", "safetensors `file` of the model (default the one that comes with the program);\nwith -train the file that is written every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultWeights()+")")
 	fs.BoolVar(&c.trains, "train", false, "train a model from random weights")
 	fs.BoolVar(&c.resumes, "resume", false, "with -train: continue from the file of an interrupted run with the same flags,\nto the weights that it would have had")
 	fs.IntVar(&c.schedule.Steps, "steps", 1000, "with -train: number of steps")
@@ -72,14 +73,14 @@ func parse(args []string, help io.Writer) (*config, error) {
 		return nil, command.Usage(fmt.Errorf("-threads is %d, want 0 or more", c.settings.threads))
 	}
 	if c.trains && c.weights == "" {
-		c.weights = defaultWeights
+		c.weights = defaultWeights()
 	}
 	c.inputs.Take(fs)
 	return c, nil
 }
 
-// defaultWeights is the file that training writes unless it is told another one.
-const defaultWeights = "dates.safetensors"
+// defaultWeights returns the file that training writes unless it is told another one.
+func defaultWeights() string { return outputs.Path("dates.safetensors") }
 
 // model loads the model.
 func (c *config) model() (*model, error) {

@@ -45,6 +45,42 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestDefaultFiles: without flags the pictures go to the user's cache folder, and nothing is left where
+// the command runs.
+func TestDefaultFiles(t *testing.T) {
+	cache, here := t.TempDir(), t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} {
+		t.Setenv(name, cache)
+	}
+	t.Chdir(here)
+	var report bytes.Buffer
+	if err := run([]string{"-text", "Saturday, November 21, 2026"}, new(bytes.Buffer), &report); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := os.ReadDir(here); err != nil || len(files) > 0 {
+		t.Errorf("the command has left %v, %v", files, err)
+	}
+	names := strings.Split(strings.TrimSuffix(strings.TrimPrefix(report.String(), "wrote "), "\n"), ", ")
+	for _, name := range names {
+		if _, err := os.Stat(name); err != nil || !strings.HasPrefix(name, cache) {
+			t.Errorf("%s is not in %s: %v", name, cache, err)
+		}
+	}
+	if len(names) != 2 {
+		t.Errorf("report: %q", &report)
+	}
+}
+
+// TestOtherWeights: the model of another program is an error that says what is missing, and names the
+// file.
+func TestOtherWeights(t *testing.T) {
+	const name = "../gobytes/data/gobytes.safetensors"
+	err := run([]string{"-svg", "", "-png", "", "-model", name, "1.1.2000"}, new(bytes.Buffer), new(bytes.Buffer))
+	if want := name + `: the metadata has no "input", the alphabet of the input: want a model that dates -train has written`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // TestDoubt: an answer that is not to be trusted says so, with the formats that are known.
 func TestDoubt(t *testing.T) {
 	for text, want := range map[string]string{

@@ -78,6 +78,9 @@ func load(r io.ReaderAt, size int64) (*model, error) {
 
 // characters reads an alphabet from the metadata of a file.
 func characters(f *safetensors.File, name string) ([]rune, error) {
+	if f.Metadata(name) == "" {
+		return nil, fmt.Errorf("the metadata has no %q, the alphabet of the %[1]s: want a model that dates -train has written", name)
+	}
 	var texts []string
 	if err := json.Unmarshal([]byte(f.Metadata(name)), &texts); err != nil {
 		return nil, fmt.Errorf("metadata: %s: %w", name, err)

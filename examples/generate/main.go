@@ -58,7 +58,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&c.prompt, "text", "func ", "the `text` to continue")
-	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture; with -train the file that is\nwritten every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultModel+")")
+	fs.StringVar(&c.file, "model", "", "safetensors `file` of another model of the same architecture; with -train the file that is\nwritten every "+strconv.Itoa(train.CheckpointSteps)+" steps and at the end (default "+defaultModel()+")")
 	fs.IntVar(&c.n, "max", 240, "most bytes to append; fewer if the model's context is full before")
 	fs.Float64Var(&c.temperature, "temp", 0.7, "bytes are drawn at random: by the probabilities of the model at 1, more often the\n"+
 		"probable ones below; 0 always takes the most probable byte, which often repeats itself")

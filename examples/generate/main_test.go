@@ -45,6 +45,15 @@ func TestSeed(t *testing.T) {
 	}
 }
 
+// TestOtherModel: the model of another program is an error that says what is missing, and names the file.
+func TestOtherModel(t *testing.T) {
+	const name = "../dates/data/dates.safetensors"
+	err := run(context.Background(), []string{"-model", name}, new(bytes.Buffer), new(bytes.Buffer))
+	if want := name + `: the metadata has no "config", the sizes of the model: want one that generate -train has written`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // TestContext: the text ends where the model's context is full, and the report says so.
 func TestContext(t *testing.T) {
 	var out, report bytes.Buffer

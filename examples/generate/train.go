@@ -8,12 +8,13 @@ import (
 	"os"
 
 	"github.com/attn-go/attn/examples/gobytes"
+	"github.com/attn-go/attn/examples/internal/outputs"
 	"github.com/attn-go/attn/examples/internal/train"
 	"github.com/attn-go/attn/models/command"
 )
 
-// defaultModel is the file that training writes unless it is told another one.
-const defaultModel = "generate.safetensors"
+// defaultModel returns the file that training writes unless it is told another one.
+func defaultModel() string { return outputs.Path("generate.safetensors") }
 
 // checkTraining reports flags of training that do not fit each other.
 func (c *config) checkTraining() error {
@@ -27,7 +28,7 @@ func (c *config) checkTraining() error {
 		return command.Usage(fmt.Errorf("-steps is %d, -batch is %d and -length is %d, want at least 1", s.Steps, s.Batch, s.Length))
 	}
 	if c.file == "" {
-		c.file = defaultModel
+		c.file = defaultModel()
 	}
 	return nil
 }

@@ -2,7 +2,7 @@ package gobytes
 
 import "math"
 
-// These functions follow the numeric contract of package kernel: sums are computed in
+// These functions follow the numeric contract of package contract: sums are computed in
 // ascending order, and each operation is rounded to float32. So the compiler cannot fuse
 // them, and the bits are the same on every CPU.
 

@@ -6,7 +6,7 @@
 // tokens and returns the logits of the next one, and [Greedy] or a [Sampler] chooses it. A [Trainer]
 // trains a model of this kind on another text.
 //
-// Everything is computed under the numeric contract of package kernel. So the logits have
+// Everything is computed under the numeric contract of package contract. So the logits have
 // the same bits on every CPU, with any number of threads, in any batch, and in however
 // many calls a text is read.
 package gobytes
@@ -92,6 +92,9 @@ func Load(r io.ReaderAt, size int64) (*Model, error) {
 	f, err := safetensors.New(r, size)
 	if err != nil {
 		return nil, err
+	}
+	if f.Metadata("config") == "" {
+		return nil, errors.New(`the metadata has no "config", the sizes of the model: want one that generate -train has written`)
 	}
 	m := &Model{}
 	if err := json.Unmarshal([]byte(f.Metadata("config")), &m.Config); err != nil {

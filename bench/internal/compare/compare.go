@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"github.com/attn-go/attn/bench/internal/results"
@@ -41,6 +42,7 @@ type Comparison struct {
 	Files     int
 	Agreement results.Agreement // of the bits of all files
 	OtherCPU  bool              // the files are of different CPUs
+	Disturbed []string          // what has disturbed the measurements of a file
 }
 
 // ErrNothing says that the versions have no figure in common.
@@ -55,6 +57,9 @@ func Files(old, new []*results.File, thresholdPercent float64) (*Comparison, err
 	all := slices.Concat(old, new)
 	c := &Comparison{Files: len(all), Agreement: results.Agree(all)}
 	for _, f := range all {
+		for _, reason := range f.Disturbed() {
+			c.Disturbed = append(c.Disturbed, fmt.Sprintf("%s: %s", filepath.Base(f.Path), reason))
+		}
 		c.OtherCPU = c.OtherCPU || f.Machine.CPU != all[0].Machine.CPU || f.Machine.Model != all[0].Machine.Model
 	}
 	for _, name := range names {

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/attn-go/attn/bench/internal/results"
@@ -92,6 +93,17 @@ func TestNothingInCommon(t *testing.T) {
 	other.Speed[0].Shape = "q"
 	if _, err := Files([]*results.File{runs(1)}, []*results.File{other}, 5); !errors.Is(err, ErrNothing) {
 		t.Error(err)
+	}
+}
+
+// What has disturbed the runs of a file is said with its name.
+func TestDisturbed(t *testing.T) {
+	much := 45.0
+	old, new := runs(516e6), runs(54.5e6)
+	old.Path, old.Machine.OthersPercent = "results/old.json", &much
+	c, err := Files([]*results.File{old}, []*results.File{new}, 5)
+	if want := []string{"old.json: other programs took 45.0% of the CPU time"}; err != nil || !slices.Equal(c.Disturbed, want) {
+		t.Errorf("%q, %v; want %q", c.Disturbed, err, want)
 	}
 }
 

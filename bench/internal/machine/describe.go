@@ -9,9 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/attn-go/attn/bench/internal/numbers"
 	"github.com/attn-go/attn/bench/internal/results"
-	"github.com/attn-go/attn/bench/internal/stats"
 	"github.com/attn-go/attn/kernel"
 	"github.com/klauspost/cpuid/v2"
 )
@@ -91,90 +89,4 @@ func gitCommit() (commit string, modified bool) {
 	}
 	status, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no").Output()
 	return strings.TrimSpace(string(head)), err != nil || len(status) > 0
-}
-
-// CPUTimes are ticks that all CPUs have spent since the machine began.
-type CPUTimes struct{ all, stolen float64 }
-
-// ReadCPUTimes returns what Linux tells. Elsewhere it returns zeros.
-func ReadCPUTimes() CPUTimes { return parseCPUTimes(line("/proc/stat")) }
-
-// parseCPUTimes reads the first line of /proc/stat: "cpu", and then user, nice, system, idle,
-// iowait, irq, softirq and steal time.
-func parseCPUTimes(stat string) (t CPUTimes) {
-	first, _, _ := strings.Cut(stat, "\n")
-	words := strings.Fields(first)
-	if len(words) < 9 || words[0] != "cpu" {
-		return t
-	}
-	for i, w := range words[1:9] {
-		ticks, err := strconv.ParseFloat(w, 64)
-		if err != nil {
-			return CPUTimes{}
-		}
-		t.all += ticks
-		if i == 7 {
-			t.stolen = ticks
-		}
-	}
-	return t
-}
-
-// StealPercent returns the share of all CPU time since then that other virtual machines took,
-// nil if it is unknown.
-func (before CPUTimes) StealPercent(now CPUTimes) *float64 {
-	if now.all <= before.all {
-		return nil
-	}
-	percent := 100 * (now.stolen - before.stolen) / (now.all - before.all)
-	return &percent
-}
-
-// Peaks measures the FMA peak of each kind of vectors on each number of threads at once.
-func Peaks(ps Probes, threads []int) []results.Peak {
-	var all []results.Peak
-	for _, p := range ps {
-		for _, n := range threads {
-			all = append(all, results.Peak{Vectors: p.Name, Threads: n, GFLOPs: p.Peak(n)})
-		}
-	}
-	return all
-}
-
-// Bandwidths measures reading from each level on each number of threads at once. L1 and L2 are
-// those of each thread's own core; L3 and memory are shared.
-func Bandwidths(threads []int) []results.Bandwidth {
-	l2, l3 := CacheSizes()
-	l1 := cpuid.CPU.Cache.L1D
-	if l1 <= 0 {
-		l1 = 32 << 10
-	}
-	var all []results.Bandwidth
-	memory := numbers.Huge(MemoryBytes() / 4)
-	for _, level := range []struct {
-		name  string
-		bytes int
-		own   bool
-	}{{"L1", l1 / 2, true}, {"L2", l2 / 2, true}, {"L3", l3 / 4, false}, {"memory", MemoryBytes(), false}} {
-		for _, n := range threads {
-			bytes := level.bytes
-			if level.own {
-				bytes = min(bytes*n, MemoryBytes())
-			}
-			all = append(all, results.Bandwidth{Level: level.name, Bytes: bytes, Threads: n, GBs: bandwidth(memory[:bytes/4], n)})
-		}
-	}
-	return all
-}
-
-// bandwidth returns the median rate of reading the data, of which each sample reads 64 MB or
-// more. The first sample brings the data into the caches.
-func bandwidth(data []float32, threads int) float64 {
-	const samples, least = 7, 16 << 20
-	r := NewReader(data)
-	var rates []float64
-	for range samples + 1 {
-		rates = append(rates, r.Rate(max(1, least/len(data)), threads))
-	}
-	return stats.Median(rates[1:])
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/attn-go/attn/bench/internal/chart"
+	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
 	tables "github.com/attn-go/attn/bench/internal/table"
 )
@@ -45,7 +46,7 @@ func rooflineChart(f *results.File, i int) (*chart.Chart, string, table) {
 		}
 		x := s.Flops / s.Bytes
 		least, most = min(least, x/2), max(most, 2*x)
-		calls.Points = append(calls.Points, chart.Point{X: x, Y: s.GFLOPs, Label: fmt.Sprintf("%s: %s GFLOP/s at %.3g flop/byte, %.0f%% of peak", s.Shape, tables.GFLOPs(s.GFLOPs), x, s.Percent)})
+		calls.Points = append(calls.Points, chart.Point{X: x, Y: s.GFLOPs, Label: fmt.Sprintf("%s: %s GFLOP/s at %.3g flop/byte, %s of peak", s.Shape, tables.GFLOPs(s.GFLOPs), x, report.Share(s.Share())(0))})
 		from := from(i, "speed", k)
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), from.num("flops", s.Flops, fmt.Sprintf("%.3g", s.Flops)), from.num("bytes", s.Bytes, fmt.Sprintf("%.3g", s.Bytes)),
 			text("%.3g", x), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1)})
@@ -75,14 +76,15 @@ func rooflineChart(f *results.File, i int) (*chart.Chart, string, table) {
 // tiersByShape shows the share of the peak that the tiers reach.
 func tiersByShape(f *results.File, i int) (*figure, error) {
 	c := &chart.Chart{XLabel: "% of the FMA peak of one thread", FromZero: true}
-	t := table{Caption: "All shapes, tiers and numbers of threads. Time is the median of a call; the quartiles are of its samples", Head: []string{"shape", "input", "tier", "threads", "time", "quartiles", "samples", "GFLOP/s", "peak", "% of peak"}}
+	t := table{Caption: "All shapes, tiers and numbers of threads. Time is the median of a call; the quartiles are of its samples", Head: []string{"shape", "input", "tier", "threads", "time", "quartiles", "samples", "GFLOP/s", "peak", "its spread, %", "% of peak"}}
 	for k, s := range f.Speed {
 		from := from(i, "speed", k)
+		percent, ok := s.Share()
 		t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", s.Input), text("%s", s.Tier), from.int("threads", s.Threads), from.num("ns", s.Ns, tables.Duration(s.Ns)),
 			text("%s – %s", tables.Duration(s.Q1), tables.Duration(s.Q3)), from.int("samples", s.Samples),
-			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.fixed("peak_percent", s.Percent, 1)})
+			from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_gflops", s.Peak, 1), from.spread("peak_spread", s.PeakSpread), from.share("peak_percent", 1, percent, ok)})
 		if s.Threads == 1 {
-			addBar(c, s.Shape, s.Tier, chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, s.Tier, s.Percent, tables.Duration(s.Ns))})
+			addBar(c, s.Shape, s.Tier, shareBar(s.Shape+", "+s.Tier, "peak", percent, ok, s.Ns))
 		}
 	}
 	return newFigure("shapes", "Share of the peak", "Each shape on one thread of each tier. The peak is that of the widest vectors where a tier has none. Short calls spend their time on other things than arithmetic.", c, t)
@@ -102,7 +104,8 @@ func lengths(f *results.File, i int) (*figure, error) {
 		}
 		c.Series[n].Points = append(c.Series[n].Points, chart.Point{X: float64(s.Length), Y: s.GFLOPs, Label: fmt.Sprintf("length %d, %s: %s GFLOP/s, %s", s.Length, s.Tier, tables.GFLOPs(s.GFLOPs), tables.Duration(s.Ns))})
 		from := from(i, "lengths", k)
-		t.Rows = append(t.Rows, []cell{from.int("length", s.Length), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_percent", s.Percent, 1)})
+		percent, ok := s.Share()
+		t.Rows = append(t.Rows, []cell{from.int("length", s.Length), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})
 	}
 	return newFigure("lengths", "Sequence length", "Both axes are logarithmic. The work grows with the square of the length.", c, t)
 }
@@ -165,11 +168,13 @@ func decodeChart(f *results.File, i int) (*chart.Chart, string, table) {
 	t := table{Caption: "One query per head. % of reading: of a loop that only reads as much, on as many threads", Head: []string{"from", "type", "tier", "threads", "keys", "time", "GB/s", "reading", "% of reading", "% of peak", "tokens/s"}}
 	for k, d := range f.Decode {
 		from := from(i, "decode", k)
+		read, readOK := d.ReadShare()
+		peak, peakOK := d.PeakShare()
 		t.Rows = append(t.Rows, []cell{text("%s", d.Level), text("%s", d.Type), text("%s", d.Tier), from.int("threads", d.Threads), from.int("keys", d.Keys), from.num("ns", d.Ns, tables.Duration(d.Ns)),
-			from.fixed("gbs", d.GBs, 1), from.fixed("read_gbs", d.Read, 1), from.fixed("read_percent", d.ReadPercent, 0), from.fixed("peak_percent", d.PeakPercent, 0), from.fixed("tokens_s", d.Tokens, 0)})
+			from.fixed("gbs", d.GBs, 1), from.fixed("read_gbs", d.Read, 1), from.share("read_percent", 0, read, readOK), from.share("peak_percent", 0, peak, peakOK), from.fixed("tokens_s", d.Tokens, 0)})
 		if d.Threads == 1 && d.Tier == f.Default() {
 			c.Bars = append(c.Bars, d.Level+" "+d.Type)
-			c.Series[0].Points = append(c.Series[0].Points, chart.Point{X: d.GBs, Label: fmt.Sprintf("%s from %s: %.1f GB/s, %.0f%% of reading, %.0f%% of the FMA peak", d.Type, d.Level, d.GBs, d.ReadPercent, d.PeakPercent)})
+			c.Series[0].Points = append(c.Series[0].Points, chart.Point{X: d.GBs, Label: fmt.Sprintf("%s from %s: %.1f GB/s, %s of reading, %s of the FMA peak", d.Type, d.Level, d.GBs, report.Share(read, readOK)(0), report.Share(peak, peakOK)(0))})
 			c.Series[1].Points = append(c.Series[1].Points, chart.Point{X: d.Read, Label: fmt.Sprintf("reading as much from %s: %.1f GB/s", d.Level, d.Read)})
 		}
 	}
@@ -186,11 +191,13 @@ func backward(f *results.File, i int) (*figure, error) {
 	for k := range f.Backward {
 		b := &f.Backward[k]
 		from := from(i, "backward", k)
+		percent, ok := b.Share()
+		forward, forwardOK := b.ForwardShare()
 		t.Rows = append(t.Rows, []cell{text("%s", b.Shape), text("%s", b.Input), text("%s", b.Tier), from.int("threads", b.Threads), from.num("ns", b.Ns, tables.Duration(b.Ns)), from.num("gflops", b.GFLOPs, tables.GFLOPs(b.GFLOPs)),
-			from.fixed("peak_gflops", b.Peak, 1), from.fixed("peak_percent", b.Percent, 1), from.num("forward_ns", b.Forward, tables.Duration(b.Forward)), from.fixed("forward_percent", b.ForwardPercent, 1)})
+			from.fixed("peak_gflops", b.Peak, 1), from.share("peak_percent", 1, percent, ok), from.num("forward_ns", b.Forward, tables.Duration(b.Forward)), from.share("forward_percent", 1, forward, forwardOK)})
 		if b.Threads == 1 && b.Tier == f.Default() {
-			addBar(c, b.Shape, "gradients", chart.Point{X: b.Percent, Label: fmt.Sprintf("%s, gradients: %.1f%% of peak, %s", b.Shape, b.Percent, tables.Duration(b.Ns))})
-			addBar(c, b.Shape, "forward", chart.Point{X: b.ForwardPercent, Label: fmt.Sprintf("%s, forward: %.1f%% of peak, %s", b.Shape, b.ForwardPercent, tables.Duration(b.Forward))})
+			addBar(c, b.Shape, "gradients", shareBar(b.Shape+", gradients", "peak", percent, ok, b.Ns))
+			addBar(c, b.Shape, "forward", shareBar(b.Shape+", forward", "peak", forward, forwardOK, b.Forward))
 		}
 	}
 	return newFigure("backward", "Gradients", "What training computes after each forward call. The operations of gradients are counted as 2.5 times those of the forward call: five products in place of two, as the scores are computed again.", c, t)
@@ -204,11 +211,12 @@ func linear(f *results.File, i int) (*figure, error) {
 	for k := range f.Linear {
 		l := &f.Linear[k]
 		from := from(i, "linear", k)
+		percent, ok := l.Share()
 		unit := map[string]string{results.LimitPeak: "GFLOP/s", results.LimitRead: "GB/s"}[l.Limit]
 		t.Rows = append(t.Rows, []cell{text("%s", shape(l)), text("%s", l.Weights), text("%s", l.Tier), from.int("threads", l.Threads), from.num("ns", l.Ns, tables.Duration(l.Ns)), text("%s, %s", l.Limit, unit),
-			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.fixed("limit_percent", l.Percent, 1)})
+			from.fixed("rate", l.Rate, 1), from.fixed("limit_rate", l.LimitRate, 1), from.share("limit_percent", 1, percent, ok)})
 		if l.Threads == 1 && l.Tier == f.Default() {
-			addBar(c, shape(l), l.Weights, chart.Point{X: l.Percent, Label: fmt.Sprintf("%s, %s: %s, %.1f%% of the limit of %s", shape(l), l.Weights, tables.Duration(l.Ns), l.Percent, l.Limit)})
+			addBar(c, shape(l), l.Weights, shareBar(shape(l)+", "+l.Weights, "limit of "+l.Limit, percent, ok, l.Ns))
 		}
 	}
 	return newFigure("linear", "Linear layers", "With many rows the limit is the FMA peak. With less than 16 rows it is reading the weights.", c, t)
@@ -320,9 +328,10 @@ func together(files []*results.File) (*figure, error) {
 			if s.Tier != f.Default() {
 				continue
 			}
-			addBar(c, s.Shape, series, chart.Point{X: s.Percent, Label: fmt.Sprintf("%s, %s: %.1f%% of peak, %s", s.Shape, series, s.Percent, tables.Duration(s.Ns))})
+			percent, ok := s.Share()
+			addBar(c, s.Shape, series, shareBar(s.Shape+", "+series, "peak", percent, ok, s.Ns))
 			from := from(i, "speed", k)
-			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.fixed("peak_percent", s.Percent, 1)})
+			t.Rows = append(t.Rows, []cell{text("%s", s.Shape), text("%s", name(files, i)), text("%s", s.Tier), from.num("ns", s.Ns, tables.Duration(s.Ns)), from.num("gflops", s.GFLOPs, tables.GFLOPs(s.GFLOPs)), from.share("peak_percent", 1, percent, ok)})
 		}
 	}
 	return newFigure("machines", "All machines", "Shares of the peak depend much less on the machine than times do.", c, t)

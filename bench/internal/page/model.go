@@ -5,11 +5,13 @@ package page
 import (
 	"fmt"
 	"html/template"
+	"path/filepath"
 	"strconv"
 
 	"github.com/attn-go/attn/bench/internal/chart"
 	"github.com/attn-go/attn/bench/internal/report"
 	"github.com/attn-go/attn/bench/internal/results"
+	tables "github.com/attn-go/attn/bench/internal/table"
 )
 
 // A model is what the template shows.
@@ -132,11 +134,38 @@ func newFigure(id, title, text string, c *chart.Chart, t table) (*figure, error)
 	return f, nil
 }
 
-// name returns a machine's name, with a number if there are several.
+// name returns a machine's name with that of the file, and with a number if there are several.
 func name(files []*results.File, i int) string {
 	n := report.CPU(&files[i].Machine)
+	if path := files[i].Path; path != "" {
+		n += ", " + filepath.Base(path)
+	}
 	if len(files) > 1 {
 		return fmt.Sprintf("%d. %s", i+1, n)
 	}
 	return n
+}
+
+// share is the cell of a share, without a number if it cannot be relied on.
+func (s source) share(name string, decimals int, percent float64, ok bool) cell {
+	if !ok {
+		return text("–")
+	}
+	return s.fixed(name, percent, decimals)
+}
+
+// spread is the cell of how much a limit varied, in percent; files of earlier versions do not have it.
+func (s source) spread(name string, x float64) cell {
+	if x == 0 {
+		return text("–")
+	}
+	return s.num(name, x, strconv.FormatFloat(100*x, 'f', 1, 64))
+}
+
+// shareBar is the bar of a share of a limit. Without a share to rely on it has no length, and says so.
+func shareBar(what, limit string, percent float64, ok bool, ns float64) chart.Point {
+	if !ok {
+		return chart.Point{Label: fmt.Sprintf("%s: %s, no share, as the %s varied", what, tables.Duration(ns), limit)}
+	}
+	return chart.Point{X: percent, Label: fmt.Sprintf("%s: %.1f%% of %s, %s", what, percent, limit, tables.Duration(ns))}
 }

@@ -60,8 +60,8 @@ func newMachine(files []*results.File, f *results.File, i int) (machine, error) 
 	for _, p := range f.WeakThreads() {
 		m.Warnings = append(m.Warnings, report.Weak(f, p)+".")
 	}
-	if s := f.Machine.StealPercent; s != nil && *s >= 1 {
-		m.Warnings = append(m.Warnings, fmt.Sprintf("Other virtual machines took %.1f%% of the CPU time.", *s))
+	for _, reason := range f.Disturbed() {
+		m.Warnings = append(m.Warnings, "Disturbed: "+reason+".")
 	}
 	for _, n := range f.NotRun {
 		m.Warnings = append(m.Warnings, "NOT RUN: "+n)
@@ -110,9 +110,16 @@ func cards(f *results.File) []card {
 	v := f.Verdict()
 	all := []card{{"tier", v.Tier, "", "chosen on this CPU"}}
 	if p := v.Prefill; p != nil {
-		c := card{"prefill", fmt.Sprintf("%.0f", p.Percent), "% of FMA peak", fmt.Sprintf("%s of %s GFLOP/s on one thread", tables.GFLOPs(p.GFLOPs), tables.GFLOPs(p.Peak))}
+		c := card{"prefill", "–", "", fmt.Sprintf("%s GFLOP/s on one thread; the peak varied", tables.GFLOPs(p.GFLOPs))}
+		if percent, ok := p.Share(); ok {
+			c = card{"prefill", fmt.Sprintf("%.0f", percent), "% of FMA peak", fmt.Sprintf("%s of %s GFLOP/s on one thread", tables.GFLOPs(p.GFLOPs), tables.GFLOPs(p.Peak))}
+		}
 		if t := v.PrefillThreads; t != nil {
-			c.Detail += fmt.Sprintf("; %.0f%% of %s on %d", t.Percent, tables.GFLOPs(t.Peak), t.Threads)
+			if percent, ok := t.Share(); ok {
+				c.Detail += fmt.Sprintf("; %.0f%% of %s on %d", percent, tables.GFLOPs(t.Peak), t.Threads)
+			} else {
+				c.Detail += fmt.Sprintf("; %s on %d", tables.GFLOPs(t.GFLOPs), t.Threads)
+			}
 		}
 		all = append(all, c)
 	}
@@ -121,7 +128,11 @@ func cards(f *results.File) []card {
 		if v.DecodeThreads > 1 {
 			threads = fmt.Sprintf("%d threads", v.DecodeThreads)
 		}
-		all = append(all, card{"decode", fmt.Sprintf("%.0f", v.DecodePercent), "% of reading", fmt.Sprintf("%.1f of %.1f GB/s on %s", v.DecodeGBs, v.DecodeRead, threads)})
+		c := card{"decode", "–", "", fmt.Sprintf("%.1f GB/s on %s; reading varied", v.DecodeGBs, threads)}
+		if v.DecodeTrusted {
+			c = card{"decode", fmt.Sprintf("%.0f", v.DecodePercent), "% of reading", fmt.Sprintf("%.1f of %.1f GB/s on %s", v.DecodeGBs, v.DecodeRead, threads)}
+		}
+		all = append(all, c)
 	}
 	a := results.Agree([]*results.File{f})
 	bits := card{"bits", "same", "", a.Short}

@@ -29,14 +29,14 @@ func tiers(f *results.File) table {
 }
 
 func limits(f *results.File, i int) table {
-	t := table{Caption: "Limits of the machine, of so many threads at once", Head: []string{"limit", "threads", "rate", "unit"}}
+	t := table{Caption: "Limits of the machine, of so many threads at once", Head: []string{"limit", "threads", "rate", "unit", "spread, %"}}
 	for k, p := range f.Peaks {
 		from := from(i, "peaks", k)
-		t.Rows = append(t.Rows, []cell{text("FMA peak, %s", p.Vectors), from.int("threads", p.Threads), from.fixed("gflops", p.GFLOPs, 1), text("GFLOP/s")})
+		t.Rows = append(t.Rows, []cell{text("FMA peak, %s", p.Vectors), from.int("threads", p.Threads), from.fixed("gflops", p.GFLOPs, 1), text("GFLOP/s"), from.spread("spread", p.Spread)})
 	}
 	for k, b := range f.Bandwidths {
 		from := from(i, "bandwidths", k)
-		t.Rows = append(t.Rows, []cell{text("reading from %s", b.Level), from.int("threads", b.Threads), from.fixed("gbs", b.GBs, 1), text("GB/s")})
+		t.Rows = append(t.Rows, []cell{text("reading from %s", b.Level), from.int("threads", b.Threads), from.fixed("gbs", b.GBs, 1), text("GB/s"), from.spread("spread", b.Spread)})
 	}
 	return t
 }
@@ -59,8 +59,9 @@ func modules(f *results.File, i int) table {
 	t := table{Caption: "Multi-head self-attention with its four projections", Head: []string{"batch × tokens × width, heads", "tier", "threads", "time", "GFLOP/s", "peak", "% of peak"}}
 	for k, m := range f.MultiHead {
 		from := from(i, "multihead", k)
+		percent, ok := m.Share()
 		t.Rows = append(t.Rows, []cell{text("%d × %d × %d, %d", m.Batch, m.Tokens, m.Width, m.Heads), text("%s", m.Tier), from.int("threads", m.Threads), from.num("ns", m.Ns, tables.Duration(m.Ns)),
-			from.fixed("gflops", m.GFLOPs, 1), from.fixed("peak_gflops", m.Peak, 1), from.fixed("peak_percent", m.Percent, 1)})
+			from.fixed("gflops", m.GFLOPs, 1), from.fixed("peak_gflops", m.Peak, 1), from.share("peak_percent", 1, percent, ok)})
 	}
 	return t
 }
@@ -89,8 +90,10 @@ func groups(f *results.File, i int) table {
 	t := table{Caption: "Groups of several sizes on one thread", Head: []string{"query heads for each KV head", "from", "type", "tier", "time", "GB/s", "% of reading", "% of peak"}}
 	for k, d := range f.Groups {
 		from := from(i, "groups", k)
+		read, readOK := d.ReadShare()
+		peak, peakOK := d.PeakShare()
 		t.Rows = append(t.Rows, []cell{from.int("group", d.Group), text("%s", d.Level), text("%s", d.Type), text("%s", d.Tier), from.num("ns", d.Ns, tables.Duration(d.Ns)),
-			from.fixed("gbs", d.GBs, 1), from.fixed("read_percent", d.ReadPercent, 0), from.fixed("peak_percent", d.PeakPercent, 0)})
+			from.fixed("gbs", d.GBs, 1), from.share("read_percent", 0, read, readOK), from.share("peak_percent", 0, peak, peakOK)})
 	}
 	return t
 }

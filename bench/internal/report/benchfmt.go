@@ -52,7 +52,7 @@ func inName(r rune) rune {
 
 // BenchLine returns a result in Go's benchmark format.
 func BenchLine(r results.Speed) string {
-	return line(r.Calls, r.Ns, []value{{r.GFLOPs, "GFLOP/s"}, {r.Percent, "%peak"}}, "Attention/shape=%s/tier=%s/threads=%d", r.Shape, r.Tier, r.Threads)
+	return line(r.Calls, r.Ns, append([]value{{r.GFLOPs, "GFLOP/s"}}, share("%peak", r.Share)...), "Attention/shape=%s/tier=%s/threads=%d", r.Shape, r.Tier, r.Threads)
 }
 
 // OptionLines returns the times of calls with options in Go's benchmark format.
@@ -66,9 +66,9 @@ func OptionLines(f *results.File) (lines []string) {
 // LinearLines returns the times of linear layers in Go's benchmark format.
 func LinearLines(f *results.File) (lines []string) {
 	for _, l := range f.Linear {
-		values := []value{{l.Rate, "GFLOP/s"}, {l.Percent, "%peak"}}
+		values := append([]value{{l.Rate, "GFLOP/s"}}, share("%peak", l.Share)...)
 		if l.Limit == results.LimitRead {
-			values = []value{{l.Rate, "GB/s"}, {l.Percent, "%read"}}
+			values = append([]value{{l.Rate, "GB/s"}}, share("%read", l.Share)...)
 		}
 		lines = append(lines, line(l.Samples, l.Ns, values, "Linear/shape=%dx%dx%d/weights=%s/tier=%s/threads=%d", l.Rows, l.Inputs, l.Outputs, l.Weights, l.Tier, l.Threads))
 	}
@@ -78,7 +78,7 @@ func LinearLines(f *results.File) (lines []string) {
 // LayerLines returns the times of modules, additive attention and norms in Go's benchmark format.
 func LayerLines(f *results.File) (lines []string) {
 	for _, m := range f.MultiHead {
-		lines = append(lines, line(m.Samples, m.Ns, []value{{m.GFLOPs, "GFLOP/s"}, {m.Percent, "%peak"}}, "MultiHead/shape=%dx%dx%d/tier=%s/threads=%d", m.Batch, m.Tokens, m.Width, m.Tier, m.Threads))
+		lines = append(lines, line(m.Samples, m.Ns, append([]value{{m.GFLOPs, "GFLOP/s"}}, share("%peak", m.Share)...), "MultiHead/shape=%dx%dx%d/tier=%s/threads=%d", m.Batch, m.Tokens, m.Width, m.Tier, m.Threads))
 	}
 	for _, a := range f.Additive {
 		lines = append(lines, line(a.Samples, a.Ns, []value{{a.Tanh, "ns/tanh"}}, "Additive/shape=%dx%dx%dx%dx%d/tier=%s/threads=%d", a.Batch, a.Queries, a.Keys, a.Hidden, a.Values, a.Tier, a.Threads))
@@ -92,7 +92,7 @@ func LayerLines(f *results.File) (lines []string) {
 // BackwardLines returns the times of gradients in Go's benchmark format.
 func BackwardLines(f *results.File) (lines []string) {
 	for _, b := range f.Backward {
-		lines = append(lines, line(b.Samples, b.Ns, []value{{b.GFLOPs, "GFLOP/s"}, {b.Percent, "%peak"}}, "Backward/shape=%s/tier=%s/threads=%d", b.Shape, b.Tier, b.Threads))
+		lines = append(lines, line(b.Samples, b.Ns, append([]value{{b.GFLOPs, "GFLOP/s"}}, share("%peak", b.Share)...), "Backward/shape=%s/tier=%s/threads=%d", b.Shape, b.Tier, b.Threads))
 	}
 	return lines
 }
@@ -100,10 +100,10 @@ func BackwardLines(f *results.File) (lines []string) {
 // DecodeLines returns the times of decoding in Go's benchmark format.
 func DecodeLines(f *results.File) (lines []string) {
 	for _, d := range f.Decode {
-		lines = append(lines, line(d.Samples, d.Ns, []value{{d.GBs, "GB/s"}, {d.ReadPercent, "%read"}, {d.Tokens, "tokens/s"}}, "Decode/from=%s/type=%s/tier=%s/threads=%d", d.Level, d.Type, d.Tier, d.Threads))
+		lines = append(lines, line(d.Samples, d.Ns, append(append([]value{{d.GBs, "GB/s"}}, share("%read", d.ReadShare)...), value{d.Tokens, "tokens/s"}), "Decode/from=%s/type=%s/tier=%s/threads=%d", d.Level, d.Type, d.Tier, d.Threads))
 	}
 	for _, d := range f.Groups {
-		lines = append(lines, line(d.Samples, d.Ns, []value{{d.GBs, "GB/s"}, {d.PeakPercent, "%peak"}}, "Groups/group=%d/from=%s/type=%s/tier=%s/threads=%d", d.Group, d.Level, d.Type, d.Tier, d.Threads))
+		lines = append(lines, line(d.Samples, d.Ns, append([]value{{d.GBs, "GB/s"}}, share("%peak", d.PeakShare)...), "Groups/group=%d/from=%s/type=%s/tier=%s/threads=%d", d.Group, d.Level, d.Type, d.Tier, d.Threads))
 	}
 	for _, q := range f.Queries {
 		lines = append(lines, line(1, q.Ns, nil, "Queries/queries=%d/tier=%s", q.Queries, q.Tier))

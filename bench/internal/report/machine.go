@@ -39,6 +39,9 @@ func cores(m *results.Machine) string {
 	if m.StealPercent != nil {
 		parts = append(parts, fmt.Sprintf("steal %.1f%%", *m.StealPercent))
 	}
+	if m.OthersPercent != nil {
+		parts = append(parts, fmt.Sprintf("other programs %.1f%%", *m.OthersPercent))
+	}
 	return strings.Join(parts, "; ")
 }
 
@@ -57,17 +60,17 @@ func TierState(t results.Tier) string {
 func Limits(w io.Writer, f *results.File) {
 	if len(f.Peaks) > 0 {
 		fmt.Fprintf(w, "\nFMA peak, GFLOP/s (float32), of so many threads at once\n\n")
-		rows := []string{"vectors\tthreads\tGFLOP/s"}
+		rows := []string{"vectors\tthreads\tGFLOP/s\tspread"}
 		for _, p := range f.Peaks {
-			rows = append(rows, fmt.Sprintf("%s\t%7d\t%7s", p.Vectors, p.Threads, table.GFLOPs(p.GFLOPs)))
+			rows = append(rows, fmt.Sprintf("%s\t%7d\t%7s\t%5.1f%%", p.Vectors, p.Threads, table.GFLOPs(p.GFLOPs), 100*p.Spread))
 		}
 		table.Write(w, rows...)
 	}
 	if len(f.Bandwidths) > 0 {
 		fmt.Fprintf(w, "\nBandwidth of a loop that only reads, GB/s, of so many threads at once\n\n")
-		rows := []string{"level\tthreads\t  GB/s"}
+		rows := []string{"level\tthreads\t  GB/s\tspread"}
 		for _, b := range f.Bandwidths {
-			rows = append(rows, fmt.Sprintf("%s\t%7d\t%6.1f", b.Level, b.Threads, b.GBs))
+			rows = append(rows, fmt.Sprintf("%s\t%7d\t%6.1f\t%5.1f%%", b.Level, b.Threads, b.GBs, 100*b.Spread))
 		}
 		table.Write(w, rows...)
 	}

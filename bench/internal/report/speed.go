@@ -12,7 +12,11 @@ import (
 
 // Line returns a result in one line.
 func Line(r results.Speed) string {
-	return fmt.Sprintf("%s %s threads=%d: %s, %s GFLOP/s, %.1f%% of peak", label(r.Shape, r.Alias), r.Tier, r.Threads, table.Duration(r.Ns), table.GFLOPs(r.GFLOPs), r.Percent)
+	line := fmt.Sprintf("%s %s threads=%d: %s, %s GFLOP/s", label(r.Shape, r.Alias), r.Tier, r.Threads, table.Duration(r.Ns), table.GFLOPs(r.GFLOPs))
+	if percent, ok := r.Share(); ok {
+		return line + fmt.Sprintf(", %.1f%% of peak", percent)
+	}
+	return line + ", no share: the peak varied"
 }
 
 // label returns the name of a shape, with its alias if it has one.
@@ -37,18 +41,21 @@ func speeds(w io.Writer, title string, f *results.File, all []results.Speed) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n\n", title)
-	rows := []string{"shape\tinput\tthreads\ttier\t     time\tspread\tGFLOP/s\t  peak\t% of peak"}
-	last := ""
+	rows := []string{"shape\tinput\tthreads\ttier\t     time\tspread\tGFLOP/s\t  peak\tits spread\t% of peak"}
+	last, missing := "", false
 	for _, r := range all {
 		name, input := "", ""
 		if r.Shape != last {
 			name, input, last = label(r.Shape, r.Alias), r.Input, r.Shape
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%7d\t%s\t%9s\t%5.1f%%\t%7s\t%6.1f\t%8.1f%%", name, input, r.Threads, r.Tier,
-			table.Duration(r.Ns), 100*r.Spread(), table.GFLOPs(r.GFLOPs), r.Peak, r.Percent))
+		percent, ok := r.Share()
+		missing = missing || !ok
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%7d\t%s\t%9s\t%5.1f%%\t%7s\t%6.1f\t%9.1f%%\t%9s", name, input, r.Threads, r.Tier,
+			table.Duration(r.Ns), 100*r.Spread(), table.GFLOPs(r.GFLOPs), r.Peak, 100*r.PeakSpread, Share(percent, ok)(1)))
 	}
 	table.Write(w, rows...)
 	fmt.Fprintf(w, "\nspread: interquartile range. GFLOP/s: 4·heads·Lq·Lk·D, half if causal, visible keys only.\n")
+	explainShares(w, missing)
 	if tiers := tiersWithoutPeak(f, all); len(tiers) > 0 {
 		fmt.Fprintf(w, "%s has no vectors: its peak is that of the widest vectors.\n", strings.Join(tiers, ", "))
 	}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/attn-go/attn/bench/internal/results"
 	"github.com/attn-go/attn/bench/internal/table"
@@ -37,8 +39,8 @@ func Linear(w io.Writer, f *results.File) {
 		rows := []string{"rows × inputs → outputs\tweights\ttier\tthreads\ttime\t" + t.header}
 		for _, l := range f.Linear {
 			if l.Limit == t.limit {
-				rows = append(rows, fmt.Sprintf("%d × %d → %d\t%s\t%s\t%d\t%s\t%.1f\t%.1f\t%.1f%%", l.Rows, l.Inputs, l.Outputs,
-					l.Weights, l.Tier, l.Threads, table.Duration(l.Ns), l.Rate, l.LimitRate, l.Percent))
+				rows = append(rows, fmt.Sprintf("%d × %d → %d\t%s\t%s\t%d\t%s\t%.1f\t%.1f\t%s", l.Rows, l.Inputs, l.Outputs,
+					l.Weights, l.Tier, l.Threads, table.Duration(l.Ns), l.Rate, l.LimitRate, Share(l.Share())(1)))
 			}
 		}
 		write(w, t.title, rows)
@@ -50,6 +52,7 @@ func write(w io.Writer, title string, rows []string) {
 	if len(rows) > 1 {
 		fmt.Fprintf(w, "\n%s\n\n", title)
 		table.Write(w, rows...)
+		explainShares(w, slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, "–") }))
 	}
 }
 
@@ -57,7 +60,7 @@ func write(w io.Writer, title string, rows []string) {
 func Layer(w io.Writer, f *results.File) {
 	rows := []string{"batch × tokens × width, heads\ttier\tthreads\ttime\tGFLOP/s\tpeak\t% of peak"}
 	for _, m := range f.MultiHead {
-		rows = append(rows, fmt.Sprintf("%d × %d × %d, %d\t%s\t%d\t%s\t%.1f\t%.1f\t%.1f%%", m.Batch, m.Tokens, m.Width, m.Heads, m.Tier, m.Threads, table.Duration(m.Ns), m.GFLOPs, m.Peak, m.Percent))
+		rows = append(rows, fmt.Sprintf("%d × %d × %d, %d\t%s\t%d\t%s\t%.1f\t%.1f\t%s", m.Batch, m.Tokens, m.Width, m.Heads, m.Tier, m.Threads, table.Duration(m.Ns), m.GFLOPs, m.Peak, Share(m.Share())(1)))
 	}
 	write(w, "Multi-head self-attention with its four projections", rows)
 	rows = []string{"queries [B, Lq, hidden], keys, values\ttier\tthreads\ttime\tns/tanh\ttanh alone\t% of its rate"}
@@ -81,8 +84,8 @@ func Backward(w io.Writer, f *results.File) {
 		if b.Shape != last {
 			name, input, last = label(b.Shape, b.Alias), b.Input, b.Shape
 		}
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%7d\t%s\t%9s\t%5.1f%%\t%7s\t%6.1f\t%8.1f%%\t%9s\t%8.1f%%\t%9.2f", name, input, b.Threads, b.Tier, table.Duration(b.Ns), 100*b.Spread(),
-			table.GFLOPs(b.GFLOPs), b.Peak, b.Percent, table.Duration(b.Forward), b.ForwardPercent, b.Ns/b.Forward))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%7d\t%s\t%9s\t%5.1f%%\t%7s\t%6.1f\t%9s\t%9s\t%9s\t%9.2f", name, input, b.Threads, b.Tier, table.Duration(b.Ns), 100*b.Spread(),
+			table.GFLOPs(b.GFLOPs), b.Peak, Share(b.Share())(1), table.Duration(b.Forward), Share(b.ForwardShare())(1), b.Ns/b.Forward))
 	}
 	write(w, "Gradients of attention (kernel.AttentionBackward): median time of a call, in turns with the forward\ncall. GFLOP/s counts 2.5 times the forward call's 4·heads·Lq·Lk·D, half if causal", rows)
 }
@@ -91,8 +94,8 @@ func Backward(w io.Writer, f *results.File) {
 func Decode(w io.Writer, f *results.File) {
 	rows := []string{"from\tKV heads × keys\ttype\ttier\tthreads\t    time\t  GB/s\t  read\t% of read\t% of FMA\ttokens/s"}
 	for _, d := range f.Decode {
-		rows = append(rows, fmt.Sprintf("%s\t%d × %d\t%s\t%s\t%7d\t%8s\t%6.1f\t%6.1f\t%8.0f%%\t%7.0f%%\t%8.0f", d.Level, d.KVHeads, d.Keys, d.Type, d.Tier, d.Threads,
-			table.Duration(d.Ns), d.GBs, d.Read, d.ReadPercent, d.PeakPercent, d.Tokens))
+		rows = append(rows, fmt.Sprintf("%s\t%d × %d\t%s\t%s\t%7d\t%8s\t%6.1f\t%6.1f\t%9s\t%8s\t%8.0f", d.Level, d.KVHeads, d.Keys, d.Type, d.Tier, d.Threads,
+			table.Duration(d.Ns), d.GBs, d.Read, Share(d.ReadShare())(0), Share(d.PeakShare())(0), d.Tokens))
 	}
 	if len(f.Decode) > 0 {
 		d := f.Decode[0]
@@ -101,8 +104,8 @@ func Decode(w io.Writer, f *results.File) {
 	}
 	rows = []string{"query heads\tfrom\ttype\ttier\t    time\t  GB/s\t% of read\t% of FMA\tper query head"}
 	for _, d := range f.Groups {
-		rows = append(rows, fmt.Sprintf("%11d\t%s\t%s\t%s\t%8s\t%6.1f\t%8.0f%%\t%7.0f%%\t%14s", d.Group, d.Level, d.Type, d.Tier,
-			table.Duration(d.Ns), d.GBs, d.ReadPercent, d.PeakPercent, table.Duration(d.Ns/float64(d.Group*d.KVHeads))))
+		rows = append(rows, fmt.Sprintf("%11d\t%s\t%s\t%s\t%8s\t%6.1f\t%9s\t%8s\t%14s", d.Group, d.Level, d.Type, d.Tier,
+			table.Duration(d.Ns), d.GBs, Share(d.ReadShare())(0), Share(d.PeakShare())(0), table.Duration(d.Ns/float64(d.Group*d.KVHeads))))
 	}
 	write(w, "Decoding with groups of several sizes: query heads for each KV head, one thread", rows)
 	rows = []string{"queries\trows per KV head\ttier\ttime for each\t% of 1"}

@@ -22,14 +22,18 @@ func Verdict(w io.Writer, f *results.File) {
 		rows = append(rows, "bits\t"+results.Agree([]*results.File{f}).Line)
 	}
 	if p := v.Prefill; p != nil {
-		row := fmt.Sprintf("prefill\t%.0f%% of the FMA peak: %s GFLOP/s of %s", p.Percent, table.GFLOPs(p.GFLOPs), table.GFLOPs(p.Peak))
+		row := "prefill\t" + shareOfPeak(p)
 		if t := v.PrefillThreads; t != nil {
-			row += fmt.Sprintf("; on %d threads %.0f%% of %s", t.Threads, t.Percent, table.GFLOPs(t.Peak))
+			row += fmt.Sprintf("; on %d threads %s", t.Threads, shareOfPeak(t))
 		}
 		rows = append(rows, row+" ("+p.Shape+")")
 	}
 	if v.DecodeThreads > 0 {
-		rows = append(rows, fmt.Sprintf("decode\t%.0f%% of the read bandwidth: %.1f GB/s of %.1f, threads=%d (%s)", v.DecodePercent, v.DecodeGBs, v.DecodeRead, v.DecodeThreads, v.DecodeShape))
+		share := fmt.Sprintf("%.0f%% of the read bandwidth: %.1f GB/s of %.1f", v.DecodePercent, v.DecodeGBs, v.DecodeRead)
+		if !v.DecodeTrusted {
+			share = fmt.Sprintf("%.1f GB/s, no share: the read bandwidth varied", v.DecodeGBs)
+		}
+		rows = append(rows, fmt.Sprintf("decode\t%s, threads=%d (%s)", share, v.DecodeThreads, v.DecodeShape))
 	}
 	for _, p := range f.WeakThreads() {
 		rows = append(rows, "note\t"+Weak(f, p))
@@ -37,10 +41,18 @@ func Verdict(w io.Writer, f *results.File) {
 	for _, n := range f.NotRun {
 		rows = append(rows, "NOT RUN\t"+n)
 	}
-	if s := f.Machine.StealPercent; s != nil && *s >= 1 {
-		rows = append(rows, fmt.Sprintf("note\tother virtual machines took %.1f%% of the CPU time", *s))
+	for _, reason := range f.Disturbed() {
+		rows = append(rows, "DISTURBED\t"+reason)
 	}
 	table.Write(w, rows...)
+}
+
+// shareOfPeak says how much of the FMA peak a call reaches, or without a peak to rely on, its speed alone.
+func shareOfPeak(s *results.Speed) string {
+	if percent, ok := s.Share(); ok {
+		return fmt.Sprintf("%.0f%% of the FMA peak: %s GFLOP/s of %s", percent, table.GFLOPs(s.GFLOPs), table.GFLOPs(s.Peak))
+	}
+	return fmt.Sprintf("%s GFLOP/s, no share: the FMA peak varied by %.0f%%", table.GFLOPs(s.GFLOPs), 100*s.PeakSpread)
 }
 
 // Weak says that threads at once are worth less than as many times one.

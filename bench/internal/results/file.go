@@ -17,6 +17,8 @@ const Format = "attn-bench"
 
 // A File is one run of the bench command on one machine.
 type File struct {
+	Path string `json:"-"` // from which it was read
+
 	Format   string   `json:"format"`          // always Format
 	Schema   int      `json:"schema"`          // version of this form
 	Contract int      `json:"contract"`        // version of the numeric contract, kernel.Contract
@@ -67,23 +69,24 @@ type Build struct {
 
 // A Machine says what was measured on.
 type Machine struct {
-	CPU          string   `json:"cpu"`                     // name
-	Vendor       string   `json:"vendor,omitempty"`        // of an x86 CPU
-	Family       int      `json:"family,omitempty"`        // of an x86 CPU
-	Model        int      `json:"model,omitempty"`         // of an x86 CPU
-	CPUs         int      `json:"cpus"`                    // that the program may use
-	GOMAXPROCS   int      `json:"gomaxprocs"`              // threads of Go code
-	Cores        int      `json:"cores,omitempty"`         // physical, as the CPU reports
-	HWThreads    int      `json:"hw_threads,omitempty"`    // hardware threads, as the CPU reports
-	L1D          int      `json:"l1d,omitempty"`           // bytes of one core's L1 data cache
-	L2           int      `json:"l2,omitempty"`            // bytes of one core's L2 cache
-	L3           int      `json:"l3,omitempty"`            // bytes of the L3 cache
-	Features     []string `json:"features,omitempty"`      // vector features
-	OS           string   `json:"os,omitempty"`            // release of the operating system's kernel
-	Hypervisor   bool     `json:"hypervisor,omitempty"`    // this is a virtual machine
-	Governor     string   `json:"governor,omitempty"`      // of the clock frequency, on Linux
-	StealPercent *float64 `json:"steal_percent,omitempty"` // CPU time taken by other virtual machines while measuring, on Linux
-	Load         *float64 `json:"load,omitempty"`          // load average of the last minute when the run began, on Linux
+	CPU           string   `json:"cpu"`                      // name
+	Vendor        string   `json:"vendor,omitempty"`         // of an x86 CPU
+	Family        int      `json:"family,omitempty"`         // of an x86 CPU
+	Model         int      `json:"model,omitempty"`          // of an x86 CPU
+	CPUs          int      `json:"cpus"`                     // that the program may use
+	GOMAXPROCS    int      `json:"gomaxprocs"`               // threads of Go code
+	Cores         int      `json:"cores,omitempty"`          // physical, as the CPU reports
+	HWThreads     int      `json:"hw_threads,omitempty"`     // hardware threads, as the CPU reports
+	L1D           int      `json:"l1d,omitempty"`            // bytes of one core's L1 data cache
+	L2            int      `json:"l2,omitempty"`             // bytes of one core's L2 cache
+	L3            int      `json:"l3,omitempty"`             // bytes of the L3 cache
+	Features      []string `json:"features,omitempty"`       // vector features
+	OS            string   `json:"os,omitempty"`             // release of the operating system's kernel
+	Hypervisor    bool     `json:"hypervisor,omitempty"`     // this is a virtual machine
+	Governor      string   `json:"governor,omitempty"`       // of the clock frequency, on Linux
+	StealPercent  *float64 `json:"steal_percent,omitempty"`  // CPU time taken by other virtual machines while measuring, on Linux
+	OthersPercent *float64 `json:"others_percent,omitempty"` // CPU time that other programs took while measuring, on Linux
+	Load          *float64 `json:"load,omitempty"`           // load average of the last minute when the run began, on Linux
 }
 
 // Traits says in words what caches the machine has, and what may disturb a measurement.
@@ -110,17 +113,19 @@ type Tier struct {
 
 // A Peak is the speed of a loop of independent FMAs.
 type Peak struct {
-	Vectors string  `json:"vectors"` // a tier's name, or "scalar Go"
-	Threads int     `json:"threads"` // that ran at the same time
-	GFLOPs  float64 `json:"gflops"`  // of all threads together
+	Vectors string  `json:"vectors"`          // a tier's name, or "scalar Go"
+	Threads int     `json:"threads"`          // that ran at the same time
+	GFLOPs  float64 `json:"gflops"`           // of all threads together: the median of measurements before, between and after the calls
+	Spread  float64 `json:"spread,omitempty"` // their interquartile range, relative to it
 }
 
 // A Bandwidth is the speed of a loop that only reads.
 type Bandwidth struct {
-	Level   string  `json:"level"`   // L1, L2, L3 or memory
-	Bytes   int     `json:"bytes"`   // that all threads read together, again and again
-	Threads int     `json:"threads"` // that read at the same time, each its own part
-	GBs     float64 `json:"gbs"`     // of all threads together
+	Level   string  `json:"level"`            // L1, L2, L3 or memory
+	Bytes   int     `json:"bytes"`            // that all threads read together, again and again
+	Threads int     `json:"threads"`          // that read at the same time, each its own part
+	GBs     float64 `json:"gbs"`              // of all threads together: the median of measurements before, between and after the calls
+	Spread  float64 `json:"spread,omitempty"` // their interquartile range, relative to it
 }
 
 // Default returns the tier that calls without a named one use, "" if there is none.
@@ -143,10 +148,21 @@ func (f *File) Peak(vectors string, threads int) float64 {
 	return 0
 }
 
-// WeakThreads returns those peaks at which n threads are worth less than 0.75·n of one.
+// WeakThreads returns those peaks at which n threads are worth less than 0.75·n of one. Peaks that
+// varied say nothing about that, nor do those of a machine on which others took CPU time.
 func (f *File) WeakThreads() (weak []Peak) {
+	if len(f.loads()) > 0 {
+		return nil
+	}
+	steady := map[string]bool{} // vectors whose peak on one thread hardly varied
 	for _, p := range f.Peaks {
-		if one := f.Peak(p.Vectors, 1); p.Threads > 1 && one > 0 && p.GFLOPs < 0.75*float64(p.Threads)*one {
+		if p.Threads == 1 && p.Spread <= MostSpread {
+			steady[p.Vectors] = true
+		}
+	}
+	for _, p := range f.Peaks {
+		one := f.Peak(p.Vectors, 1)
+		if p.Threads > 1 && one > 0 && p.GFLOPs < 0.75*float64(p.Threads)*one && p.Spread <= MostSpread && steady[p.Vectors] {
 			weak = append(weak, p)
 		}
 	}

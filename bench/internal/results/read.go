@@ -58,7 +58,7 @@ func Parse(path string, data []byte) (*File, error) {
 	case head.Schema > Schema:
 		return nil, &SchemaError{path, head.Schema}
 	}
-	f := new(File)
+	f := &File{Path: path}
 	if err := json.Unmarshal(data, f); err != nil {
 		return nil, damaged(path, data, err)
 	}

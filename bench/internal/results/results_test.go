@@ -59,6 +59,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	want.Path = path
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant\n%+v", got, want)
 	}
@@ -72,6 +73,9 @@ func names(b *strings.Builder, t reflect.Type, indent string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
 		if f.Anonymous && name == "" {
 			names(b, f.Type, indent)
 			continue
@@ -215,9 +219,20 @@ func TestAgree(t *testing.T) {
 }
 
 func TestWeakThreads(t *testing.T) {
-	f := &File{Peaks: []Peak{{"avx2", 1, 100}, {"avx2", 2, 140}, {"avx2", 4, 320}}}
+	f := &File{Peaks: []Peak{{"avx2", 1, 100, 0}, {"avx2", 2, 140, 0}, {"avx2", 4, 320, 0}}}
 	if weak := f.WeakThreads(); len(weak) != 1 || weak[0].Threads != 2 {
 		t.Errorf("%+v", weak)
+	}
+	for i := range 2 { // nothing is said of peaks that varied
+		f.Peaks[i].Spread = 0.4
+		if weak := f.WeakThreads(); len(weak) != 0 {
+			t.Errorf("%+v", weak)
+		}
+		f.Peaks[i].Spread = 0
+	}
+	others := 30.0 // nor of those of a machine that was busy with other things
+	if f.Machine.OthersPercent = &others; len(f.WeakThreads()) != 0 {
+		t.Errorf("%+v", f.WeakThreads())
 	}
 }
 
@@ -225,9 +240,17 @@ func TestVerdict(t *testing.T) {
 	f := &File{Tiers: []Tier{{Name: "avx2", Default: true}}, Machine: Machine{L3: 100},
 		Speed: []Speed{{Shape: "p", Tier: "avx2", Threads: 1, Flops: 9}, {Shape: "p", Tier: "avx2", Threads: 2, Flops: 9}, {Shape: "q", Tier: "avx2", Threads: 1, Flops: 8},
 			{Shape: "p", Tier: "generic", Threads: 1, Flops: 9}, {Shape: "c", Alias: "C", Tier: "avx2", Threads: 2, Flops: 1, Bytes: 200, Timing: Timing{Ns: 20}}},
-		Bandwidths: []Bandwidth{{"L3", 1, 2, 50}, {"memory", 1, 2, 40}}}
+		Bandwidths: []Bandwidth{{"L3", 1, 2, 50, 0}, {"memory", 1, 2, 40, 0}}}
 	v := f.Verdict()
-	if v.Prefill != &f.Speed[0] || v.PrefillThreads != &f.Speed[1] || v.DecodePercent != 25 || v.DecodeThreads != 2 {
+	if v.Prefill != &f.Speed[0] || v.PrefillThreads != &f.Speed[1] || v.DecodePercent != 25 || !v.DecodeTrusted || v.DecodeThreads != 2 {
+		t.Errorf("%+v", v)
+	}
+	f.Speed[4].Read = 20 // measured between the calls, while a loop before them read 40 GB/s
+	if v := f.Verdict(); v.DecodePercent != 50 || v.DecodeRead != 20 || !v.DecodeTrusted {
+		t.Errorf("%+v", v)
+	}
+	f.Speed[4].ReadSpread = 0.3
+	if v := f.Verdict(); v.DecodeTrusted {
 		t.Errorf("%+v", v)
 	}
 	f.Decode = []Decode{{Level: "memory", Type: "float32", Tier: "avx2", Threads: 1, ReadPercent: 77}}

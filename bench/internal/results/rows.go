@@ -78,8 +78,12 @@ type Speed struct {
 	Bytes   float64 `json:"bytes"` // of queries, keys, values and output, each once
 	GFLOPs  float64 `json:"gflops"`
 	Peak    float64 `json:"peak_gflops"`  // FMA peak of as many threads at once, measured between the calls
-	Percent float64 `json:"peak_percent"` // of that peak
+	Percent float64 `json:"peak_percent"` // of that peak; see Share
 	SHA256  string  `json:"sha256"`       // of the output's bits; the input is the same on all machines
+
+	PeakSpread float64 `json:"peak_spread,omitempty"` // interquartile range of the measurements of Peak, relative to it
+	Read       float64 `json:"read_gbs,omitempty"`    // of calls with few queries: of a loop that reads the keys and values on as many threads, measured between the calls
+	ReadSpread float64 `json:"read_spread,omitempty"` // interquartile range of the measurements of Read, relative to it
 }
 
 // An Option is the cost of an option of attention on one thread.
@@ -115,7 +119,9 @@ type Linear struct {
 	Limit     string  `json:"limit"`         // LimitPeak or LimitRead
 	Rate      float64 `json:"rate"`          // in the unit of the limit
 	LimitRate float64 `json:"limit_rate"`    // what as many threads reach, measured between the calls
-	Percent   float64 `json:"limit_percent"` // Rate of LimitRate
+	Percent   float64 `json:"limit_percent"` // Rate of LimitRate; see Share
+
+	LimitSpread float64 `json:"limit_spread,omitempty"` // interquartile range of the measurements of LimitRate, relative to it
 }
 
 // A Module is the speed of multi-head self-attention with its projections.
@@ -128,8 +134,10 @@ type Module struct {
 	Threads int    `json:"threads"`
 	Timing
 	GFLOPs  float64 `json:"gflops"`
-	Peak    float64 `json:"peak_gflops"` // of as many threads
-	Percent float64 `json:"peak_percent"`
+	Peak    float64 `json:"peak_gflops"`  // of as many threads
+	Percent float64 `json:"peak_percent"` // see Share
+
+	PeakSpread float64 `json:"peak_spread,omitempty"` // interquartile range of the measurements of Peak, relative to it
 }
 
 // An Additive is the speed of additive attention.
@@ -170,11 +178,12 @@ type Backward struct {
 	Timing
 	Flops          float64 `json:"flops"` // operations of a call: 2.5 times those of the forward call
 	GFLOPs         float64 `json:"gflops"`
-	Peak           float64 `json:"peak_gflops"`     // FMA peak of as many threads at once, measured between the calls
-	Percent        float64 `json:"peak_percent"`    // of that peak
-	Forward        float64 `json:"forward_ns"`      // of the forward call with its LSE, median
-	ForwardPercent float64 `json:"forward_percent"` // of the peak
-	SHA256         string  `json:"sha256"`          // of the hexadecimal SHA-256s of dq, dk and dv, one behind the other
+	Peak           float64 `json:"peak_gflops"`           // FMA peak of as many threads at once, measured between the calls
+	Percent        float64 `json:"peak_percent"`          // of that peak
+	Forward        float64 `json:"forward_ns"`            // of the forward call with its LSE, median
+	ForwardPercent float64 `json:"forward_percent"`       // of the peak
+	PeakSpread     float64 `json:"peak_spread,omitempty"` // interquartile range of the measurements of Peak, relative to it
+	SHA256         string  `json:"sha256"`                // of the hexadecimal SHA-256s of dq, dk and dv, one behind the other
 }
 
 // Name returns the name of the shape for Peer.Shape and Outputs, which is not that of the forward
@@ -199,10 +208,12 @@ type Decode struct {
 	Flops       float64 `json:"flops"`
 	Bytes       float64 `json:"bytes"` // of keys and values
 	GBs         float64 `json:"gbs"`
-	Read        float64 `json:"read_gbs"`     // of as many threads that only read as much memory
-	ReadPercent float64 `json:"read_percent"` // GBs of Read
-	PeakPercent float64 `json:"peak_percent"` // of the FMA peak of as many threads
-	Tokens      float64 `json:"tokens_s"`     // per second, of one such layer
+	Read        float64 `json:"read_gbs"`              // of as many threads that only read as much memory
+	ReadPercent float64 `json:"read_percent"`          // GBs of Read
+	ReadSpread  float64 `json:"read_spread,omitempty"` // interquartile range of the measurements of Read, relative to it
+	PeakPercent float64 `json:"peak_percent"`          // of the FMA peak of as many threads
+	PeakSpread  float64 `json:"peak_spread,omitempty"` // interquartile range of the measurements of that peak, relative to it
+	Tokens      float64 `json:"tokens_s"`              // per second, of one such layer
 }
 
 // A Queries is the time for each of several queries per head, from L3 on one thread.

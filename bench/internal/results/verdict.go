@@ -16,6 +16,7 @@ type Verdict struct {
 	DecodeGBs     float64
 	DecodeRead    float64 // GB/s of a loop that only reads
 	DecodePercent float64
+	DecodeTrusted bool // whether DecodePercent can be relied on
 	DecodeThreads int
 }
 
@@ -41,12 +42,14 @@ func (f *File) Verdict() Verdict {
 }
 
 // decode finds the decoding figures: those of the decoding suite or, if that did not run, of the
-// shape of one query beside the bandwidth of memory.
+// shape of one query beside that of reading its keys and values or, in files of earlier versions, beside
+// the bandwidth of memory.
 func (v *Verdict) decode(f *File) {
 	for _, d := range f.Decode {
 		if d.Level == "memory" && d.Type == "float32" && d.Tier == v.Tier && d.Threads > v.DecodeThreads {
 			v.DecodeShape = fmt.Sprintf("%d query heads on %d, %d keys, D %d, float32", d.Group*d.KVHeads, d.KVHeads, d.Keys, d.Size)
-			v.DecodeGBs, v.DecodeRead, v.DecodePercent, v.DecodeThreads = d.GBs, d.Read, d.ReadPercent, d.Threads
+			v.DecodeGBs, v.DecodeRead, v.DecodeThreads = d.GBs, d.Read, d.Threads
+			v.DecodePercent, v.DecodeTrusted = d.ReadShare()
 		}
 	}
 	if v.DecodeThreads > 0 {
@@ -54,6 +57,11 @@ func (v *Verdict) decode(f *File) {
 	}
 	for _, s := range f.Speed {
 		if s.Alias != "C" || s.Tier != v.Tier || s.Threads < v.DecodeThreads {
+			continue
+		}
+		if s.Read > 0 {
+			v.DecodeShape, v.DecodeGBs, v.DecodeRead, v.DecodeThreads = s.Shape, s.Bytes/s.Ns, s.Read, s.Threads
+			v.DecodePercent, v.DecodeTrusted = s.ReadShare()
 			continue
 		}
 		for _, b := range f.Bandwidths {
@@ -64,6 +72,7 @@ func (v *Verdict) decode(f *File) {
 			if b.Level == level && b.Threads == s.Threads {
 				gbs := s.Bytes / s.Ns
 				v.DecodeShape, v.DecodeGBs, v.DecodeRead, v.DecodePercent, v.DecodeThreads = s.Shape, gbs, b.GBs, 100*gbs/b.GBs, s.Threads
+				v.DecodeTrusted = trusted(v.DecodePercent, b.Spread, mostOfRead)
 			}
 		}
 	}

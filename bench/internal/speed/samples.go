@@ -24,6 +24,7 @@ const (
 type samples struct {
 	ns    []float64 // of a call
 	peaks []float64 // GFLOP/s of as many threads, between the calls
+	reads []float64 // GB/s of reading the keys and values on as many threads, between the calls
 	runs  []float64 // medians of the runs before
 	calls int
 }
@@ -39,7 +40,7 @@ func timeCell(ctx context.Context, w *workload, c Cell, p *machine.Probe, d time
 	var s samples
 	start := time.Now()
 	for range rounds {
-		s.peaks = append(s.peaks, p.Sample(c.Threads)...)
+		s.limits(w, c, p)
 		if err := s.round(ctx, w, c, batch, d/rounds); err != nil {
 			return s, err
 		}
@@ -47,8 +48,16 @@ func timeCell(ctx context.Context, w *workload, c Cell, p *machine.Probe, d time
 			break
 		}
 	}
-	s.peaks = append(s.peaks, p.Sample(c.Threads)...)
+	s.limits(w, c, p)
 	return s, nil
+}
+
+// limits measures what limits the calls, between them.
+func (s *samples) limits(w *workload, c Cell, p *machine.Probe) {
+	s.peaks = append(s.peaks, p.Sample(c.Threads)...)
+	if rate := w.read(c.Threads); rate > 0 {
+		s.reads = append(s.reads, rate)
+	}
 }
 
 // warmUp makes the first calls and estimates the time of one.
@@ -91,6 +100,7 @@ func (s *samples) round(ctx context.Context, w *workload, c Cell, batch int, d t
 func (s *samples) merge(run samples) {
 	s.ns = append(s.ns, run.ns...)
 	s.peaks = append(s.peaks, run.peaks...)
+	s.reads = append(s.reads, run.reads...)
 	s.runs = append(s.runs, stats.Median(run.ns))
 	s.calls += run.calls
 }
@@ -98,7 +108,8 @@ func (s *samples) merge(run samples) {
 // row sums up the samples of a cell of a workload.
 func (s *samples) row(c Cell, w *workload) results.Speed {
 	r := results.Speed{Shape: c.Shape.Name, Alias: c.Shape.Alias, Input: w.input, Length: c.Shape.Lq, Tier: c.Tier, Threads: c.Threads,
-		Timing: results.NewTiming(s.ns), Calls: s.calls, Flops: w.flops, Bytes: w.bytes, Peak: stats.Median(s.peaks), SHA256: w.hash}
+		Timing: results.NewTiming(s.ns), Calls: s.calls, Flops: w.flops, Bytes: w.bytes, Peak: stats.Median(s.peaks), SHA256: w.hash,
+		PeakSpread: stats.Spread(s.peaks), Read: stats.Median(s.reads), ReadSpread: stats.Spread(s.reads)}
 	r.Runs = s.runs
 	if r.Ns > 0 {
 		r.GFLOPs = w.flops / r.Ns

@@ -14,11 +14,11 @@ import (
 // A row has the median of all runs, and the share of the peak of as many threads.
 func TestRow(t *testing.T) {
 	var s samples
-	s.merge(samples{ns: []float64{90, 100, 200}, peaks: []float64{90, 100, 110}, calls: 3})
-	s.merge(samples{ns: []float64{100}, peaks: []float64{100}, calls: 2})
+	s.merge(samples{ns: []float64{90, 100, 200}, peaks: []float64{90, 100, 110}, reads: []float64{30}, calls: 3})
+	s.merge(samples{ns: []float64{100}, peaks: []float64{100, 120}, reads: []float64{50}, calls: 2})
 	c, w := Cell{&problem.Shapes[0], "avx2", 2}, &workload{flops: 8000, bytes: 4000}
 	r := s.row(c, w)
-	if r.Ns != 100 || r.Q1 != 97.5 || r.Q3 != 125 || r.Samples != 4 || r.GFLOPs != 80 || r.Peak != 100 || r.Percent != 80 || r.Calls != 5 || len(r.Runs) != 2 {
+	if r.Ns != 100 || r.Q1 != 97.5 || r.Q3 != 125 || r.Samples != 4 || r.GFLOPs != 80 || r.Peak != 100 || r.Percent != 80 || r.Calls != 5 || len(r.Runs) != 2 || r.PeakSpread != 0.1 || r.Read != 40 || r.ReadSpread != 0.25 {
 		t.Errorf("%+v", r)
 	}
 	if r := (&samples{}).row(c, w); r.GFLOPs != 0 || r.Percent != 0 {
@@ -82,6 +82,23 @@ func TestSweep(t *testing.T) {
 	for _, r := range rs {
 		if r.Calls != calls[r.Shape] || r.GFLOPs <= 0 || len(r.SHA256) != 64 || r.Percent <= 0 {
 			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// Reading is measured beside calls that have few operations for each of many bytes, and beside no others.
+func TestRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		shape problem.Shape
+		reads bool
+	}{
+		"decoding":      {problem.Shape{Name: "x", Heads: 8, KVHeads: 2, Lq: 1, Lk: 2048, D: 64}, true},
+		"a short call":  {problem.Shape{Name: "x", Heads: 8, KVHeads: 2, Lq: 1, Lk: 16, D: 64}, false},
+		"a long prompt": {problem.Shape{Name: "x", Heads: 2, KVHeads: 2, Lq: 2048, Lk: 2048, D: 64}, false},
+	} {
+		w := newWorkload(&c.shape, nil)
+		if rate := w.read(2); rate > 0 != c.reads {
+			t.Errorf("%s: %g GB/s", name, rate)
 		}
 	}
 }

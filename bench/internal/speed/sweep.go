@@ -15,6 +15,7 @@ type Sweep struct {
 	Started  func(c Cell)                  // is called before each measurement
 	Measured func(c Cell, r results.Speed) // is called after it, with the result of this run alone
 	Failures []string
+	Peaks    map[machine.PeakOf][]float64 // all measurements of peaks, GFLOP/s
 
 	cells       []Cell
 	time        time.Duration // for each cell
@@ -32,7 +33,7 @@ func NewSweep(p *Plan, activations []*problem.Problem, probes machine.Probes) *S
 	return &Sweep{
 		Started: func(Cell) {}, Measured: func(Cell, results.Speed) {},
 		cells: cells, time: p.cellTime(len(cells)), count: p.Count, activations: activations, probes: probes,
-		samples: map[Cell]*samples{}, rows: map[Cell]results.Speed{},
+		samples: map[Cell]*samples{}, rows: map[Cell]results.Speed{}, Peaks: map[machine.PeakOf][]float64{},
 	}
 }
 
@@ -60,10 +61,13 @@ func (s *Sweep) Run(ctx context.Context) error {
 
 func (s *Sweep) measure(ctx context.Context, w *workload, c Cell) error {
 	s.Started(c)
-	run, err := timeCell(ctx, w, c, s.probes.For(c.Tier), s.time)
+	probe := s.probes.For(c.Tier)
+	run, err := timeCell(ctx, w, c, probe, s.time)
 	if err != nil {
 		return err
 	}
+	of := machine.PeakOf{Vectors: probe.Name, Threads: c.Threads}
+	s.Peaks[of] = append(s.Peaks[of], run.peaks...)
 	s.Failures = append(s.Failures, w.compare(c.String())...)
 	if s.samples[c] == nil {
 		s.samples[c] = &samples{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/attn-go/attn/bench/internal/machine"
 	"github.com/attn-go/attn/bench/internal/problem"
 )
 
@@ -32,6 +33,33 @@ func newWorkload(s *problem.Shape, activations []*problem.Problem) *workload {
 		w.flops += p.Flops()
 	}
 	return w
+}
+
+// A workload of which each number that is read takes part in few operations waits for reading, if it has
+// many numbers.
+const (
+	fewFlops    = 8 // for each byte
+	leastBytes  = 1 << 20
+	leastToRead = 4 << 20 // floats that are read at once, the same ones several times if they are less
+)
+
+// read returns the GB/s of so many threads that only read the keys and values, 0 for a workload that does
+// not wait for that. They are those of the calls, so that caches hold what they held before.
+func (w *workload) read(threads int) float64 {
+	if len(w.problems) != 1 || w.bytes < leastBytes || w.flops > fewFlops*w.bytes {
+		return 0
+	}
+	k, v := w.problems[0].K.Data, w.problems[0].V.Data
+	floats, seconds := 0.0, 0.0
+	for pass := range 1 + max(1, leastToRead/(len(k)+len(v))) {
+		for _, data := range [...][]float32{k, v} { // one after the other, as they are read by a call
+			rate := machine.NewReader(data).Rate(1, threads)
+			if pass > 0 { // the first pass brings each thread's part into its caches
+				floats, seconds = floats+float64(len(data)), seconds+float64(len(data))/rate
+			}
+		}
+	}
+	return floats / seconds
 }
 
 // call computes the workload once.

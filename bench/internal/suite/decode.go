@@ -89,7 +89,7 @@ func (c *Config) decodeRows(ctx context.Context, d *decoder, tiers []string, num
 				times = append(times, 1e9*x)
 			}
 			r := results.Decode{Level: level.name, KVHeads: level.heads, Keys: level.keys, Size: decodeSize, Group: d.group, Type: t.name,
-				Tier: tier, Threads: threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:])}
+				Tier: tier, Threads: threads, Timing: results.NewTiming(times[1:]), Bytes: bytes, Flops: 2 * float64(d.group) * elements, Read: stats.Median(reads[1:]), ReadSpread: stats.Spread(reads[1:]), PeakSpread: stats.Spread(peaks[1:])}
 			r.GBs, r.Tokens = bytes/r.Ns, 1e9/r.Ns
 			r.ReadPercent, r.PeakPercent = 100*r.GBs/r.Read, 100*r.Flops/r.Ns/stats.Median(peaks[1:])
 			*rows = append(*rows, r)

@@ -158,7 +158,7 @@ func (l *linearLayer) measure(ctx context.Context, c *Config, tier string, threa
 		work, limit = float64(l.bytes), func() float64 { return l.reader.Rate(1, threads) }
 	}
 	var err error
-	r.Timing, r.LimitRate, err = c.measureWithLimit(ctx, func() error {
+	r.Timing, r.LimitRate, r.LimitSpread, err = c.measureWithLimit(ctx, func() error {
 		return l.linear.Apply(l.out, l.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 	}, limit)
 	r.Rate = work / r.Ns

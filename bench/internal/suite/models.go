@@ -126,7 +126,7 @@ func (t modelTask) rows(ctx context.Context, c *Config, l loaded, sum string, f 
 				return err
 			}
 			var last any
-			timing, _, err := c.measureWithLimit(ctx, func() (err error) {
+			timing, _, _, err := c.measureWithLimit(ctx, func() (err error) {
 				last, err = call()
 				return err
 			}, func() float64 { return 0 })

@@ -76,7 +76,7 @@ func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f 
 		size := s.batch * s.tokens * s.width
 		x := kernel.BLHD(numbers.Normals(size), s.batch, s.tokens, 1, s.width)
 		y := kernel.BLHD(make([]float32, size), s.batch, s.tokens, 1, s.width)
-		t, peak, err := c.measureWithLimit(ctx, func() error {
+		t, peak, spread, err := c.measureWithLimit(ctx, func() error {
 			return module.Attend(y, x, x, x, kernel.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
 		}, func() float64 { return stats.Median(p.Sample(threads)) })
 		if err != nil {
@@ -84,7 +84,7 @@ func (c *Config) multiHeadRows(ctx context.Context, tier string, threads int, f 
 		}
 		rate := s.flops() / t.Ns
 		f.MultiHead = append(f.MultiHead, results.Module{Batch: s.batch, Tokens: s.tokens, Width: s.width, Heads: s.heads,
-			Tier: tier, Threads: threads, Timing: t, GFLOPs: rate, Peak: peak, Percent: 100 * rate / peak})
+			Tier: tier, Threads: threads, Timing: t, GFLOPs: rate, Peak: peak, PeakSpread: spread, Percent: 100 * rate / peak})
 	}
 	return nil
 }

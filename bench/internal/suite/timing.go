@@ -26,21 +26,21 @@ func (c *Config) rounds() int {
 }
 
 // measureWithLimit makes calls and measures, before each of them, the limit that they are
-// compared with. It returns the times of the calls, and the median limit.
-func (c *Config) measureWithLimit(ctx context.Context, call func() error, limit func() float64) (t results.Timing, limits float64, err error) {
+// compared with. It returns the times of the calls, the median limit, and how much that spread.
+func (c *Config) measureWithLimit(ctx context.Context, call func() error, limit func() float64) (t results.Timing, limits, spread float64, err error) {
 	var times, all []float64
 	for start := time.Now(); len(times) <= c.rounds() || time.Since(start) < c.time(limitTime); {
 		if ctx.Err() != nil {
-			return t, 0, ctx.Err()
+			return t, 0, 0, ctx.Err()
 		}
 		all = append(all, limit())
 		before := time.Now()
 		if err := call(); err != nil {
-			return t, 0, err
+			return t, 0, 0, err
 		}
 		times = append(times, float64(time.Since(before).Nanoseconds()))
 	}
-	return results.NewTiming(times[1:]), stats.Median(all), nil // without the first, a warm-up
+	return results.NewTiming(times[1:]), stats.Median(all), stats.Spread(all), nil // without the first, a warm-up
 }
 
 // alternate makes the calls in turn. It returns their times, and the medians of their ratios to the

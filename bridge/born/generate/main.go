@@ -2,7 +2,7 @@
 // examples, computed by Born: alone, with attn's attention, and with attn's attention and
 // linear layers. It prints the text and the speed of all three, which take turns.
 //
-//	go run ./bridge/born/generate -text 'func '
+//	go run ./bridge/born/generate -text 'func (b *Buffer) Write(p []byte) '
 package main
 
 import (
@@ -51,7 +51,7 @@ type settings struct {
 func run(ctx context.Context, args []string, out, help io.Writer) error {
 	var s settings
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
-	fs.StringVar(&s.prompt, "text", "func ", "the `text` to continue")
+	fs.StringVar(&s.prompt, "text", "func (b *Buffer) Write(p []byte) ", "the `text` to continue")
 	fs.StringVar(&s.model, "model", "examples/gobytes/data/gobytes.safetensors", "the model's `file`")
 	fs.IntVar(&s.n, "max", 60, "bytes to append")
 	fs.IntVar(&s.runs, "runs", 3, "how often each way computes the text; the table has the medians")

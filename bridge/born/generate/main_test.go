@@ -26,6 +26,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestDefaultPrompt: the text of the command without flags begins with a function of Go, not with letters
+// that repeat.
+func TestDefaultPrompt(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-model", model, "-max", "30", "-runs", "1"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if want := "func (b *Buffer) Write(p []byte) error {\n\treturn b.Write(p)\n}\n"; !strings.HasPrefix(out.String(), want) {
+		t.Errorf("got %q, want %q first", &out, want)
+	}
+}
+
 // TestErrors: bad command lines, a file that is missing, and a text that is too long.
 func TestErrors(t *testing.T) {
 	for _, args := range [][]string{

@@ -1,5 +1,5 @@
 // Package activation has the activation functions of the example models. They follow the
-// numeric contract of package kernel: each operation is rounded to float32, and the
+// numeric contract of package contract: each operation is rounded to float32, and the
 // exponential is [kernel.Exp2Slice]. So the bits are the same on every CPU.
 package activation
 

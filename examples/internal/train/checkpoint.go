@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/attn-go/attn/examples/internal/outputs"
 	"github.com/attn-go/attn/examples/internal/weights"
 	"github.com/attn-go/attn/models/safetensors"
 )
@@ -28,6 +29,9 @@ func (c *Checkpoint) parts() map[string][]Part {
 // Save writes a checkpoint after so many steps. If that fails, an earlier file of this name stays as
 // it is.
 func (c *Checkpoint) Save(name string, step int) (err error) {
+	if err := outputs.Make(name); err != nil {
+		return err
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {
 		return err

@@ -144,6 +144,20 @@ func TestDepth(t *testing.T) {
 	}
 }
 
+// A range whose next number would not fit 32 bits ends, also where an int has no more.
+func TestRangeEnds(t *testing.T) {
+	for source, want := range map[string]string{
+		"{{ range(2147483000, 2147483647, 1000) | list }}":    "[2147483000]",
+		"{{ range(-2147483000, -2147483648, -1000) | list }}": "[-2147483000]",
+		"{{ range(0, 2147483647, 2147483646) | list }}":       "[0, 2147483646]",
+	} {
+		out, _, err := render(t.Context(), t, source, nil, 1<<20)
+		if err != nil || out.String() != want {
+			t.Errorf("%s: got %.100q, %v, want %q", source, out, err, want)
+		}
+	}
+}
+
 // Strings of many parts are cut, split and joined in time in proportion to their size.
 func TestManyParts(t *testing.T) {
 	variables := map[string]any{"r": Outside("user")}

@@ -1,0 +1,44 @@
+package page
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/attn-go/attn/bench/internal/results"
+)
+
+// A page says what has disturbed the measurements, has no share of a peak that varied, and tells files of
+// one CPU apart by their names.
+func TestDisturbedPage(t *testing.T) {
+	f, g := example(0), example(1)
+	others := 45.0
+	f.Path, g.Path, f.Machine.CPU, g.Machine.CPU = "somewhere/first.json", "somewhere/second.json", "x", "x"
+	f.Machine.OthersPercent = &others
+	for i := range f.Speed {
+		f.Speed[i].PeakSpread = 0.4
+	}
+	for name, c := range map[string]struct {
+		files         []*results.File
+		want, without []string
+	}{
+		"disturbed": {[]*results.File{f}, []string{"attn on x, first.json", "Disturbed: other programs took 45.0% of the CPU time.", "GFLOP/s on one thread; the peak varied", "no share, as the peak varied"}, []string{"% of FMA peak"}},
+		"quiet":     {[]*results.File{g}, []string{"attn on x, second.json", "% of FMA peak"}, []string{"Disturbed: other programs", "on one thread; the peak varied", "no share, as the peak varied"}},
+		"both":      {[]*results.File{f, g}, []string{"1. x, first.json", "2. x, second.json"}, nil},
+	} {
+		var b bytes.Buffer
+		if err := Write(&b, c.files); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s: the page lacks %q", name, want)
+			}
+		}
+		for _, unwanted := range c.without {
+			if strings.Contains(b.String(), unwanted) {
+				t.Errorf("%s: the page has %q", name, unwanted)
+			}
+		}
+	}
+}
