@@ -1,46 +1,68 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"strconv"
+	"sync"
+
+	"github.com/attn-go/attn/models/passage"
 )
 
-// A line is a text and where it comes from.
+// A line is a text and where it comes from: a line of a file, several of them, or a -text.
 type line struct {
 	text   string
 	file   string // "" for a -text and for standard input
-	number int    // from 1
+	number int    // of its first line, from 1
+	last   int    // of its last line
 	isText bool   // is a -text
 	bytes  int    // that it took of the input
 	tokens int    // that it has, once they are counted
 	cut    bool   // the model does not see all of them
+
+	before, after []string // lines around it, as many as are shown
 }
 
-// where returns "FILE:NUMBER", or what else is unmistakable.
+// where returns "FILE:NUMBER" or "FILE:NUMBER-NUMBER", as a terminal may show it.
 func (l *line) where() string {
-	name := l.file
+	if l.number == 0 {
+		return l.name()
+	}
+	return l.name() + ":" + l.numbers()
+}
+
+// name returns the name of the file, or what else is unmistakable.
+func (l *line) name() string {
 	switch {
 	case l.isText:
-		name = "-text"
-	case l.number == 0:
-		return name
-	case name == "":
-		name = "stdin"
+		return "-text"
+	case l.file == "":
+		return "stdin"
 	}
-	return fmt.Sprintf("%s:%d", name, l.number)
+	return passage.Escape(l.file)
 }
 
-// An input yields the lines of all files. Another goroutine reads ahead.
+// numbers returns the number of a line, or of the first and the last one.
+func (l *line) numbers() string {
+	if l.last > l.number {
+		return fmt.Sprintf("%d-%d", l.number, l.last)
+	}
+	return strconv.Itoa(l.number)
+}
+
+// An input yields the passages of all files. Another goroutine reads ahead.
 type input struct {
 	lines chan line // closed at the end, after err is set
 	err   error
 	bytes int64 // of all files, -1 if that is unknown
 	open  []*os.File
+
+	passages   passage.Options
+	skipBinary bool
+	mu         sync.Mutex
+	binary     []string // files that were left out
 }
 
 // readAhead is how many lines are read before they are needed.
@@ -48,7 +70,7 @@ const readAhead = 2 * chunkLines
 
 // open opens all files before it reads the first, so that a wrong name is found at once.
 func (c *config) open(ctx context.Context, stdin io.Reader) (*input, error) {
-	in := &input{lines: make(chan line, readAhead)}
+	in := &input{lines: make(chan line, readAhead), passages: c.passages, skipBinary: c.isQuery}
 	var readers []io.Reader
 	for _, name := range c.inputs.Files {
 		if name == "-" {
@@ -110,20 +132,47 @@ func (in *input) send(ctx context.Context, l line) bool {
 	}
 }
 
-// read sends the lines of a file, without the ends of the lines.
+// read sends the passages of a file.
 func (in *input) read(ctx context.Context, r io.Reader, name string) error {
-	b := bufio.NewReader(r)
-	for n := 1; ; n++ {
-		text, err := b.ReadString('\n')
-		if text != "" && !in.send(ctx, line{text: strings.TrimRight(text, "\r\n"), file: name, number: n, bytes: len(text)}) {
-			return ctx.Err()
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	if in.skipBinary {
+		head, binary, err := passage.Binary(r)
 		if err != nil {
 			return err
 		}
+		if r = head; binary {
+			in.skip(name)
+			return nil
+		}
+	}
+	for p, err := range passage.Read(r, in.passages) {
+		if err != nil {
+			return err
+		}
+		l := line{text: p.Text, file: name, number: p.First, last: p.Last, bytes: p.Bytes, before: p.Before, after: p.After}
+		if !in.send(ctx, l) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// skip remembers that a binary file was left out.
+func (in *input) skip(name string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.binary = append(in.binary, (&line{file: name}).name())
+}
+
+// report says which files were left out.
+func (in *input) report(w io.Writer) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for i, name := range in.binary {
+		if i == 3 {
+			fmt.Fprintf(w, "skipped %d more binary files\n", len(in.binary)-i)
+			break
+		}
+		fmt.Fprintf(w, "skipped %s, a binary file\n", name)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/command"
+	"github.com/attn-go/attn/models/passage"
 )
 
 func main() {
@@ -34,7 +35,11 @@ type config struct {
 	query    string
 	isQuery  bool
 	top      int
+	colour   string // auto, always or never
 	long     string // cut or error
+	cache    string // folder; "" keeps no vectors
+	noCache  bool
+	passages passage.Options
 	settings bert.Options
 }
 
@@ -45,8 +50,15 @@ const usage = `usage: embed [flags] [FILE...]               vectors of the lines
 A FILE that is - stands for standard input, and so does no FILE. Flags may follow files.
 
 Vectors have the length 1, so that the scalar product of two is the cosine of their texts. They go
-to standard output as JSON lines: {"file", "line", "text", "tokens", "cut", "embedding"}. With -query the output is
-the cosine, file, line number and text of the best lines; blank lines do not count.
+to standard output as JSON lines: {"file", "line", "last_line", "text", "tokens", "cut", "embedding"}.
+With -query the output is the cosine, file, line number and text of the best lines; blank lines do
+not count.
+
+A text is a line, or with -unit paragraph the lines between blank ones, or with -unit window as many
+words as the model sees, a quarter of which are those of the window before.
+
+With -query vectors are kept in the user's cache folder, so that a second search over the same files
+computes only what is new; the results are the same. Binary files are skipped.
 
 The model sees the first tokens of a long text only: 256 with all-MiniLM-L6-v2, some 200 words. A
 text that has more has "cut": true and gets a warning, or is an error with -long error.
@@ -73,13 +85,22 @@ func parse(args []string, help io.Writer) (*config, error) {
 		c.query, c.isQuery = s, true
 		return nil
 	})
-	fs.StringVar(&c.long, "long", "cut", "what is done with a text of more tokens than the model sees: `cut` or error")
+	fs.StringVar(&c.long, "long", "cut", "`what` is done with a text of more tokens than the model sees: cut or error")
+	unit := fs.String("unit", "line", "`what` a text of a file is: line, paragraph or window")
+	fs.IntVar(&c.passages.Context, "context", 0, "with -query: how many `lines` to show before and after a result")
+	fs.StringVar(&c.colour, "color", "auto", "with -query: `when` results have colours: always, never or auto, which is at a terminal")
+	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
+	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
 	}
 	c.inputs.Take(fs)
+	var err error
+	if c.passages.Unit, err = passage.ParseUnit(*unit); err != nil {
+		return nil, command.Usage(fmt.Errorf("-unit: %w", err))
+	}
 	return c, c.check()
 }
 
@@ -88,6 +109,12 @@ func (c *config) check() error {
 	switch {
 	case c.isQuery && c.out != "":
 		return command.Usage(errors.New("-o is for vectors, which -query does not give"))
+	case c.passages.Context < 0:
+		return command.Usage(fmt.Errorf("-context is %d, want 0 or more", c.passages.Context))
+	case c.passages.Context > 0 && !c.isQuery:
+		return command.Usage(errors.New("-context is for -query, which shows lines"))
+	case c.colour != "auto" && c.colour != "always" && c.colour != "never":
+		return command.Usage(fmt.Errorf("-color is %q, want auto, always or never", c.colour))
 	case c.long != "cut" && c.long != "error":
 		return command.Usage(fmt.Errorf("-long is %q, want cut or error", c.long))
 	case c.top < 1:
@@ -117,17 +144,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if err != nil {
 		return err
 	}
+	c.passages.Tokens, c.passages.Count = e.MaxTokens(), e.CountTokens
 	in, err := c.open(ctx, stdin)
 	if err != nil {
 		return err
 	}
 	defer in.close()
 	s := &stream{
-		encoder: e, in: in, skipBlank: c.isQuery, bar: newProgress(report, in.bytes, c.showsBar(out)),
+		encoder: e, in: in, skipBlank: c.isQuery, store: c.store(e, report), bar: newProgress(report, in.bytes, c.showsBar(out)),
 		lengths: lengthCheck{refuse: c.long == "error", max: e.MaxTokens(), count: e.CountTokens},
 	}
 	if c.isQuery {
-		err = s.rank(ctx, c.query, c.top, out)
+		err = s.rank(ctx, c.query, c.top, out, painter{wantsColours(c.colour, out), c.passages.Context > 0})
 	} else {
 		err = s.write(ctx, c.out, out, report)
 	}
@@ -136,6 +164,26 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 		return fmt.Errorf("not all texts are done: %w", context.Cause(ctx))
 	}
 	return err
+}
+
+// store returns where vectors are found that need not be computed.
+func (c *config) store(e *bert.Encoder, report io.Writer) store {
+	s := store{width: e.Width(), unit: c.passages.Unit.String(), report: report}
+	if !c.isQuery || c.noCache {
+		return s
+	}
+	var err error
+	if s.folder = c.cache; s.folder == "" {
+		s.folder, err = cacheFolder()
+	}
+	if err == nil {
+		s.model, err = bert.Digest(c.model)
+	}
+	if err != nil {
+		s.folder = ""
+		s.warn(err)
+	}
+	return s
 }
 
 // showsBar returns whether a progress bar makes sense: for files, unless vectors appear on the

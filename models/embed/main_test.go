@@ -23,7 +23,7 @@ import (
 func runWith(t *testing.T, stdin string, args ...string) (out, report string) {
 	t.Helper()
 	var o, r bytes.Buffer
-	args = append([]string{"-model", testweights.Path(t, testweights.MiniLM)}, args...)
+	args = append([]string{"-model", testweights.Path(t, testweights.MiniLM), "-cache-dir", t.TempDir()}, args...)
 	if err := run(t.Context(), args, strings.NewReader(stdin), &o, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestOneRule(t *testing.T) {
 	try := func(args ...string) (out, report string) {
 		t.Helper()
 		var o, r bytes.Buffer
-		if err := run(t.Context(), append(args, "-model", model), strings.NewReader("b\n"), &o, &r); err != nil {
+		if err := run(t.Context(), append(args, "-model", model, "-no-cache"), strings.NewReader("b\n"), &o, &r); err != nil {
 			t.Fatalf("%q: %v", args, err)
 		}
 		return o.String(), r.String()
@@ -248,13 +248,13 @@ func TestLong(t *testing.T) {
 		{path, path + ":2 has 10 tokens, and the model sees 8"},
 		{"-query\na b c a b c a b", "-query has 10 tokens, and the model sees 8"},
 	} {
-		err := run(t.Context(), append(strings.Split(c.args, "\n"), "-model", model, "-long", "error"), strings.NewReader("a"), io.Discard, &report)
+		err := run(t.Context(), append(strings.Split(c.args, "\n"), "-model", model, "-no-cache", "-long", "error"), strings.NewReader("a"), io.Discard, &report)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %q", c.args, err, c.want)
 		}
 	}
 	report.Reset()
-	if err := run(t.Context(), []string{"-query", "a b c a b c a b", "-model", model}, strings.NewReader("a"), io.Discard, &report); err != nil || !strings.Contains(report.String(), "warning: of -query, which has 10 tokens") {
+	if err := run(t.Context(), []string{"-query", "a b c a b c a b", "-model", model, "-no-cache"}, strings.NewReader("a"), io.Discard, &report); err != nil || !strings.Contains(report.String(), "warning: of -query, which has 10 tokens") {
 		t.Errorf("a long query: %v, report %q", err, &report)
 	}
 }
@@ -342,6 +342,11 @@ func TestErrors(t *testing.T) {
 		{[]string{"-query", "x", "-o", "y.npy"}, "-o", true},
 		{[]string{"-tier", "mmx"}, `-tier is "mmx", want one of `, true},
 		{[]string{"The cat sits."}, "The cat sits.: no such file or directory: arguments are files, and -text gives a text", false},
+		{[]string{"-unit", "word"}, "-unit: got the unit \"word\", want line, paragraph, window", true},
+		{[]string{"-context", "-1"}, "-context is -1", true},
+		{[]string{"-context", "1"}, "-context is for -query", true},
+		{[]string{"-color", "red"}, "-color is \"red\"", true},
+		{[]string{"-long", "split"}, "-long is \"split\"", true},
 		{[]string{"-top", "0"}, "-top is 0", true},
 		{[]string{"-threads", "-1"}, "-threads is -1", true},
 		{[]string{"-o", "x.csv"}, ".jsonl, .npy or .safetensors", true},
@@ -367,7 +372,7 @@ func TestFileErrors(t *testing.T) {
 		{"-query", "x", filepath.Join(folder, "none")},
 		{"-o", filepath.Join(folder, "none", "x.npy"), "-text", "x"},
 	} {
-		err := run(t.Context(), append([]string{"-model", model}, args...), strings.NewReader(""), io.Discard, io.Discard)
+		err := run(t.Context(), append([]string{"-model", model, "-no-cache"}, args...), strings.NewReader(""), io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), folder) {
 			t.Errorf("%q: got %v, want an error that names %s", args, err, folder)
 		}

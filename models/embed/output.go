@@ -76,13 +76,18 @@ func (j *jsonLines) put(lines []line, vectors [][]float32) error {
 	type record struct {
 		File      string    `json:"file,omitempty"`
 		Line      int       `json:"line"`
+		LastLine  int       `json:"last_line,omitempty"`
 		Text      string    `json:"text"`
 		Tokens    int       `json:"tokens"`
 		Cut       bool      `json:"cut,omitempty"`
 		Embedding []float32 `json:"embedding"`
 	}
 	for i, l := range lines {
-		if err := j.e.Encode(record{l.file, l.number, l.text, l.tokens, l.cut, vectors[i]}); err != nil {
+		last := l.last
+		if last == l.number {
+			last = 0
+		}
+		if err := j.e.Encode(record{l.file, l.number, last, l.text, l.tokens, l.cut, vectors[i]}); err != nil {
 			return err
 		}
 	}

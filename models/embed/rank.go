@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // A hit is a line with its cosine to the query.
@@ -18,7 +16,7 @@ type hit struct {
 
 // rank writes the top lines that are nearest to the query, best first. Of equal lines the one
 // that was read first comes first. After an interrupt they are those of the lines so far.
-func (s *stream) rank(ctx context.Context, query string, top int, out io.Writer) error {
+func (s *stream) rank(ctx context.Context, query string, top int, out io.Writer, p painter) error {
 	if err := s.lengths.add(&line{file: "-query", text: query}); err != nil {
 		return err
 	}
@@ -35,12 +33,8 @@ func (s *stream) rank(ctx context.Context, query string, top int, out io.Writer)
 		best = best[:min(top, len(best))]
 		return nil
 	})
-	for _, h := range best {
-		if _, failed := fmt.Fprintf(out, "%7.4f  %s: %s\n", h.score, h.line.where(), strings.TrimSpace(h.line.text)); failed != nil {
-			return errors.Join(err, failed)
-		}
-	}
-	return err
+	_, failed := io.WriteString(out, p.hits(best))
+	return errors.Join(err, failed)
 }
 
 // dot returns the scalar product, in float64, where the product of two float32 is exact.

@@ -22,14 +22,16 @@ type stream struct {
 	skipBlank bool
 	bar       *progress
 	lengths   lengthCheck
+	store     store
 
 	texts int
 	took  time.Duration // for the embeddings alone
 }
 
 // each calls f with every chunk of lines and their embeddings.
-func (s *stream) each(ctx context.Context, f func(lines []line, vectors [][]float32) error) error {
+func (s *stream) each(ctx context.Context, f func(lines []line, vectors [][]float32) error) (err error) {
 	defer s.bar.close()
+	defer func() { s.store.close(err == nil) }()
 	for {
 		lines, inputErr := s.in.next(ctx, chunkLines)
 		wanted := s.wanted(lines)
@@ -60,27 +62,56 @@ func (s *stream) wanted(lines []line) []line {
 	return wanted
 }
 
+// embed returns the vectors of lines. Those that are known are not computed again, and of equal
+// texts only one is.
 func (s *stream) embed(ctx context.Context, lines []line) ([][]float32, error) {
-	texts := make([]string, len(lines))
-	for i, l := range lines {
-		if err := s.lengths.add(&lines[i]); err != nil {
+	begin := time.Now()
+	vectors := make([][]float32, len(lines))
+	var texts []string
+	place := map[string]int{} // of a text in texts
+	for i := range lines {
+		l := &lines[i]
+		if err := s.lengths.add(l); err != nil {
 			return nil, err
 		}
-		texts[i] = l.text
+		if vectors[i] = s.store.get(l); vectors[i] != nil {
+			continue
+		}
+		if _, ok := place[l.text]; ok {
+			s.store.repeated++
+		} else {
+			place[l.text] = len(texts)
+			texts = append(texts, l.text)
+		}
 	}
-	begin := time.Now()
-	vectors, err := s.encoder.Embed(ctx, texts)
-	if err == nil {
-		s.texts += len(texts)
-		s.took += time.Since(begin)
+	computed, err := s.encoder.Embed(ctx, texts)
+	if err != nil {
+		return nil, err
 	}
-	return vectors, err
+	for i := range lines {
+		if vectors[i] == nil {
+			vectors[i] = computed[place[lines[i].text]]
+			s.store.put(&lines[i], vectors[i])
+		}
+	}
+	if len(lines) > 0 {
+		s.store.saveAll(lines[len(lines)-1].file)
+	}
+	s.texts += len(lines)
+	s.took += time.Since(begin)
+	return vectors, nil
 }
 
-// summary reports which texts were cut, how much was done and how fast.
+// summary reports what was left out or cut, how much was done and how fast.
 func (s *stream) summary(report io.Writer) {
+	s.in.report(report)
 	s.lengths.report(report)
-	if s.texts > 0 {
-		fmt.Fprintf(report, "%d texts in %.3g s, %.1f texts/s\n", s.texts, s.took.Seconds(), float64(s.texts)/s.took.Seconds())
+	if s.texts == 0 {
+		return
 	}
+	fmt.Fprintf(report, "%d texts in %.3g s, %.1f texts/s", s.texts, s.took.Seconds(), float64(s.texts)/s.took.Seconds())
+	if known := s.store.reused + s.store.repeated; known > 0 || s.store.folder != "" {
+		fmt.Fprintf(report, "; %d computed, %d from the cache, %d repeated", s.texts-known, s.store.reused, s.store.repeated)
+	}
+	fmt.Fprintln(report)
 }
