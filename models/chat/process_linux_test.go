@@ -84,6 +84,37 @@ func TestNoPrompt(t *testing.T) {
 	}
 }
 
+// A signal ends -lines with all answers as far as they are, also those that only begin to be printed.
+func TestLinesSignals(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		c := process(t, "-model", tiny(t), "-lines", "-temp", "1", "-max", "500")
+		c.Stdin = strings.NewReader(strings.Repeat("good morning\n", 20000)) // more than is ever answered
+		stdout, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		shown := &screen{r: stdout}
+		shown.until(t, "--- good morning\n")
+		if err := c.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(stdout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Wait()
+		if got := c.ProcessState.ExitCode(); got != 128+int(signal) {
+			t.Errorf("%v: status %d, want %d", signal, got, 128+int(signal))
+		}
+		if text := shown.text + string(rest); strings.Count(text, "--- good morning\n")%batch != 0 || !strings.HasSuffix(text, "\n") {
+			t.Errorf("%v: %d answers, want those of all %d lines that are answered side by side", signal, strings.Count(text, "--- good morning\n"), batch)
+		}
+	}
+}
+
 // At a terminal, arrows edit the line and are not printed. SIGTERM at the prompt ends the command
 // and puts the terminal back as it was.
 func TestTerminal(t *testing.T) {
@@ -138,7 +169,7 @@ func until(t *testing.T, f func() bool) {
 
 // A screen is what a terminal has shown.
 type screen struct {
-	r    *os.File
+	r    io.Reader
 	text string
 	seen int
 }
