@@ -2,7 +2,7 @@
 // examples, computed by Born: alone, with attn's attention, and with attn's attention and
 // linear layers. It prints the text and the speed of all three, which take turns.
 //
-//	go run ./bridge/born/generate -text 'func '
+//	go run ./bridge/born/generate
 package main
 
 import (
@@ -51,9 +51,9 @@ type settings struct {
 func run(ctx context.Context, args []string, out, help io.Writer) error {
 	var s settings
 	fs := flag.NewFlagSet("generate", flag.ContinueOnError)
-	fs.StringVar(&s.prompt, "text", "func ", "the `text` to continue")
+	fs.StringVar(&s.prompt, "text", "func (r *Reader) Read(", "the `text` to continue")
 	fs.StringVar(&s.model, "model", "examples/gobytes/data/gobytes.safetensors", "the model's `file`")
-	fs.IntVar(&s.n, "max", 60, "bytes to append")
+	fs.IntVar(&s.n, "max", 30, "bytes to append")
 	fs.IntVar(&s.runs, "runs", 3, "how often each way computes the text; the table has the medians")
 	fs.IntVar(&s.threads, "threads", 1, "most threads that attn uses; 0 means all (Born uses one)")
 	if err := command.Parse(fs, args, help); err != nil {

@@ -26,6 +26,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestDemonstration: what the command appends without flags is a function, not one token again and
+// again.
+func TestDemonstration(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-model", model, "-runs", "1"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if want := "func (r *Reader) Read() string {\n\treturn r.read()\n}\n"; !strings.HasPrefix(out.String(), want) {
+		t.Errorf("the output is %q, want %q first", &out, want)
+	}
+}
+
 // TestErrors: bad command lines, a file that is missing, and a text that is too long.
 func TestErrors(t *testing.T) {
 	for _, args := range [][]string{

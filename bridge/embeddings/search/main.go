@@ -1,6 +1,6 @@
 // Command search finds passages by their meaning in the documents of a folder. Its embeddings
 // are those of all-MiniLM-L6-v2, which make models fetches once. chromem-go keeps them in
-// the folder .semantic below the documents: a second run computes only what is new.
+// the user's cache folder: a second run computes only what is new.
 //
 //	go run ./bridge/embeddings/search docs -query 'can I use my own threads?'
 package main

@@ -4,6 +4,8 @@ package semantic
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -39,7 +41,7 @@ func parse(name string, args []string, help io.Writer) (*settings, error) {
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&s.query, "query", "", "`text` to search for; without it the passages are indexed only")
-	fs.StringVar(&s.database, "db", "", "`folder` of the database (default FOLDER/.semantic)")
+	fs.StringVar(&s.database, "db", "", "`folder` of the database (default one for each FOLDER, in attn/search of the user's cache folder)")
 	fs.StringVar(&s.model, "model", "all-MiniLM-L6-v2", "`folder` of the model, or the name of one that make models fetches")
 	fs.IntVar(&s.results, "top", 3, "how many passages are printed")
 	fs.IntVar(&s.threads, "threads", 0, "most threads; 0 means all")
@@ -54,9 +56,27 @@ func parse(name string, args []string, help io.Writer) (*settings, error) {
 	}
 	s.folder = fs.Arg(0)
 	if s.database == "" {
-		s.database = filepath.Join(s.folder, ".semantic")
+		var err error
+		if s.database, err = database(s.folder); err != nil {
+			return nil, fmt.Errorf("%w; -db names a folder for the database", err)
+		}
 	}
 	return s, nil
+}
+
+// database returns the folder of the database of a folder's documents: not among them, where it would
+// be in the way of version control and backups.
+func database(folder string) (string, error) {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256([]byte(path))
+	return filepath.Join(cache, "attn", "search", hex.EncodeToString(sum[:16])), nil
 }
 
 // Run runs the command called name. Results go to out, and everything else to report.

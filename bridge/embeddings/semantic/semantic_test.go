@@ -40,7 +40,10 @@ func letters(context.Context, string, int) (func(context.Context, []string) ([][
 
 // TestRun: a second run computes what is new, deletes what is gone, and keeps the rest.
 func TestRun(t *testing.T) {
-	folder := t.TempDir()
+	folder, cache := t.TempDir(), t.TempDir()
+	for _, name := range []string{"XDG_CACHE_HOME", "HOME", "LocalAppData"} { // by which systems find it
+		t.Setenv(name, cache)
+	}
 	write := func(name, text string) {
 		t.Helper()
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o666); err != nil {
@@ -68,6 +71,9 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("zebra", "1 passages, 0 of them new, 1 gone\n", "0.387  b.txt:3  quick and more\n")
+	if list, err := os.ReadDir(folder); err != nil || len(list) != 2 {
+		t.Errorf("%v, %v: something was left among the documents", list, err)
+	}
 }
 
 // TestErrors: bad command lines, folders without passages, and errors of the model.

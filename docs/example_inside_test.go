@@ -10,7 +10,7 @@ import (
 	"github.com/attn-go/attn/linear"
 )
 
-// The examples are the code of embedding.md. Their queries are zeros, so that a result is
+// The examples are the code of inside.md. Their queries are zeros, so that a result is
 // the mean of the values that a query sees.
 
 // step has the numbers of one step of a model: 2 query heads that share a key head.
