@@ -43,7 +43,7 @@ func runAttend(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	c.server.Name, c.server.Log = "attn client", s.log()
-	conn, err := hub.Connect(ctx, c.server)
+	conn, err := connect(ctx, c.server)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,10 @@ func runEmbed(ctx context.Context, s streams, args []string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := hub.Connect(ctx, server)
+	if err := o.CheckInputs(); err != nil {
+		return err
+	}
+	conn, err := connect(ctx, server)
 	if err != nil {
 		return err
 	}

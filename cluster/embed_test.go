@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/attn-go/attn/cluster/hub"
 	"github.com/attn-go/attn/models/bert"
 	"github.com/attn-go/attn/models/bert/berttest"
 	"github.com/attn-go/attn/models/command"
@@ -110,6 +112,15 @@ func TestEmbedUsage(t *testing.T) {
 		if _, _, err := runCommand(t.Context(), append([]string{"embed"}, args...)...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: got %v, want a usage error", args, err)
 		}
+	}
+	// There is no server here: what is missing is said before one is looked for.
+	const nowhere = "nats://127.0.0.1:1"
+	missing := filepath.Join(t.TempDir(), "missing.txt")
+	if _, _, err := runCommand(t.Context(), "embed", missing, "-o", "v.npy", "-server", nowhere); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), missing) {
+		t.Errorf("a missing input: %v", err)
+	}
+	if _, err := connect(t.Context(), hub.Config{URL: nowhere, Wait: time.Millisecond}); err == nil || !strings.Contains(err.Error(), "cluster serve starts a server") {
+		t.Errorf("without a server: %v", err)
 	}
 	p := startProcesses(t)
 	if _, _, err := runCommand(t.Context(), "embed", "-server", p.url, "-o", "v.csv"); !errors.As(err, new(command.UsageError)) || !strings.Contains(err.Error(), ".npy") {

@@ -68,7 +68,7 @@ func run(ctx context.Context, s streams, args []string) error {
 	}
 	for _, c := range subcommands() {
 		if c.name == args[0] {
-			return c.run(ctx, s, args[1:])
+			return command.In(c.name, c.run(ctx, s, args[1:]))
 		}
 	}
 	switch args[0] {

@@ -46,7 +46,7 @@ func runSequences(ctx context.Context, s streams, args []string) error {
 		return command.Usage(errors.New("-free wants NAMEs and no -rebalance, and -timeout more than 0"))
 	}
 	c.server.Name, c.server.Log = "attn sequences", s.log()
-	conn, err := hub.Connect(ctx, c.server)
+	conn, err := connect(ctx, c.server)
 	if err != nil {
 		return err
 	}

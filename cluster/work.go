@@ -53,7 +53,7 @@ func runWork(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	w.server.Name, w.server.Log = "attn worker "+w.name, w.streams.log()
-	if w.conn, err = hub.Connect(ctx, w.server); err != nil {
+	if w.conn, err = connect(ctx, w.server); err != nil {
 		return err
 	}
 	defer w.conn.Close()

@@ -56,6 +56,20 @@ type Options struct {
 	Limits   Limits        // of the streams, if this client creates them
 }
 
+// CheckInputs returns an error if an input is not there, so that a program can say it before it
+// connects to a cluster. [Client.Run] checks it, too.
+func (o *Options) CheckInputs() error {
+	for _, path := range o.Inputs {
+		if path == "-" {
+			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // headerBytes bounds the headers of a message.
 const headerBytes = 256
 

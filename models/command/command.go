@@ -35,27 +35,49 @@ import (
 )
 
 // A UsageError says what is wrong with a command line.
-type UsageError struct{ error }
+type UsageError struct {
+	error
+	subcommand string // "" means the command itself
+}
 
 // Unwrap returns the error without the mark.
 func (e UsageError) Unwrap() error { return e.error }
 
 // Usage returns err as a [UsageError].
-func Usage(err error) error { return UsageError{err} }
+func Usage(err error) error { return UsageError{error: err} }
+
+// In returns an error of a subcommand: if it is a [UsageError], [Exit] names the help of that
+// subcommand.
+func In(subcommand string, err error) error {
+	var usage UsageError
+	if errors.As(err, &usage) {
+		return UsageError{err, subcommand}
+	}
+	return err
+}
 
 // Exit reports err as an error of the command called name and ends the program: with status 2
 // for a [UsageError], with 128 and the number of the signal after a [SignalError], and with
 // status 1 after any other error. It returns if err is nil or [flag.ErrHelp].
 func Exit(name string, err error) {
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
-	case errors.As(err, new(UsageError)):
-		fmt.Fprintf(os.Stderr, "%s: %v\nRun %[1]s -h for help.\n", name, err)
-	default:
-		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	}
+	fmt.Fprint(os.Stderr, message(name, err))
 	os.Exit(status(err))
+}
+
+// message returns what Exit says.
+func message(name string, err error) string {
+	var usage UsageError
+	if !errors.As(err, &usage) {
+		return fmt.Sprintf("%s: %v\n", name, err)
+	}
+	help := name
+	if usage.subcommand != "" {
+		help += " " + usage.subcommand
+	}
+	return fmt.Sprintf("%s: %v\nRun %s -h for help.\n", name, err, help)
 }
 
 // status returns the exit status for an error.

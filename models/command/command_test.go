@@ -6,6 +6,7 @@ import (
 	"flag"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -60,6 +61,24 @@ func TestParse(t *testing.T) {
 		if err := Parse(fs, strings.Fields(line), nil); !errors.As(err, new(UsageError)) {
 			t.Errorf("%s: %v, want a usage error", line, err)
 		}
+	}
+	usage := Usage(errors.New("bad"))
+	for _, c := range []struct {
+		err     error
+		message string
+		status  int
+	}{
+		{usage, "x: bad\nRun x -h for help.\n", 2},
+		{In("sub", usage), "x: bad\nRun x sub -h for help.\n", 2},
+		{In("sub", errors.New("broken")), "x: broken\n", 1},
+		{&SignalError{syscall.SIGTERM}, "x: stopped by a signal: terminated\n", 143},
+	} {
+		if got := message("x", c.err); got != c.message || status(c.err) != c.status {
+			t.Errorf("%v: %q with status %d, want %q with %d", c.err, got, status(c.err), c.message, c.status)
+		}
+	}
+	if In("sub", nil) != nil {
+		t.Error("no error becomes one")
 	}
 	cause := errors.New("cause")
 	if err := Usage(cause); !errors.Is(err, cause) || err.Error() != "cause" {
