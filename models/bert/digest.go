@@ -19,7 +19,10 @@ var files = []string{"config.json", "model.safetensors", "sentence_bert_config.j
 
 // Digest returns a SHA-256 of the files of a model that the bits of embeddings depend on: two copies
 // of a model have the same. The model is a folder or a name, as for [Load].
-func Digest(model string) (d [sha256.Size]byte, err error) {
+func Digest(model string) (d [sha256.Size]byte, err error) { return DigestWith(model, LoadOptions{}) }
+
+// DigestWith is [Digest] for a model that is loaded with options, which the bits of embeddings depend on, too.
+func DigestWith(model string, o LoadOptions) (d [sha256.Size]byte, err error) {
 	dir, err := weights.Resolve(model)
 	if err != nil {
 		return d, fmt.Errorf("bert: %w", err)
@@ -38,6 +41,9 @@ func Digest(model string) (d [sha256.Size]byte, err error) {
 			return d, fmt.Errorf("bert: %w", err)
 		}
 		fmt.Fprintf(h, "%s %x\n", name, sum)
+	}
+	if o.Int8 {
+		fmt.Fprintln(h, "int8")
 	}
 	h.Sum(d[:0])
 	return d, nil

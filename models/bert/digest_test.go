@@ -37,6 +37,10 @@ func TestDigest(t *testing.T) {
 		}
 		seen[d] = what
 	}
+	d, err := DigestWith(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
+	if other, ok := seen[d]; err != nil || ok {
+		t.Errorf("8 bits: the digest of %s, error %v", other, err)
+	}
 	if _, err := Digest(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no folder: %v", err)
 	}

@@ -3,6 +3,7 @@ package bert
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -63,6 +64,14 @@ func TestInt8Bits(t *testing.T) {
 		if tier.Runs && !(tier.Name == "generic" && race.Enabled) {
 			compareShuffled(t, "tier "+tier.Name, e.With(Options{Exec: kernel.Exec{Tier: tier.Name}}), texts, alone, rand.Perm(8))
 		}
+	}
+}
+
+// TestInt8Widths expects an error if a width is no multiple of a block.
+func TestInt8Widths(t *testing.T) {
+	_, err := LoadWith(newSmall("").write(t, "F32"), LoadOptions{Int8: true})
+	if err == nil || !strings.Contains(err.Error(), "attention.self.query") || !strings.Contains(err.Error(), "multiple of 32") {
+		t.Errorf("got %v, want an error that names the layer and the multiple", err)
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *config) input(stdin io.Reader, report io.Writer) (text string, talks bo
 func (c *config) load() (*llama.Model, error) {
 	m, err := llama.Load(c.model, c.options)
 	if err != nil {
-		return nil, err
+		return nil, inFlags(err)
 	}
 	if _, err := m.Tokenizer(); err != nil {
 		return nil, fmt.Errorf("%s has no tokenizer for texts: %w", c.model, err)

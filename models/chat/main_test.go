@@ -232,7 +232,7 @@ func (w *interrupting) Write(p []byte) (int, error) {
 func TestUsage(t *testing.T) {
 	model := tiny(t)
 	for _, args := range [][]string{
-		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-tier", "mmx"}, {"-threads", "-1"}, {"-raw", "-system", "a"}, {"-unknown"},
+		{"-n", "0"}, {"-n", "x"}, {"-cache", "f64"}, {"-activations", "f16"}, {"-tier", "mmx"}, {"-threads", "-1"}, {"-raw", "-system", "a"}, {"-unknown"},
 	} {
 		if _, _, err := try(t.Context(), strings.NewReader(""), args...); !errors.As(err, new(command.UsageError)) {
 			t.Errorf("%q: %v, want a usage error", args, err)
@@ -273,6 +273,9 @@ func TestUsage(t *testing.T) {
 	out, help, err := try(t.Context(), strings.NewReader(""), "-h")
 	if !errors.Is(err, flag.ErrHelp) || out != "" || !strings.Contains(help, "usage: chat") {
 		t.Errorf("-h: %v, %q", err, help)
+	}
+	if _, _, err := try(t.Context(), strings.NewReader(""), "-model", model, "-activations", "int8", "-text", "a"); err == nil || !strings.Contains(err.Error(), "-activations int8 is a model without") {
+		t.Errorf("8 bits for a model of float32: got %v", err)
 	}
 }
 

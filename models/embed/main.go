@@ -40,6 +40,7 @@ type config struct {
 	cache    string // folder; "" keeps no vectors
 	noCache  bool
 	passages passage.Options
+	load     bert.LoadOptions
 	settings bert.Options
 }
 
@@ -92,6 +93,7 @@ func parse(args []string, help io.Writer) (*config, error) {
 	fs.StringVar(&c.cache, "cache-dir", "", "with -query: `folder` of the vectors that are kept (default attn/vectors in the user's cache folder)")
 	fs.BoolVar(&c.noCache, "no-cache", false, "with -query: compute all vectors, and keep none")
 	fs.IntVar(&c.top, "top", 10, "with -query: how many lines to show")
+	fs.BoolVar(&c.load.Int8, "int8", false, "compute with weights and activations of 8 bits, in about half of the time; vectors change a little,\nand have the same bits on every CPU, too")
 	command.ExecFlags(fs, &c.settings.Exec)
 	if err := command.Parse(fs, args, help); err != nil {
 		return nil, err
@@ -140,7 +142,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, out, report io.Wri
 	if slices.Contains(c.inputs.Files, "-") && isTerminal(stdin) {
 		fmt.Fprintln(report, "embed: reading lines of the standard input, which ^D ends")
 	}
-	e, err := c.load()
+	e, err := c.encoder()
 	if err != nil {
 		return err
 	}
@@ -177,7 +179,7 @@ func (c *config) store(e *bert.Encoder, report io.Writer) store {
 		s.folder, err = cacheFolder()
 	}
 	if err == nil {
-		s.model, err = bert.Digest(c.model)
+		s.model, err = bert.DigestWith(c.model, c.load)
 	}
 	if err != nil {
 		s.folder = ""
@@ -192,9 +194,9 @@ func (c *config) showsBar(out io.Writer) bool {
 	return len(c.inputs.Files) > 0 && (c.isQuery || c.out != "" || !isTerminal(out))
 }
 
-// load loads the model.
-func (c *config) load() (*bert.Encoder, error) {
-	e, err := bert.Load(c.model)
+// encoder loads the model.
+func (c *config) encoder() (*bert.Encoder, error) {
+	e, err := bert.LoadWith(c.model, c.load)
 	if err != nil {
 		return nil, err
 	}
