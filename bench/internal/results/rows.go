@@ -112,7 +112,8 @@ type Linear struct {
 	Rows    int    `json:"rows"`
 	Inputs  int    `json:"inputs"`
 	Outputs int    `json:"outputs"`
-	Weights string `json:"weights"` // their type
+	Weights string `json:"weights"`        // their type
+	Int8    bool   `json:"int8,omitempty"` // the rows are quantized, which Weights says, too
 	Tier    string `json:"tier"`
 	Threads int    `json:"threads"`
 	Timing

@@ -12,6 +12,7 @@ const (
 	MostSpread = 0.25
 
 	mostOfPeak = 103 // percent of the FMA peak: nothing is faster than FMAs alone
+	mostOfInts = 800 // percent of the FMA peak for sums of integers: instructions that take four products a lane
 	mostOfRead = 130 // percent of a loop that only reads, which is not the fastest way to read from all caches
 )
 
@@ -38,10 +39,14 @@ func (s *Speed) ReadShare() (percent float64, ok bool) {
 
 // Share returns the percentage of the limit, and whether it can be relied on.
 func (l *Linear) Share() (percent float64, ok bool) {
-	if l.Limit == LimitRead {
-		return l.Percent, trusted(l.Percent, l.LimitSpread, mostOfRead)
+	most := float64(mostOfPeak)
+	switch {
+	case l.Limit == LimitRead:
+		most = mostOfRead
+	case l.Int8:
+		most = mostOfInts
 	}
-	return l.Percent, trusted(l.Percent, l.LimitSpread, mostOfPeak)
+	return l.Percent, trusted(l.Percent, l.LimitSpread, most)
 }
 
 // Share returns the percentage of the FMA peak, and whether it can be relied on.

@@ -81,17 +81,22 @@ func (c *Config) linearRows(ctx context.Context, l *linearLayer, probes machine.
 
 // linearWeights are the types of weights that are measured.
 var linearWeights = []linearType{
-	{"float32", 4, floatLayer},
-	{"float16", 2, halfLayer},
-	{"Q8_0", 34.0 / 32, quantizedLayer(linear.Q8_0, 34)},
-	{"Q4_0", 18.0 / 32, quantizedLayer(linear.Q4_0, 18)},
-	{"Q4_1", 20.0 / 32, quantizedLayer(linear.Q4_1, 20)},
+	{"float32", 4, false, floatLayer},
+	{"float16", 2, false, halfLayer},
+	{"Q8_0", 34.0 / 32, false, quantizedLayer(linear.Q8_0, 34)},
+	{"Q8_0 × int8", 34.0 / 32, true, quantizedLayer(linear.Q8_0, 34)},
+	{"Q4_0", 18.0 / 32, false, quantizedLayer(linear.Q4_0, 18)},
+	{"Q4_0 × int8", 18.0 / 32, true, quantizedLayer(linear.Q4_0, 18)},
+	{"Q4_1", 20.0 / 32, false, quantizedLayer(linear.Q4_1, 20)},
+	{"Q4_1 × int8", 20.0 / 32, true, quantizedLayer(linear.Q4_1, 20)},
 }
 
-// A linearType is a type of weights, its bytes per weight, and how to make a layer of it.
+// A linearType is a type of weights, its bytes per weight, whether the rows of x are quantized, and how to make a
+// layer of it.
 type linearType struct {
 	name  string
 	bytes float64
+	int8  bool
 	layer func(n, k int, bias []float32) (*linear.Linear, error)
 }
 
@@ -129,6 +134,7 @@ func quantizedLayer(f linear.Format, blockBytes int) func(n, k int, bias []float
 type linearLayer struct {
 	linearShape
 	weights string
+	int8    bool // see linear.Options
 	linear  *linear.Linear
 	x, out  linear.Matrix
 	bytes   int             // of the weights
@@ -136,7 +142,7 @@ type linearLayer struct {
 }
 
 func newLinearLayer(s linearShape, w linearType) (*linearLayer, error) {
-	l := &linearLayer{linearShape: s, weights: w.name, bytes: int(w.bytes * float64(s.n*s.k))}
+	l := &linearLayer{linearShape: s, weights: w.name, int8: w.int8, bytes: int(w.bytes * float64(s.n*s.k))}
 	var err error
 	if l.linear, err = w.layer(s.n, s.k, numbers.Normals(s.n)); err != nil {
 		return nil, err
@@ -151,7 +157,7 @@ func newLinearLayer(s linearShape, w linearType) (*linearLayer, error) {
 
 // measure measures the layer, and right beside it what limits it.
 func (l *linearLayer) measure(ctx context.Context, c *Config, tier string, threads int, p *machine.Probe) (results.Linear, error) {
-	r := results.Linear{Rows: l.rows, Inputs: l.k, Outputs: l.n, Weights: l.weights, Tier: tier, Threads: threads, Limit: results.LimitPeak}
+	r := results.Linear{Rows: l.rows, Inputs: l.k, Outputs: l.n, Weights: l.weights, Tier: tier, Threads: threads, Limit: results.LimitPeak, Int8: l.int8}
 	work, limit := l.flops(), func() float64 { return stats.Median(p.Sample(threads)) }
 	if l.isSkinny() {
 		r.Limit = results.LimitRead
@@ -159,7 +165,7 @@ func (l *linearLayer) measure(ctx context.Context, c *Config, tier string, threa
 	}
 	var err error
 	r.Timing, r.LimitRate, r.LimitSpread, err = c.measureWithLimit(ctx, func() error {
-		return l.linear.Apply(l.out, l.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}})
+		return l.linear.Apply(l.out, l.x, linear.Options{Exec: kernel.Exec{Tier: tier, Threads: threads}, Int8: l.int8})
 	}, limit)
 	r.Rate = work / r.Ns
 	r.Percent = 100 * r.Rate / r.LimitRate
