@@ -371,7 +371,8 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
-		Pause: pause,
+		Pause:    pause,
+		Identity: identity,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Machine{
 		Peak: peakAVX2,

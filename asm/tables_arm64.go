@@ -155,7 +155,8 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
-		Pause: pause,
+		Pause:    pause,
+		Identity: identity,
 	}},
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Machine{
 		Peak: peakNEON,

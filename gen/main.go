@@ -18,9 +18,9 @@ import (
 
 // An architecture is a GOARCH for which there are micro-kernels in assembly.
 type architecture struct {
-	name  string
-	isas  []isa
-	pause generator
+	name    string
+	isas    []isa
+	machine generator // of functions that need no ISA
 }
 
 // An isa is an instruction set: the first part of the names of its files, and its
@@ -36,8 +36,8 @@ type generator func(spec.Contracts) (spec.Output, error)
 // architectures lists all that is generated. To add an ISA, write a generator and add it
 // here.
 var architectures = []architecture{
-	{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"avx512", amd64.Generator(emit.AVX512{})}}, amd64.Pause},
-	{"arm64", []isa{{"neon", neon.NEON}}, neon.Pause},
+	{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"avx512", amd64.Generator(emit.AVX512{})}}, amd64.Machine},
+	{"arm64", []isa{{"neon", neon.NEON}}, neon.Machine},
 }
 
 func main() {
@@ -74,7 +74,7 @@ func generate(source string) (map[string][]byte, error) {
 	var without []string
 	for _, a := range architectures {
 		var outputs []spec.Output
-		for _, i := range append([]isa{{"pause", a.pause}}, a.isas...) {
+		for _, i := range append([]isa{{"machine", a.machine}}, a.isas...) {
 			out, err := i.build(contracts)
 			if err != nil {
 				return nil, err

@@ -51,8 +51,9 @@ var (
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")
 
-	// Pause is not of an ISA but of an architecture.
-	Pause = kernel(MachineTable, "Pause")
+	// These are not of an ISA but of an architecture.
+	Pause    = kernel(MachineTable, "Pause")
+	Identity = kernel(MachineTable, "Identity")
 )
 
 // OfVector returns f as a function of an ISA with vectors of so many lanes, if its table tells them

@@ -2,16 +2,12 @@
 
 package tier
 
-import (
-	"strings"
-
-	"github.com/klauspost/cpuid/v2"
-)
+import "strings"
 
 // lacks reports that this CPU or its operating system lacks a feature, or that no such is known.
 var lacks = func(feature string) bool {
-	id := cpuid.ParseFeature(feature)
-	return id == cpuid.UNKNOWN || !cpuid.CPU.Supports(id)
+	has := cpuFeatures[feature]
+	return has == nil || !*has
 }
 
 // lacking returns a function that names those of the features that the CPU lacks.

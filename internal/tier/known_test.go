@@ -1,0 +1,35 @@
+//go:build (amd64 || arm64) && !purego
+
+package tier
+
+import (
+	"testing"
+
+	"github.com/attn-go/attn/asm"
+	"github.com/attn-go/attn/internal/ukernel"
+)
+
+// TestFeaturesAreKnown fails if a kernel needs a CPU feature that nothing looks for, as it would
+// never run.
+func TestFeaturesAreKnown(t *testing.T) {
+	needsAreKnown(t, asm.Products)
+	needsAreKnown(t, asm.Lanes)
+	needsAreKnown(t, asm.Gradients)
+	needsAreKnown(t, asm.Skinny)
+	needsAreKnown(t, asm.Convert)
+	needsAreKnown(t, asm.Weights)
+	needsAreKnown(t, asm.Elementwise)
+	needsAreKnown(t, asm.Norms)
+	needsAreKnown(t, asm.Activations)
+	needsAreKnown(t, asm.Machine)
+}
+
+func needsAreKnown[T any](t *testing.T, layers []ukernel.Layer[T]) {
+	for _, l := range layers {
+		for _, feature := range l.Needs {
+			if cpuFeatures[feature] == nil {
+				t.Errorf("%s: a kernel in %T needs %s, which cpuFeatures lacks", l.ISA, l.Kernels, feature)
+			}
+		}
+	}
+}
