@@ -13,8 +13,8 @@ type plan struct {
 	segments int // row segments of a KV head, at most
 
 	headsPerTask    int // KV heads in a task; more than 1 only if they add to the same biases
-	segmentsPerTask int // all, if these add to the same biases, too, and else as many as together
-	together        int // segments that go through the keys side by side, block by block
+	segmentsPerTask int // all, if these add to the same biases, too, and else as many as side by side
+	sideBySide      int // segments that go through the keys side by side, block by block
 
 	threads, mostThreads int
 	shape                shape
@@ -57,8 +57,8 @@ func (j *Job) makePlan(threads int) {
 	work := fmas / float64(j.tier.ThreadFMAs)
 	limit := parallel.LimitFor(threads, 1+parallel.WarmGain*work)
 	j.plan.threads, j.plan.mostThreads, _ = parallel.Threads(limit, 1+work, 1+parallel.WarmGain*work)
-	j.plan.together = j.sideBySide()
-	j.plan.segmentsPerTask = max(j.plan.segmentsPerTask, j.plan.together)
+	j.plan.sideBySide = j.sideBySide()
+	j.plan.segmentsPerTask = max(j.plan.segmentsPerTask, j.plan.sideBySide)
 	j.plan.shape = j.findShape()
 }
 
@@ -145,16 +145,16 @@ func (j *Job) segment(b, x int) (row, n int) {
 
 // A shape is all that the size of scratch memory depends on.
 type shape struct {
-	together, lanes, d, dv, keys int
-	qType, kType, vType          view.DType
-	dOutType                     view.DType
-	kPaged, vPaged, isCap        bool
+	sideBySide, lanes, d, dv, keys int
+	qType, kType, vType            view.DType
+	dOutType                       view.DType
+	kPaged, vPaged, isCap          bool
 }
 
 func (j *Job) findShape() shape {
 	f := &j.Call.Forward
 	return shape{
-		together: j.plan.together, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
+		sideBySide: j.plan.sideBySide, lanes: j.scores.Lanes(), d: j.d(), dv: j.dv(), keys: min(ints.CeilDiv(f.K.Dim(2), KeyBlock)+1, keptKeys/KeyBlock) * KeyBlock,
 		qType: f.Q.DType(), kType: f.K.DType(), vType: f.V.DType(), dOutType: j.Call.DOut.DType(),
 		kPaged: f.K.IsPaged(), vPaged: f.V.IsPaged(), isCap: f.Softcap != 0,
 	}

@@ -53,7 +53,7 @@ type segment struct {
 
 // fit makes the scratch large enough for the tasks of j.
 func (s *scratch) fit(j *Job) {
-	for i := range j.plan.together {
+	for i := range j.plan.sideBySide {
 		s.segments[i].fit(j, &s.memory)
 	}
 }
