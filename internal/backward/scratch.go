@@ -12,7 +12,7 @@ import (
 // A scratch is the memory of one goroutine of a call. It grows to what calls need and is
 // recycled.
 type scratch struct {
-	segments [mostTogether]segment
+	segments [mostSideBySide]segment
 	memory   parallel.Memory
 }
 
