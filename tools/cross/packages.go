@@ -28,6 +28,11 @@ var known = []testedPackage{
 		must:    []string{"TestKernels", "TestGuard", "TestAllKernels", "TestExp2", "TestFunctions", "TestNarrowAll", "TestChoose"},
 		skip:    "Mutants",
 		kernels: "TestKernels|TestGuard",
+
+		// TestGuard makes the calls of TestKernels, but for the kernels that Haswell skips. And tier
+		// generic would be compared with itself.
+		sweeps: "TestKernels/kernel=([^SNEA]|S[^k]|E[^l]|A[^c]|Skinny.[^H]|Elementwise.[^A]|Activations.([^G]|G[^R]))|" +
+			"TestKernels/./tier=generic|TestGuard$/./tier=generic",
 	},
 	{
 		path: "internal/engine",
