@@ -371,8 +371,7 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
-		Pause:    pause,
-		Identity: identity,
+		Pause: pause,
 	}},
 	{ISA: "avx2", Needs: []string{"FMA3"}, Lanes: 8, Kernels: ukernel.Machine{
 		Peak: peakAVX2,

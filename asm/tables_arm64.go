@@ -155,8 +155,7 @@ var Activations = []ukernel.Layer[ukernel.Activations]{
 // Machine are the layers of ukernel.Machine.
 var Machine = []ukernel.Layer[ukernel.Machine]{
 	{Kernels: ukernel.Machine{
-		Pause:    pause,
-		Identity: identity,
+		Pause: pause,
 	}},
 	{ISA: "neon", Lanes: 4, Kernels: ukernel.Machine{
 		Peak: peakNEON,

@@ -18,9 +18,9 @@ import (
 
 // An architecture is a GOARCH for which there are micro-kernels in assembly.
 type architecture struct {
-	name    string
-	isas    []isa
-	machine generator // of functions that need no ISA, nil for none
+	name  string
+	isas  []isa
+	pause generator // of Pause, nil for none
 }
 
 // An isa is an instruction set: the first part of the names of its files, and its
@@ -36,8 +36,8 @@ type generator func(spec.Contracts) (spec.Output, error)
 // architectures lists all that is generated. To add an ISA, write a generator and add it
 // here.
 var architectures = []architecture{
-	{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"avx512", amd64.Generator(emit.AVX512{})}}, amd64.Machine},
-	{"arm64", []isa{{"neon", neon.NEON}}, neon.Machine},
+	{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"avx512", amd64.Generator(emit.AVX512{})}}, amd64.Pause},
+	{"arm64", []isa{{"neon", neon.NEON}}, neon.Pause},
 }
 
 func main() {
@@ -75,8 +75,8 @@ func generate(source string) (map[string][]byte, error) {
 	for _, a := range architectures {
 		var outputs []spec.Output
 		isas := a.isas
-		if a.machine != nil {
-			isas = append([]isa{{"machine", a.machine}}, isas...)
+		if a.pause != nil {
+			isas = append([]isa{{"pause", a.pause}}, isas...)
 		}
 		for _, i := range isas {
 			out, err := i.build(contracts)

@@ -61,7 +61,7 @@ func firstDifference(x, y []byte) int {
 func TestNothingOnFailure(t *testing.T) {
 	defer func(list []architecture) { architectures = list }(architectures)
 	broken := func(spec.Contracts) (spec.Output, error) { return spec.Output{}, errors.New("broken") }
-	architectures = []architecture{{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"broken", broken}}, amd64.Machine}}
+	architectures = []architecture{{"amd64", []isa{{"avx2", amd64.Generator(emit.AVX2{})}, {"broken", broken}}, amd64.Pause}}
 	files, err := generate(committed)
 	if err == nil || files != nil {
 		t.Errorf("generate() = %d files, %v; want none and an error", len(files), err)

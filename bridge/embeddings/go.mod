@@ -10,6 +10,7 @@ require (
 )
 
 require (
+	github.com/klauspost/cpuid/v2 v2.4.2 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )

@@ -5,11 +5,6 @@ import "fmt"
 // A GP is a general register of 64 bits, X0 to X30, which Go calls R0 to R30.
 type GP struct{ n int }
 
-// A Register is a register of the system, by the name that the assembler gives it.
-type Register string
-
-func (r Register) String() string { return string(r) }
-
 // A Vec is a vector register of 128 bits, V0 to V31. As an operand by itself it is the scalar
 // or the whole register that Go's FMOV instructions call F0 to F31.
 type Vec struct{ n int }

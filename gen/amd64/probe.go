@@ -7,7 +7,6 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
 )
 
 // peakChains is a number of independent chains of FMAs that hides the latency of 4 cycles
@@ -56,30 +55,15 @@ func (g *gen) Read() {
 	g.Return()
 }
 
-// Machine generates the functions that every CPU can run: Pause, with PAUSE, and Identity, with CPUID.
-func Machine(contracts spec.Contracts) (spec.Output, error) {
-	c := build.NewContext()
-	start := func(f spec.Function) {
-		c.Function(f.Symbol(""))
-		c.Attributes(attr.NOSPLIT)
-		c.SignatureExpr("func" + contracts.Signature(&f))
-		c.Doc(f.Doc(""))
-	}
-	start(spec.Pause)
+// Pause generates the function Pause, with PAUSE, which every CPU has.
+func Pause(contracts spec.Contracts) (spec.Output, error) {
+	f, c := spec.Pause, build.NewContext()
+	c.Function(f.Symbol(""))
+	c.Attributes(attr.NOSPLIT)
+	c.SignatureExpr("func" + contracts.Signature(&f))
+	c.Doc(f.Doc(""))
 	c.PAUSE()
 	c.RET()
-
-	start(spec.Identity)
-	identity := c.GP64()
-	c.XORL(reg.EAX, reg.EAX)
-	c.CPUID()
-	c.MOVL(reg.EBX, identity.As32())
-	c.SHLQ(operand.Imm(32), identity)
-	c.MOVL(operand.U32(1), reg.EAX)
-	c.CPUID()
-	c.ORQ(reg.RAX, identity) // whose upper half CPUID has cleared
-	c.Store(identity, c.ReturnIndex(0))
-	c.RET()
-	asm, stubs, err := emit.Compile(c, "machine", func(*ir.File) error { return nil })
-	return spec.Output{Asm: asm, Stubs: stubs, Functions: []spec.Function{spec.Pause, spec.Identity}}, err
+	asm, stubs, err := emit.Compile(c, "pause", func(*ir.File) error { return nil })
+	return spec.Output{Asm: asm, Stubs: stubs, Functions: []spec.Function{f}}, err
 }

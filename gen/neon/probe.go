@@ -45,23 +45,14 @@ func (g *neon) Read() {
 	g.Ret()
 }
 
-// Machine generates the functions that need no ISA: Pause, with ISB, which empties the pipeline (YIELD
-// does nothing on most CPUs), and Identity, with MRS.
-func Machine(c spec.Contracts) (spec.Output, error) {
+// Pause generates the function Pause, with ISB, which empties the pipeline. YIELD does
+// nothing on most CPUs.
+func Pause(c spec.Contracts) (spec.Output, error) {
 	file := a64.NewFile("asm", "arm64 && !purego")
-	start := func(f spec.Function) *a64.Func {
-		return file.Func(f.Symbol(""), c.Signature(&f), f.Doc(""))
-	}
-	pause := start(spec.Pause)
-	pause.Op("ISB", 15)
-	pause.Ret()
-
-	identity := start(spec.Identity)
-	r := identity.GP()
-	identity.Op("MRS", a64.Register("MIDR_EL1"), r)
-	identity.Op("MOVD", r, identity.Result())
-	identity.Free(r)
-	identity.Ret()
+	p := spec.Pause
+	f := file.Func(p.Symbol(""), c.Signature(&p), p.Doc(""))
+	f.Op("ISB", 15)
+	f.Ret()
 	asm, stubs, err := file.Build()
-	return spec.Output{Asm: asm, Stubs: stubs, Functions: []spec.Function{spec.Pause, spec.Identity}}, err
+	return spec.Output{Asm: asm, Stubs: stubs, Functions: []spec.Function{p}}, err
 }

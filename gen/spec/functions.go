@@ -51,9 +51,8 @@ var (
 	Read             = kernel(MachineTable, "Read")
 	Peak             = kernel(MachineTable, "Peak")
 
-	// These are not of an ISA but of an architecture.
-	Pause    = kernel(MachineTable, "Pause")
-	Identity = kernel(MachineTable, "Identity")
+	// Pause is not of an ISA but of an architecture.
+	Pause = kernel(MachineTable, "Pause")
 )
 
 // OfVector returns f as a function of an ISA with vectors of so many lanes, if its table tells them

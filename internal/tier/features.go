@@ -2,12 +2,16 @@
 
 package tier
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/klauspost/cpuid/v2"
+)
 
 // lacks reports that this CPU or its operating system lacks a feature, or that no such is known.
 var lacks = func(feature string) bool {
-	has := cpuFeatures[feature]
-	return has == nil || !*has
+	id := cpuid.ParseFeature(feature)
+	return id == cpuid.UNKNOWN || !cpuid.CPU.Supports(id)
 }
 
 // lacking returns a function that names those of the features that the CPU lacks.

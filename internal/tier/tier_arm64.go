@@ -3,7 +3,8 @@
 package tier
 
 // archTiers lists the assembly tiers of arm64, best first. NEON is part of ARMv8.0, and Go's own
-// runtime uses it without a check.
+// runtime uses it without a check. cpuid is not asked either: it detects NEON only on Linux, macOS
+// and FreeBSD, so that the tier would never run elsewhere, as on Windows.
 func archTiers() []Tier {
 	return []Tier{{
 		Name:   "neon",

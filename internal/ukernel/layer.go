@@ -5,7 +5,7 @@ package ukernel
 type Layer[T any] struct {
 	ISA string // instruction set, in lower case: "avx2"
 
-	// Needs are the CPU features that the kernels use, in capitals as avo writes them: "AVX512BW".
+	// Needs are the CPU features that the kernels use, as package cpuid names them.
 	Needs []string
 
 	// Variant tells kernels with the same results apart, of which the tuning of a CPU chooses one:

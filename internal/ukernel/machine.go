@@ -6,11 +6,6 @@ type Machine struct {
 	// A loop that waits for another thread calls it between two checks.
 	Pause func()
 
-	// Identity says which CPU this is. On amd64 the lower half is the version (CPUID 1, EAX) and the
-	// upper half the first four letters of the vendor's name (CPUID 0, EBX). On arm64 it is the
-	// register MIDR_EL1, which only some operating systems let a program read.
-	Identity func() uint64
-
 	// Peak executes n times 24 independent FMAs of full vectors, to measure the FMA peak of a core.
 	Peak func(n int)
 

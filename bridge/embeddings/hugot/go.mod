@@ -3,11 +3,10 @@ module github.com/attn-go/attn/bridge/embeddings/hugot
 go 1.26.0
 
 require (
+	github.com/attn-go/attn v0.0.0
 	github.com/attn-go/attn/bridge/embeddings v0.0.0
 	github.com/knights-analytics/hugot v0.7.5
 )
-
-require github.com/attn-go/attn v0.0.0 // indirect
 
 require (
 	github.com/attn-go/attn/models v0.0.0
@@ -22,6 +21,7 @@ require (
 	github.com/gomlx/gomlx v0.27.3 // indirect
 	github.com/gomlx/onnx-gomlx v0.4.2 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.4.2 // indirect
 	github.com/knights-analytics/ortgenai v0.3.1 // indirect
 	github.com/philippgille/chromem-go v0.7.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect

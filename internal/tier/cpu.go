@@ -1,29 +1,32 @@
-//go:build amd64 && !purego
+//go:build (amd64 || arm64) && !purego
 
 package tier
 
-import "github.com/attn-go/attn/asm"
+import (
+	"runtime"
 
-// HostCPU returns the name of the CPU that the program runs on.
-func HostCPU() string { return cpuName(asm.Machine[0].Kernels.Identity()) }
-
-// The first four letters of a vendor's name, as CPUID gives them.
-const (
-	amd   = 'A' | 'u'<<8 | 't'<<16 | 'h'<<24
-	intel = 'G' | 'e'<<8 | 'n'<<16 | 'u'<<24
+	"github.com/klauspost/cpuid/v2"
 )
 
-// cpuName returns the name of a CPU by its identity, see ukernel.Machine.
-func cpuName(identity uint64) string {
-	family, model := int(identity>>8&0xf), int(identity>>4&0xf|identity>>12&0xf0)
-	if family == 0xf {
-		family += int(identity >> 20 & 0xff)
+// HostCPU returns the name of the CPU that the program runs on.
+func HostCPU() string {
+	if runtime.GOARCH == "arm64" && (runtime.GOOS == "darwin" || runtime.GOOS == "ios") {
+		return Apple
 	}
-	switch vendor := identity >> 32; {
-	case vendor == amd:
+	return cpuName(cpuid.CPU.VendorID, cpuid.CPU.Family, cpuid.CPU.Model)
+}
+
+// cpuName returns the name of a CPU by its vendor, family and model, as cpuid gives them.
+func cpuName(vendor cpuid.Vendor, family, model int) string {
+	switch vendor {
+	case cpuid.AMD:
 		return amdName(family, model)
-	case vendor == intel && family == 6:
-		return intelName(model)
+	case cpuid.Intel:
+		if family == 6 {
+			return intelName(model)
+		}
+	case cpuid.ARM:
+		return armName(model >> 4) // below is the revision
 	}
 	return AnyCPU
 }
@@ -52,6 +55,19 @@ func intelName(model int) string {
 		return SapphireRapids
 	case 0x97, 0x9a, 0xbe, 0xb7, 0xba, 0xbf, 0xaa, 0xac, 0xc5, 0xc6, 0xb5, 0xbd: // Alder, Raptor, Meteor, Arrow, Lunar Lake
 		return AlderLake
+	}
+	return AnyCPU
+}
+
+// armName follows arch/arm64/include/asm/cputype.h of Linux.
+func armName(part int) string {
+	switch part {
+	case 0xd0c:
+		return NeoverseN1
+	case 0xd40:
+		return NeoverseV1
+	case 0xd4f:
+		return NeoverseV2
 	}
 	return AnyCPU
 }

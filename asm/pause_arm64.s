@@ -8,9 +8,3 @@
 TEXT ·pause(SB), NOSPLIT, $0-0
 	ISB $15
 	RET
-
-// func identity() uint64
-TEXT ·identity(SB), NOSPLIT, $0-8
-	MRS MIDR_EL1, R0
-	MOVD R0, ret+0(FP)
-	RET
